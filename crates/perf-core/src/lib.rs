@@ -1,1 +1,55 @@
-//! perf-core
+//! The nouns of perfkit: time, places, code, traces and profiles of parallel programs.
+//!
+//! Readers turn files into a [`Trace`] or a `Profile`, analyses are functions of them, and
+//! neither knows the other. This crate holds what both speak about and no algorithm but
+//! [`replay()`], which turns enter and leave into call frames, and
+//! `match_messages`, which finds the two ends of each message.
+//!
+//! | question | noun |
+//! |---|---|
+//! | when? | [`Ticks`], [`Nanos`], [`Clock`], [`TimeRange`] |
+//! | where? | [`SystemTree`], [`Location`], [`LocationGroup`] |
+//! | in which code? | [`Region`], [`CallTree`] |
+//! | how much? | [`Metric`], [`Value`], `Profile` |
+//! | what happened? | [`Trace`], [`Event`], [`TraceView`] |
+//! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
+//! | how far is it, and can it stop? | [`Progress`], [`CancelToken`] |
+//!
+//! # Features
+//! * `serde`: `Serialize` and `Deserialize` for ids, times, and the plain records.
+
+mod code;
+mod comm;
+mod diagnostics;
+mod error;
+mod ids;
+mod limits;
+mod merge;
+mod messages;
+mod metric;
+mod profile;
+mod progress;
+mod replay;
+mod system;
+mod time;
+mod trace;
+
+pub use code::{CallPath, CallTree, Paradigm, Region, RegionRole};
+pub use comm::{Attribute, CartDimension, CartTopology, Communicator, Members, Window};
+pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
+pub use error::{Error, Result};
+pub use ids::{
+    AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
+    RegionId, SystemNodeId, WindowId,
+};
+pub use limits::Limits;
+pub use merge::Merge;
+pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
+pub use progress::{CancelToken, Cancelled, Progress};
+pub use replay::{Close, ReplayCounts, Visitor, replay};
+pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
+pub use time::{Clock, Nanos, Ticks, TimeRange};
+pub use trace::{
+    AttributeValue, Collective, CollectiveOp, Definitions, Event, Events, LocationView,
+    RmaCompletion, RmaOp, Trace, TraceView, Transfer,
+};

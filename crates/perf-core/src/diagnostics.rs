@@ -1,0 +1,237 @@
+//! [`Diagnostics`]: what a reader repaired or skipped, counted and located.
+
+use crate::Merge;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A kind of repair or loss, by a short stable name such as `duplicate-definition`.
+///
+/// Crates declare theirs as constants, so that a test or a tool can ask for one by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rule {
+    /// Short and stable, in kebab case.
+    pub name: &'static str,
+    /// One clause for people: what was found and what was done about it.
+    pub what: &'static str,
+    /// How much it matters.
+    pub weight: Weight,
+}
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Weight {
+    /// Worth knowing, nothing was changed: a wrong count that nothing relies on.
+    Note,
+    /// The recording broke a rule of its format and was mended.
+    Repair,
+    /// Something of the recording could not be kept.
+    Loss,
+}
+
+/// Where in the input something was found. All parts are optional but the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// File, or member of an archive.
+    pub file: Arc<str>,
+    /// Offset in bytes from the start of the file.
+    pub offset: Option<u64>,
+    /// What stood there: `Group 0`, `location 3`.
+    pub record: Option<Arc<str>>,
+}
+
+impl Place {
+    /// Somewhere in `file`.
+    pub fn file(file: impl Into<Arc<str>>) -> Self {
+        Place {
+            file: file.into(),
+            ..Place::default()
+        }
+    }
+
+    /// The same place, at a byte.
+    pub fn at(mut self, offset: u64) -> Self {
+        self.offset = Some(offset);
+        self
+    }
+
+    /// The same place, with the record that stood there.
+    pub fn record(mut self, record: impl Into<Arc<str>>) -> Self {
+        self.record = Some(record.into());
+        self
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(offset) = self.offset {
+            write!(f, ", byte {offset}")?;
+        }
+        if let Some(record) = &self.record {
+            write!(f, ", {record}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How often one [`Rule`] was applied, and the first places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    /// How often.
+    pub count: u64,
+    /// The first places in order of file, offset and record; at most [`Diagnostics::PLACES`].
+    pub places: Vec<Place>,
+}
+
+/// What a reader repaired or skipped, by rule.
+///
+/// ```
+/// use perf_core::{Diagnostics, Merge, Place, Rule, Weight};
+/// const BACKWARDS: Rule = Rule {
+///     name: "time-backwards",
+///     what: "an event is earlier than the one before; kept at the time of that one",
+///     weight: Weight::Repair,
+/// };
+/// let mut found = Diagnostics::default();
+/// found.add(BACKWARDS, Place::file("3.evt").at(118));
+/// found.merge(&found.clone());
+/// assert_eq!(found.count(BACKWARDS), 2);
+/// assert_eq!(found.repairs(), 2);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics(BTreeMap<Rule, Finding>);
+
+impl Diagnostics {
+    /// How many places are kept a rule; counts go on beyond.
+    pub const PLACES: usize = 8;
+
+    /// Counts one application of `rule`.
+    pub fn add(&mut self, rule: Rule, place: Place) {
+        self.add_many(rule, 1, place);
+    }
+
+    /// Counts `count` applications of `rule`, the first of them at `place`.
+    pub fn add_many(&mut self, rule: Rule, count: u64, place: Place) {
+        if count > 0 {
+            let finding = self.0.entry(rule).or_default();
+            finding.count = finding.count.saturating_add(count);
+            finding.keep(place);
+        }
+    }
+
+    /// How often `rule` was applied.
+    pub fn count(&self, rule: Rule) -> u64 {
+        self.0.get(&rule).map_or(0, |finding| finding.count)
+    }
+
+    /// What was repaired or lost, without the notes.
+    pub fn repairs(&self) -> u64 {
+        self.iter()
+            .filter(|(rule, _)| rule.weight != Weight::Note)
+            .fold(0, |sum, (_, finding)| sum.saturating_add(finding.count))
+    }
+
+    /// Whether nothing at all was found.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Rules by name, with what was found.
+    pub fn iter(&self) -> impl Iterator<Item = (Rule, &Finding)> {
+        self.0.iter().map(|(rule, finding)| (*rule, finding))
+    }
+}
+
+impl Finding {
+    /// Places are kept sorted, so that the order in which threads report does not show.
+    fn keep(&mut self, place: Place) {
+        if let Err(at) = self.places.binary_search(&place)
+            && at < Diagnostics::PLACES
+        {
+            self.places.insert(at, place);
+            self.places.truncate(Diagnostics::PLACES);
+        }
+    }
+}
+
+impl Merge for Diagnostics {
+    fn merge(&mut self, other: &Self) {
+        for (rule, theirs) in &other.0 {
+            let ours = self.0.entry(*rule).or_default();
+            ours.count = ours.count.saturating_add(theirs.count);
+            for place in &theirs.places {
+                ours.keep(place.clone());
+            }
+        }
+    }
+}
+
+/// One line a rule: `12 x duplicate-definition: ... (first: a.def, byte 40)`.
+impl std::fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, (rule, finding)) in self.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{} x {}: {}", finding.count, rule.name, rule.what)?;
+            if let Some(first) = finding.places.first() {
+                write!(f, " (first: {first})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RULES: [Rule; 3] = [
+        rule("a", Weight::Note),
+        rule("b", Weight::Repair),
+        rule("c", Weight::Loss),
+    ];
+
+    const fn rule(name: &'static str, weight: Weight) -> Rule {
+        Rule {
+            name,
+            what: "found",
+            weight,
+        }
+    }
+
+    fn some() -> impl Strategy<Value = Diagnostics> {
+        prop::collection::vec((0usize..3, 0u64..40), 0..40).prop_map(|entries| {
+            let mut all = Diagnostics::default();
+            for (rule, offset) in entries {
+                all.add(RULES[rule], Place::file("f").at(offset));
+            }
+            all
+        })
+    }
+
+    fn merged(a: &Diagnostics, b: &Diagnostics) -> Diagnostics {
+        let mut sum = a.clone();
+        sum.merge(b);
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn merge_is_associative_and_commutative(a in some(), b in some(), c in some()) {
+            prop_assert_eq!(merged(&a, &b), merged(&b, &a));
+            prop_assert_eq!(merged(&merged(&a, &b), &c), merged(&a, &merged(&b, &c)));
+            prop_assert_eq!(merged(&a, &Diagnostics::default()), a);
+        }
+    }
+
+    #[test]
+    fn notes_are_no_repairs() {
+        let mut all = Diagnostics::default();
+        for rule in RULES {
+            all.add(rule, Place::file("f"));
+        }
+        assert_eq!(all.repairs(), 2);
+    }
+}

@@ -1,0 +1,73 @@
+//! The errors of this crate.
+
+use crate::Cancelled;
+
+/// What can be wrong with nouns that are put together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An id points past the end of its table.
+    #[error("{what} {id} is not defined: there are {count}")]
+    Undefined {
+        /// The kind of the thing, such as `region`.
+        what: &'static str,
+        /// The id that was asked for.
+        id: u64,
+        /// How many there are.
+        count: usize,
+    },
+    /// A parent is its own descendant.
+    #[error("{what} {id} is its own ancestor")]
+    Cycle {
+        /// The kind of the thing, such as `system node`.
+        what: &'static str,
+        /// One of those on the cycle.
+        id: u64,
+    },
+    /// A tree is deeper than [`Limits::depth`](crate::Limits::depth).
+    #[error("{what} {id} lies deeper than {limit} levels")]
+    TooDeep {
+        /// The kind of the thing.
+        what: &'static str,
+        /// The one that lies too deep.
+        id: u64,
+        /// The limit.
+        limit: u32,
+    },
+    /// More elements than ids can name.
+    #[error("more than {limit} {what}")]
+    TooMany {
+        /// The kind of the thing, in the plural.
+        what: &'static str,
+        /// The most there can be.
+        limit: u64,
+    },
+    /// An event is earlier than the one before it on its location.
+    #[error("event {index} of location {location} is at tick {at}, before {last}")]
+    Backwards {
+        /// The location.
+        location: u32,
+        /// Number of the event on the location.
+        index: usize,
+        /// Its time.
+        at: u64,
+        /// The time of the event before.
+        last: u64,
+    },
+    /// Two tables that belong together differ in length.
+    #[error("{what}: expected {expected}, got {got}")]
+    Length {
+        /// What was counted.
+        what: &'static str,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// The caller asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

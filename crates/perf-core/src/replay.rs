@@ -1,0 +1,239 @@
+//! [`replay()`]: the one place that turns enter and leave into call frames.
+
+use crate::{Event, LocationView, Merge, RegionId, Ticks};
+
+/// Why a frame was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Close {
+    /// A leave named the innermost region.
+    Top,
+    /// A leave named a region further out; this frame was the one it named.
+    Nearest,
+    /// A leave named a region further out; this frame lay inside it.
+    Implicit,
+    /// A leave named a region that was not open; it was taken to mean the innermost one.
+    Renamed,
+    /// The recording ended; the frame is closed at the last event.
+    End,
+}
+
+/// What [`replay()`] had to mend, and what it did not.
+///
+/// The four rules are tried in the order of the fields: each leave is `top`, `nearest`, `renamed`
+/// or `orphan`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ReplayCounts {
+    /// Leaves that named the innermost region.
+    pub top: u64,
+    /// Leaves that named a region further out, which was closed with all inside it.
+    pub nearest: u64,
+    /// Frames inside the named one that a `nearest` leave closed.
+    pub implicit_closes: u64,
+    /// Leaves that named a region that was not open, taken to mean the innermost one.
+    pub renamed: u64,
+    /// Leaves with nothing open, ignored.
+    pub orphan: u64,
+    /// Frames still open at the last event.
+    pub open_at_end: u64,
+}
+
+impl ReplayCounts {
+    /// How many leaves and frames had to be mended.
+    pub fn repairs(&self) -> u64 {
+        self.nearest + self.renamed + self.orphan + self.open_at_end
+    }
+}
+
+impl Merge for ReplayCounts {
+    fn merge(&mut self, other: &Self) {
+        self.top += other.top;
+        self.nearest += other.nearest;
+        self.implicit_closes += other.implicit_closes;
+        self.renamed += other.renamed;
+        self.orphan += other.orphan;
+        self.open_at_end += other.open_at_end;
+    }
+}
+
+/// What is told while a location is replayed.
+///
+/// Frames nest: each `enter` has one `leave`, and they come in order of time. Within a window,
+/// the frames open at its start are entered at its start, and those open at its end left there.
+pub trait Visitor {
+    /// A frame was opened at `depth` (0 for the outermost).
+    fn enter(&mut self, at: Ticks, region: RegionId, depth: usize);
+
+    /// The innermost frame, of `region` and at `depth`, was closed.
+    fn leave(&mut self, at: Ticks, region: RegionId, depth: usize, why: Close);
+
+    /// An event that is neither enter nor leave; `index` is its number on the location.
+    fn event(&mut self, _at: Ticks, _event: Event<'_>, _index: usize) {}
+}
+
+/// Replays one location: turns its enters and leaves into frames that nest.
+///
+/// A leave that does not fit is mended by the first rule that applies: the region further out is
+/// closed with all inside it (`nearest`), the innermost frame is closed under another name
+/// (`renamed`), the leave is ignored (`orphan`). What was mended is counted within the view.
+///
+/// Takes time in proportion to the events, also where none fits; within a window also to the
+/// enters and leaves before it, which tell what is open at its start.
+///
+/// ```
+/// use perf_core::{replay, Close, Event, RegionId, Ticks, Visitor};
+/// # use perf_core::{Definitions, Events, Location, LocationId, SystemTree, Trace};
+/// # let mut definitions = Definitions::default();
+/// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
+/// # let mut events = Events::default();
+/// # events.push(Ticks(0), Event::Enter { region: RegionId(0) })?;
+/// # events.push(Ticks(2), Event::Enter { region: RegionId(1) })?;
+/// # events.push(Ticks(9), Event::Leave { region: RegionId(0) })?;
+/// # let trace = Trace::new(definitions, vec![events])?;
+/// # let location = trace.location(LocationId(0)).expect("there is one");
+/// #[derive(Default)]
+/// struct Deepest(usize);
+/// impl Visitor for Deepest {
+///     fn enter(&mut self, _: Ticks, _: RegionId, depth: usize) { self.0 = self.0.max(depth); }
+///     fn leave(&mut self, _: Ticks, _: RegionId, _: usize, _: Close) {}
+/// }
+/// let mut deepest = Deepest::default();
+/// // Enter 0, enter 1, leave 0: the leave closes both.
+/// let counts = replay(location, &mut deepest);
+/// assert_eq!((deepest.0, counts.nearest, counts.implicit_closes), (1, 1, 1));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) -> ReplayCounts {
+    let events = location.all();
+    let range = location.range();
+    let mut stack = Stack::default();
+    for index in 0..range.start {
+        match events.event(index) {
+            Some(Event::Enter { region }) => stack.enter(region),
+            Some(Event::Leave { region }) => stack.leave(region, |_, _, _| ()),
+            _ => {}
+        }
+    }
+    let counts_before = stack.counts;
+    let window = location.window();
+    for (depth, region) in stack.frames.iter().enumerate() {
+        visitor.enter(window.start, *region, depth);
+    }
+    for index in range.clone() {
+        let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
+            continue;
+        };
+        match event {
+            Event::Enter { region } => {
+                visitor.enter(at, region, stack.frames.len());
+                stack.enter(region);
+            }
+            Event::Leave { region } => {
+                stack.leave(region, |region, depth, why| {
+                    visitor.leave(at, region, depth, why)
+                });
+            }
+            other => visitor.event(at, other, index),
+        }
+    }
+    let last = events.times().last().copied().unwrap_or_default();
+    let end = last.min(window.end);
+    // What an event after the window closes is not open at the end of the recording.
+    let is_end = range.end == events.len();
+    while let Some(region) = stack.frames.pop() {
+        visitor.leave(end, region, stack.frames.len(), Close::End);
+        stack.counts.open_at_end += u64::from(is_end);
+    }
+    stack.counts.without(counts_before)
+}
+
+impl ReplayCounts {
+    fn without(self, before: ReplayCounts) -> ReplayCounts {
+        ReplayCounts {
+            top: self.top - before.top,
+            nearest: self.nearest - before.nearest,
+            implicit_closes: self.implicit_closes - before.implicit_closes,
+            renamed: self.renamed - before.renamed,
+            orphan: self.orphan - before.orphan,
+            open_at_end: self.open_at_end,
+        }
+    }
+}
+
+/// The frames that are open, and the rules for leaves.
+#[derive(Debug, Default)]
+struct Stack {
+    frames: Vec<RegionId>,
+    counts: ReplayCounts,
+    /// How often each region is open. Filled at the first leave that does not fit, so that a
+    /// recording in order pays nothing, and one without order does not search its stack each time.
+    open: Option<std::collections::HashMap<RegionId, u32>>,
+}
+
+impl Stack {
+    #[inline]
+    fn enter(&mut self, region: RegionId) {
+        self.frames.push(region);
+        if let Some(open) = &mut self.open {
+            *open.entry(region).or_default() += 1;
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, region: RegionId, mut closed: impl FnMut(RegionId, usize, Close)) {
+        let Some(top) = self.frames.last().copied() else {
+            self.counts.orphan += 1;
+            return;
+        };
+        if top == region {
+            self.counts.top += 1;
+            self.pop();
+            closed(region, self.frames.len(), Close::Top);
+        } else {
+            self.mend(top, region, &mut closed);
+        }
+    }
+
+    #[cold]
+    fn mend(
+        &mut self,
+        top: RegionId,
+        region: RegionId,
+        closed: &mut impl FnMut(RegionId, usize, Close),
+    ) {
+        let open = self.open.get_or_insert_with(|| {
+            let mut open = std::collections::HashMap::new();
+            for frame in &self.frames {
+                *open.entry(*frame).or_default() += 1;
+            }
+            open
+        });
+        if open.get(&region).copied().unwrap_or_default() == 0 {
+            self.counts.renamed += 1;
+            self.pop();
+            closed(top, self.frames.len(), Close::Renamed);
+            return;
+        }
+        self.counts.nearest += 1;
+        while let Some(frame) = self.pop() {
+            if frame == region {
+                closed(frame, self.frames.len(), Close::Nearest);
+                return;
+            }
+            self.counts.implicit_closes += 1;
+            closed(frame, self.frames.len(), Close::Implicit);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<RegionId> {
+        let frame = self.frames.pop()?;
+        if let Some(open) = &mut self.open
+            && let Some(count) = open.get_mut(&frame)
+        {
+            *count -= 1;
+        }
+        Some(frame)
+    }
+}

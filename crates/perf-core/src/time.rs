@@ -1,0 +1,229 @@
+//! Time as types: [`Ticks`] of a clock, [`Nanos`] of everyday, and the [`Clock`] between them.
+//!
+//! A recording counts ticks of its own clock and is kept so, because a clock faster than 1 GHz
+//! cannot be written in nanoseconds and read back. What leaves an analysis is in [`Nanos`].
+
+use std::num::NonZeroU64;
+
+/// A point in time, in ticks of the [`Clock`] of its recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[repr(transparent)]
+pub struct Ticks(pub u64);
+
+impl Ticks {
+    /// The ticks from `earlier` to `self`; `None` if `earlier` is the later one.
+    pub fn since(self, earlier: Ticks) -> Option<u64> {
+        self.0.checked_sub(earlier.0)
+    }
+
+    /// The ticks from `earlier` to `self`, 0 if `earlier` is the later one.
+    pub fn saturating_since(self, earlier: Ticks) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl std::fmt::Display for Ticks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Nanoseconds: a duration, or a point in time relative to the origin of a [`Clock`].
+///
+/// Signed, since a location whose clock was corrected may hold events before the origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[repr(transparent)]
+pub struct Nanos(pub i64);
+
+impl Nanos {
+    /// In seconds, for printing only.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+/// Prints with the unit that leaves one to three digits before the point: `12.4 ms`.
+///
+/// ```
+/// use perf_core::Nanos;
+/// assert_eq!(Nanos(12_430_000).to_string(), "12.43 ms");
+/// assert_eq!(Nanos(-7).to_string(), "-7 ns");
+/// ```
+impl std::fmt::Display for Nanos {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let size = self.0.unsigned_abs();
+        let value = self.0 as f64;
+        match size {
+            0..1_000 => write!(f, "{} ns", self.0),
+            1_000..1_000_000 => write!(f, "{:.2} us", value / 1e3),
+            1_000_000..1_000_000_000 => write!(f, "{:.2} ms", value / 1e6),
+            _ => write!(f, "{:.3} s", value / 1e9),
+        }
+    }
+}
+
+/// How the ticks of a recording relate to nanoseconds.
+///
+/// ```
+/// use perf_core::{Clock, Nanos, Ticks};
+/// let clock = Clock::new(2_000_000_000, Ticks(1_000)).expect("a resolution above 0");
+/// assert_eq!(clock.nanos(Ticks(1_007)), Some(Nanos(3)));
+/// assert_eq!(clock.nanos(Ticks(0)), Some(Nanos(-500)));
+/// assert_eq!(clock.ticks(Nanos(3)), Some(Ticks(1_006)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Clock {
+    ticks_per_second: NonZeroU64,
+    origin: Ticks,
+    /// Nanoseconds since 1970-01-01 00:00 UTC at the origin, where the recording tells.
+    pub realtime: Option<u64>,
+}
+
+impl Default for Clock {
+    /// One tick a nanosecond, from 0.
+    fn default() -> Self {
+        Clock {
+            ticks_per_second: GIGA,
+            origin: Ticks(0),
+            realtime: None,
+        }
+    }
+}
+
+const GIGA: NonZeroU64 = match NonZeroU64::new(1_000_000_000) {
+    Some(giga) => giga,
+    None => NonZeroU64::MIN,
+};
+
+impl Clock {
+    /// A clock of `ticks_per_second` whose origin, nanosecond 0, is at `origin`.
+    /// `None` for a resolution of 0.
+    pub fn new(ticks_per_second: u64, origin: Ticks) -> Option<Self> {
+        Some(Clock {
+            ticks_per_second: NonZeroU64::new(ticks_per_second)?,
+            origin,
+            realtime: None,
+        })
+    }
+
+    /// Resolution in ticks a second.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.ticks_per_second.get()
+    }
+
+    /// The tick that is nanosecond 0.
+    pub fn origin(&self) -> Ticks {
+        self.origin
+    }
+
+    /// Nanoseconds from the origin to `at`, rounded down. `None` outside +-292 years.
+    pub fn nanos(&self, at: Ticks) -> Option<Nanos> {
+        let ticks = i128::from(at.0) - i128::from(self.origin.0);
+        self.scale(ticks).map(Nanos)
+    }
+
+    /// The last tick at or before `at`. `None` where it is not a `u64`.
+    pub fn ticks(&self, at: Nanos) -> Option<Ticks> {
+        let ticks = (i128::from(at.0) * i128::from(self.ticks_per_second.get()))
+            .div_euclid(i128::from(GIGA.get()));
+        u64::try_from(ticks + i128::from(self.origin.0))
+            .ok()
+            .map(Ticks)
+    }
+
+    /// A number of ticks as nanoseconds, rounded down. `None` past 292 years.
+    pub fn duration(&self, ticks: u64) -> Option<Nanos> {
+        self.scale(i128::from(ticks)).map(Nanos)
+    }
+
+    /// A sum of ticks as nanoseconds, rounded down, the largest [`Nanos`] past 292 years.
+    pub fn total(&self, ticks: u128) -> Nanos {
+        i128::try_from(ticks)
+            .ok()
+            .and_then(|ticks| self.scale(ticks))
+            .map_or(Nanos(i64::MAX), Nanos)
+    }
+
+    fn scale(&self, ticks: i128) -> Option<i64> {
+        if self.ticks_per_second == GIGA {
+            return i64::try_from(ticks).ok();
+        }
+        let nanos = ticks.checked_mul(i128::from(GIGA.get()))?;
+        i64::try_from(nanos.div_euclid(i128::from(self.ticks_per_second.get()))).ok()
+    }
+}
+
+/// A half-open interval of time, `[start, end)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TimeRange {
+    /// The first tick inside.
+    pub start: Ticks,
+    /// The first tick after.
+    pub end: Ticks,
+}
+
+impl TimeRange {
+    /// All of time.
+    pub const ALL: TimeRange = TimeRange {
+        start: Ticks(0),
+        end: Ticks(u64::MAX),
+    };
+
+    /// `[start, end)`; `None` if `end` lies before `start`.
+    pub fn new(start: Ticks, end: Ticks) -> Option<Self> {
+        (start <= end).then_some(TimeRange { start, end })
+    }
+
+    /// Length in ticks.
+    pub fn len(&self) -> u64 {
+        self.end.saturating_since(self.start)
+    }
+
+    /// Whether no tick lies inside.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether `at` lies inside.
+    pub fn contains(&self, at: Ticks) -> bool {
+        self.start <= at && at < self.end
+    }
+
+    /// What both cover, `None` if they do not touch.
+    pub fn intersect(&self, other: TimeRange) -> Option<TimeRange> {
+        TimeRange::new(self.start.max(other.start), self.end.min(other.end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nanos_and_back_lands_at_or_just_before(rate in 1u64..5_000_000_000, origin: u32, at: u32) {
+            let clock = Clock::new(rate, Ticks(origin.into())).unwrap();
+            let at = Ticks(u64::from(at));
+            let nanos = clock.nanos(at).unwrap();
+            if let Some(back) = clock.ticks(nanos) {
+                prop_assert!(back <= at);
+                // One nanosecond holds `rate / 1e9` ticks; no more than these are lost.
+                prop_assert!(at.0 - back.0 <= rate.div_ceil(GIGA.get()));
+            }
+        }
+    }
+
+    #[test]
+    fn conversion_that_does_not_fit_fails() {
+        let slow = Clock::new(1, Ticks(0)).unwrap();
+        assert_eq!(slow.nanos(Ticks(u64::MAX)), None);
+        assert_eq!(slow.ticks(Nanos(-1_000_000_000)), None);
+        assert_eq!(slow.total(u128::MAX), Nanos(i64::MAX));
+        assert_eq!(Clock::new(0, Ticks(0)), None);
+    }
+}

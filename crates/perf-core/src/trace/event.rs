@@ -1,0 +1,234 @@
+//! [`Event`]: one thing that happened on one location.
+
+use crate::{
+    AttributeId, CallPathId, CommId, KindId, MetricSetId, RegionId, Ticks, Value, WindowId,
+};
+
+/// A collective operation of a communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are MPI's own")]
+#[non_exhaustive]
+pub enum CollectiveOp {
+    Barrier,
+    Bcast,
+    Gather,
+    Gatherv,
+    Scatter,
+    Scatterv,
+    Allgather,
+    Allgatherv,
+    Alltoall,
+    Alltoallv,
+    Alltoallw,
+    Allreduce,
+    Reduce,
+    ReduceScatter,
+    Scan,
+    Exscan,
+    /// Another one, by its number in OTF2.
+    Other(u8),
+}
+
+impl CollectiveOp {
+    const NAMED: [CollectiveOp; 16] = [
+        CollectiveOp::Barrier,
+        CollectiveOp::Bcast,
+        CollectiveOp::Gather,
+        CollectiveOp::Gatherv,
+        CollectiveOp::Scatter,
+        CollectiveOp::Scatterv,
+        CollectiveOp::Allgather,
+        CollectiveOp::Allgatherv,
+        CollectiveOp::Alltoall,
+        CollectiveOp::Alltoallv,
+        CollectiveOp::Alltoallw,
+        CollectiveOp::Allreduce,
+        CollectiveOp::Reduce,
+        CollectiveOp::ReduceScatter,
+        CollectiveOp::Scan,
+        CollectiveOp::Exscan,
+    ];
+
+    /// The operation OTF2 numbers `code`.
+    pub fn from_code(code: u8) -> Self {
+        let named = Self::NAMED.get(usize::from(code)).copied();
+        named.unwrap_or(CollectiveOp::Other(code))
+    }
+
+    /// Its number in OTF2.
+    pub fn code(self) -> u8 {
+        match self {
+            CollectiveOp::Other(code) => code,
+            named => Self::NAMED.iter().position(|op| *op == named).unwrap_or(0) as u8,
+        }
+    }
+}
+
+/// What remote memory access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum RmaOp {
+    /// Writes to the remote.
+    Put,
+    /// Reads from the remote.
+    Get,
+}
+
+/// How remote memory access was found to be complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum RmaCompletion {
+    /// A blocking call returned.
+    Blocking,
+    /// A non-blocking operation was waited for.
+    NonBlocking,
+    /// A test found it complete.
+    Test,
+    /// The remote side saw it.
+    Remote,
+}
+
+/// A communication between two ranks, as one of them records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transfer {
+    /// The other's rank in `comm`.
+    pub peer: u32,
+    /// The communicator.
+    pub comm: CommId,
+    /// The message tag.
+    pub tag: u32,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// The request of a non-blocking call; `None` for a blocking one.
+    pub request: Option<u64>,
+}
+
+/// The end of a collective operation on one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Collective {
+    /// What was done.
+    pub op: CollectiveOp,
+    /// The communicator.
+    pub comm: CommId,
+    /// The root's rank in `comm`, where there is one.
+    pub root: Option<u32>,
+    /// Bytes this rank sent.
+    pub sent: u64,
+    /// Bytes this rank received.
+    pub received: u64,
+    /// The request of a non-blocking collective; `None` for a blocking one.
+    pub request: Option<u64>,
+}
+
+/// One thing that happened on one location. Borrows lists from the trace and is `Copy`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A region was entered.
+    Enter {
+        /// The region.
+        region: RegionId,
+    },
+    /// A region was left.
+    Leave {
+        /// The region the recording names, which need not be the innermost open one; see
+        /// [`replay`](crate::replay).
+        region: RegionId,
+    },
+    /// A message was sent, or with a request: started to be sent.
+    Send(Transfer),
+    /// A non-blocking send is complete.
+    SendComplete {
+        /// The request of the [`Send`](Event::Send).
+        request: u64,
+    },
+    /// A receive was posted; what it receives is known at its [`Recv`](Event::Recv).
+    RecvPost {
+        /// The request.
+        request: u64,
+    },
+    /// A message was received; with a request: the receive that was posted is complete.
+    Recv(Transfer),
+    /// A request was tested and found not to be complete.
+    RequestTest {
+        /// The request.
+        request: u64,
+    },
+    /// A request was cancelled.
+    RequestCancelled {
+        /// The request.
+        request: u64,
+    },
+    /// A collective operation begins on this location.
+    CollectiveBegin,
+    /// A non-blocking collective was started.
+    CollectivePost {
+        /// The request.
+        request: u64,
+    },
+    /// A collective operation ends on this location.
+    CollectiveEnd(Collective),
+    /// Remote memory access starts.
+    Rma {
+        /// What it does.
+        op: RmaOp,
+        /// The window.
+        window: WindowId,
+        /// The remote's rank in the window's communicator.
+        remote: u32,
+        /// Bytes.
+        bytes: u64,
+        /// Tells the completion that belongs to it.
+        matching: u64,
+    },
+    /// Remote memory access is complete.
+    RmaComplete {
+        /// How that was found.
+        by: RmaCompletion,
+        /// The window.
+        window: WindowId,
+        /// Tells the access that belongs to it.
+        matching: u64,
+    },
+    /// Metrics were sampled.
+    Metric {
+        /// Which metrics.
+        set: MetricSetId,
+        /// Their values as bits, in the order of [`MetricSet::members`](crate::MetricSet::members);
+        /// each is read by [`Value::from_bits`] with the metric's type.
+        values: &'a [u64],
+    },
+    /// Recording was switched on or off on this location.
+    Measuring {
+        /// Whether it is on from now.
+        on: bool,
+    },
+    /// The measurement system wrote its buffer out; what happened until then is lost or distorted.
+    Flush {
+        /// When it was done.
+        until: Ticks,
+    },
+    /// The location was interrupted and its call path sampled.
+    Sample {
+        /// The call path, in [`Definitions::contexts`](crate::Definitions::contexts).
+        context: CallPathId,
+    },
+    /// Something no analysis here reads, kept as the recording has it.
+    Other {
+        /// Its name, in [`Definitions::kinds`](crate::Definitions::kinds).
+        kind: KindId,
+        /// Its numbers.
+        args: &'a [u64],
+    },
+}
+
+/// A value an event carries beside its own fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttributeValue {
+    /// What it is.
+    pub attribute: AttributeId,
+    /// The type the recording gives it, by its number in OTF2.
+    pub type_code: u8,
+    /// The value; a reference into a table of the recording is its id.
+    pub value: Value,
+}

@@ -1,0 +1,199 @@
+//! [`TraceView`] and [`LocationView`]: parts of a trace, without copying.
+
+use super::{Definitions, Event, Events, Trace};
+use crate::{LocationId, Ticks, TimeRange};
+use std::ops::Range;
+
+/// A part of a [`Trace`]: some locations, within a window of time. `Copy`; nothing is copied.
+///
+/// ```
+/// # use perf_core::{Definitions, Event, Events, Location, RegionId, SystemTree, Ticks, TimeRange, Trace};
+/// # let mut definitions = Definitions::default();
+/// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
+/// # let mut events = Events::default();
+/// # for at in 0..10 { events.push(Ticks(at), Event::CollectiveBegin)?; }
+/// # let trace = Trace::new(definitions, vec![events])?;
+/// let window = TimeRange::new(Ticks(2), Ticks(5)).expect("ordered");
+/// let part = trace.view().between(window);
+/// assert_eq!(part.locations().map(|location| location.len()).sum::<usize>(), 3);
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TraceView<'a> {
+    trace: &'a Trace,
+    window: TimeRange,
+    only: Option<&'a [LocationId]>,
+}
+
+impl<'a> TraceView<'a> {
+    pub(super) fn new(trace: &'a Trace) -> Self {
+        TraceView {
+            trace,
+            window: TimeRange::ALL,
+            only: None,
+        }
+    }
+
+    /// What lies both in this view and in `window`.
+    pub fn between(self, window: TimeRange) -> Self {
+        let nothing = TimeRange {
+            start: window.start,
+            end: window.start,
+        };
+        TraceView {
+            window: self.window.intersect(window).unwrap_or(nothing),
+            ..self
+        }
+    }
+
+    /// The locations `only`, in that order, within the same window.
+    pub fn only(self, only: &'a [LocationId]) -> Self {
+        TraceView {
+            only: Some(only),
+            ..self
+        }
+    }
+
+    /// What the events refer to.
+    pub fn definitions(&self) -> &'a Definitions {
+        self.trace.definitions()
+    }
+
+    /// The trace this is a part of.
+    pub fn trace(&self) -> &'a Trace {
+        self.trace
+    }
+
+    /// The window: all of time unless [`between`](Self::between) narrowed it.
+    pub fn window(&self) -> TimeRange {
+        self.window
+    }
+
+    /// One location within the window, whether it is among [`only`](Self::only) or not.
+    pub fn location(&self, id: LocationId) -> Option<LocationView<'a>> {
+        let events = self.trace.events().get(id.index())?;
+        Some(LocationView {
+            id,
+            events,
+            window: self.window,
+            range: Place::of(events, self.window),
+        })
+    }
+
+    /// The ids of the locations in view. Ids of [`only`](Self::only) that do not exist are left out.
+    pub fn ids(&self) -> impl Iterator<Item = LocationId> + use<'a> {
+        let all = self.trace.definitions().system.location_ids();
+        let count = all.len();
+        let (all, some) = match self.only {
+            Some(some) => (None, some),
+            None => (Some(all), [].as_slice()),
+        };
+        let exists = move |id: &LocationId| id.index() < count;
+        all.into_iter()
+            .flatten()
+            .chain(some.iter().copied().filter(exists))
+    }
+
+    /// The locations in view.
+    pub fn locations(&self) -> impl Iterator<Item = LocationView<'a>> + use<'a> {
+        let view = *self;
+        self.ids().filter_map(move |id| view.location(id))
+    }
+
+    /// Number of events in view.
+    pub fn len(&self) -> usize {
+        self.locations().map(|location| location.len()).sum()
+    }
+
+    /// Whether no event is in view.
+    pub fn is_empty(&self) -> bool {
+        self.locations().all(|location| location.is_empty())
+    }
+
+    /// From the first event in view to just after the last one; `None` without events.
+    pub fn range(&self) -> Option<TimeRange> {
+        let ends = |location: LocationView<'a>| {
+            let times = location.times();
+            Some((*times.first()?, *times.last()?))
+        };
+        let (start, last) = self
+            .locations()
+            .filter_map(ends)
+            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        TimeRange::new(start, Ticks(last.0.saturating_add(1)))
+    }
+}
+
+/// The events of one location within a window. `Copy`; nothing is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct LocationView<'a> {
+    id: LocationId,
+    events: &'a Events,
+    window: TimeRange,
+    range: Place,
+}
+
+/// A range that is `Copy`.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: usize,
+    end: usize,
+}
+
+impl Place {
+    fn of(events: &Events, window: TimeRange) -> Self {
+        if window == TimeRange::ALL {
+            // The end of a half-open window leaves out the last tick of time; all is all.
+            return Place {
+                start: 0,
+                end: events.len(),
+            };
+        }
+        let Range { start, end } = events.range(window);
+        Place { start, end }
+    }
+}
+
+impl<'a> LocationView<'a> {
+    /// Which location.
+    pub fn id(&self) -> LocationId {
+        self.id
+    }
+
+    /// All events of the location, inside the window and outside.
+    pub fn all(&self) -> &'a Events {
+        self.events
+    }
+
+    /// The window.
+    pub fn window(&self) -> TimeRange {
+        self.window
+    }
+
+    /// The numbers, in [`all`](Self::all), of the events in view.
+    pub fn range(&self) -> Range<usize> {
+        self.range.start..self.range.end
+    }
+
+    /// Number of events in view.
+    pub fn len(&self) -> usize {
+        self.range.end - self.range.start
+    }
+
+    /// Whether no event is in view.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The times of the events in view, ascending.
+    pub fn times(&self) -> &'a [Ticks] {
+        self.events.times().get(self.range()).unwrap_or_default()
+    }
+
+    /// Time and event, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Ticks, Event<'a>)> + use<'a> {
+        let events = self.events;
+        self.range()
+            .filter_map(move |index| Some((events.time(index)?, events.event(index)?)))
+    }
+}
