@@ -1,0 +1,566 @@
+//! `cargo xtask ci`: everything a change must pass, as one table of steps.
+//!
+//! `cargo xtask ci` runs them all in order and stops at the first that fails, `cargo xtask ci STEP...`
+//! runs some, `--keep-going` runs the rest after a failure. Tools that cargo can install are installed
+//! at pinned versions; system packages are the business of `.ci/run`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::{Outcome, cargo, execute, is_installed, output_of, root};
+
+/// Name, what it checks, and the function that does it.
+struct Step(&'static str, &'static str, fn(&mut Gate) -> Outcome);
+
+const STEPS: &[Step] = &[
+    Step("fmt", "every file is formatted", fmt),
+    Step(
+        "clippy",
+        "each crate alone, all its features, warnings denied",
+        clippy,
+    ),
+    Step(
+        "bare",
+        "each library crate without its default features",
+        bare,
+    ),
+    Step(
+        "msrv",
+        "no dependency asks for a newer Rust than we do",
+        msrv,
+    ),
+    Step(
+        "licences",
+        "licences and sources of dependencies (deny.toml)",
+        licences,
+    ),
+    Step(
+        "duplicates",
+        "crates in more than one version, for information",
+        duplicates,
+    ),
+    Step("test", "cargo test, on the corpus where there is one", test),
+    Step("docs", "documentation, warnings denied", docs),
+    Step("tour", "the tour, as the README runs it", tour),
+    Step(
+        "golden",
+        "golden files are what the examples print",
+        golden_unchanged,
+    ),
+    Step(
+        "instructions",
+        "instruction counts of hot paths, each under its limit",
+        instructions,
+    ),
+];
+
+/// Pinned, so that a new release cannot turn the gate red.
+const CARGO_DENY: &str = "0.20.2";
+
+/// Crates that need a program of the system, and the program that tells whether it is there.
+const NEEDS: &[(&str, &str)] = &[("perf-mpi", "mpicc")];
+
+/// What steps share.
+struct Gate {
+    /// The library crates: folders of `crates/`.
+    libraries: Vec<String>,
+    /// The other packages of the workspace.
+    programs: Vec<String>,
+    /// Members left out because their system library is not there.
+    left_out: Vec<String>,
+    /// What `cargo test` counted, once it ran.
+    tests: Option<TestCount>,
+}
+
+impl Gate {
+    fn new() -> Result<Self, String> {
+        let mut gate = Self {
+            libraries: Vec::new(),
+            programs: ["perfkit-examples", "perfkit-benches", "xtask"]
+                .map(String::from)
+                .into(),
+            left_out: Vec::new(),
+            tests: None,
+        };
+        for name in folders_of(&root().join("crates"))? {
+            let need = NEEDS.iter().find(|need| need.0 == name);
+            match need {
+                Some((_, program)) if !is_installed(program) => {
+                    println!("{name} is left out: there is no {program}");
+                    gate.left_out.push(name);
+                }
+                _ => gate.libraries.push(name),
+            }
+        }
+        Ok(gate)
+    }
+}
+
+/// Runs the steps named in `arguments`, or all.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let mut keep_going = false;
+    let mut named: Vec<&str> = Vec::new();
+    for argument in arguments {
+        match argument.as_str() {
+            "--list" => {
+                for Step(name, what, _) in STEPS {
+                    println!("  {name:<13} {what}");
+                }
+                return Ok(());
+            }
+            "--keep-going" => keep_going = true,
+            name if STEPS.iter().any(|step| step.0 == name) => named.push(name),
+            other => return Err(format!("no step is called {other}: see --list")),
+        }
+    }
+    let wanted = |step: &&Step| named.is_empty() || named.contains(&step.0);
+    let chosen: Vec<&Step> = STEPS.iter().filter(wanted).collect();
+    run_steps(&chosen, keep_going)
+}
+
+fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
+    let start = Instant::now();
+    let mut gate = Gate::new()?;
+    let mut times = Vec::new();
+    let mut failed = Vec::new();
+    for Step(name, what, check) in steps {
+        println!("\n== {name}: {what}");
+        let begin = Instant::now();
+        let outcome = check(&mut gate);
+        let took = begin.elapsed();
+        times.push((*name, took, outcome.is_ok()));
+        if let Err(message) = outcome {
+            println!("== {name} FAILED after {}: {message}", seconds(took));
+            failed.push(*name);
+            if !keep_going {
+                break;
+            }
+        }
+    }
+    print_summary(&times, start.elapsed());
+    if !failed.is_empty() {
+        return Err(format!("the gate is shut: {}", failed.join(", ")));
+    }
+    // One line for the whole of `cargo test`, which counts each binary apart.
+    if let Some(tests) = &gate.tests {
+        println!("{tests}");
+    }
+    Ok(())
+}
+
+fn print_summary(times: &[(&str, Duration, bool)], total: Duration) {
+    println!();
+    for (name, took, passed) in times {
+        let verdict = if *passed { "ok" } else { "FAILED" };
+        println!("  {name:<13} {:>8}  {verdict}", seconds(*took));
+    }
+    println!("  {:<13} {:>8}", "total", seconds(total));
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+// ---- steps ------------------------------------------------------------------------------------
+
+fn fmt(_: &mut Gate) -> Outcome {
+    execute(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+/// One crate at a time: a workspace build unifies features, and so hides a crate that only builds
+/// with what another one switched on. `incompatible_msrv`, on by default, holds the standard library
+/// calls to the `rust-version` of the workspace.
+fn clippy(gate: &mut Gate) -> Outcome {
+    for name in gate.libraries.iter().chain(&gate.programs) {
+        println!("   {name}");
+        execute(
+            cargo(&["clippy", "--quiet", "--locked", "--all-targets"]).args([
+                "--all-features",
+                "--package",
+                name,
+                "--",
+                "--deny",
+                "warnings",
+            ]),
+        )?;
+    }
+    Ok(())
+}
+
+/// Clippy again rather than check: an import that only a default feature uses is a warning here.
+fn bare(gate: &mut Gate) -> Outcome {
+    for name in &gate.libraries {
+        println!("   {name}");
+        execute(cargo(&["clippy", "--quiet", "--locked"]).args([
+            "--no-default-features",
+            "--package",
+            name,
+            "--",
+            "--deny",
+            "warnings",
+        ]))?;
+    }
+    Ok(())
+}
+
+/// Compares what each package of the lock file declares with what the workspace declares. This and
+/// clippy's `incompatible_msrv` find what can be found with one compiler; a build with the oldest
+/// compiler itself is for whoever has it.
+fn msrv(_: &mut Gate) -> Outcome {
+    let arguments = ["metadata", "--format-version=1", "--locked"];
+    let text = output_of(cargo(&arguments).arg("--all-features"))?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| format!("cargo metadata is not JSON: {error}"))?;
+    let packages = metadata["packages"].as_array();
+    let packages = packages.ok_or("cargo metadata lists no packages")?;
+    let asked = |package: &serde_json::Value| package["rust_version"].as_str().map(version);
+    let ours = packages.iter().find(|package| package["name"] == "xtask");
+    let ours = ours.and_then(asked).ok_or("xtask has no rust-version")?;
+    let mut newer = Vec::new();
+    let mut silent = 0;
+    for package in packages {
+        match asked(package) {
+            Some(theirs) if theirs > ours => {
+                newer.push(format!("{} {}", package["name"], package["rust_version"]));
+            }
+            Some(_) => {}
+            None => silent += 1,
+        }
+    }
+    if !newer.is_empty() {
+        return Err(format!("these need a newer Rust: {}", newer.join(", ")));
+    }
+    println!(
+        "   {} packages, {silent} of them do not say",
+        packages.len()
+    );
+    Ok(())
+}
+
+/// cargo-deny takes 1.5 minutes of two cores to build, once: less than a licence checker of our own
+/// would take to get right, with expressions, exceptions and files that disagree with the manifest.
+fn licences(_: &mut Gate) -> Outcome {
+    install("cargo-deny", CARGO_DENY)?;
+    execute(
+        cargo(&["deny", "--workspace", "--locked"]).args(["check", "licenses", "bans", "sources"]),
+    )
+}
+
+fn duplicates(_: &mut Gate) -> Outcome {
+    let arguments = ["tree", "--workspace", "--locked", "--duplicates"];
+    let text = output_of(cargo(&arguments).args(["--depth", "0", "--prefix", "none"]))?;
+    let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        if let (Some(name), Some(version)) = (words.next(), words.next()) {
+            let known = versions.entry(name).or_default();
+            // The same version twice is a build script's copy with other features.
+            if !known.contains(&version) {
+                known.push(version);
+            }
+        }
+    }
+    versions.retain(|_, known| known.len() > 1);
+    for (name, known) in &versions {
+        println!("   {name}: {}", known.join(", "));
+    }
+    if versions.is_empty() {
+        println!("   none");
+    }
+    Ok(())
+}
+
+/// The README's test command, word for word.
+fn test(gate: &mut Gate) -> Outcome {
+    let mut command = cargo(&["test"]);
+    command.env("CI", "true");
+    match corpus() {
+        Some(folder) => {
+            println!("   corpus: {}", folder.display());
+            command.env("PERFKIT_CORPUS", folder);
+        }
+        None if std::env::var_os("CI").is_some() => {
+            return Err("no corpus: set PERFKIT_CORPUS to its folder".into());
+        }
+        None => println!("   no corpus: tests that read it pass by (set PERFKIT_CORPUS)"),
+    }
+    let count = run_tests(&mut command)?;
+    if count.passed == 0 {
+        return Err("no test ran".into());
+    }
+    gate.tests = Some(count);
+    Ok(())
+}
+
+fn docs(gate: &mut Gate) -> Outcome {
+    let mut command = cargo(&["doc", "--quiet", "--locked", "--no-deps", "--workspace"]);
+    for name in &gate.left_out {
+        command.args(["--exclude", name]);
+    }
+    execute(command.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+fn tour(_: &mut Gate) -> Outcome {
+    execute(&mut cargo(&["run", "--release", "--example", "tour"]))
+}
+
+/// `cargo test` already compared the golden files; this proves that writing them anew is the same
+/// operation, so that `cargo xtask golden` never smuggles in a change that the tests would not see.
+fn golden_unchanged(_: &mut Gate) -> Outcome {
+    let folder = root().join("examples");
+    let before = contents(&folder)?;
+    golden(&[])?;
+    let after = contents(&folder)?;
+    let changed: Vec<String> = before
+        .keys()
+        .chain(after.keys())
+        .filter(|path| before.get(*path) != after.get(*path))
+        .map(|path| path.display().to_string())
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let changed = changed.join(", ");
+    Err(format!("these were stale and are now rewritten: {changed}"))
+}
+
+/// Absolute limits, since a fresh clone has no earlier run to compare with.
+fn instructions(_: &mut Gate) -> Outcome {
+    if !is_installed("valgrind") {
+        return Err("instruction counts need valgrind: install the package valgrind".into());
+    }
+    // Library and runner talk a private protocol: only equal versions understand each other.
+    let runner = install("gungraun-runner", &locked_version("gungraun-runner")?)?;
+    let arguments = ["bench", "--quiet", "--locked", "--bench", "instructions"];
+    execute(
+        cargo(&arguments)
+            .args(["--package", "perfkit-benches"])
+            .env("GUNGRAUN_RUNNER", runner),
+    )
+}
+
+// ---- golden files -----------------------------------------------------------------------------
+
+/// `cargo xtask golden`: the tests of the examples, told to write instead of compare.
+pub(crate) fn golden(arguments: &[String]) -> Outcome {
+    execute(
+        cargo(&["test", "--quiet", "--package", "perfkit-examples"])
+            .args(arguments)
+            .env("PERFKIT_GOLDEN", "write"),
+    )
+}
+
+/// Every file below a folder, with what is in it.
+fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for path in entries(&folder)? {
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let bytes = std::fs::read(&path).map_err(|error| at(&path, &error))?;
+                found.insert(path, bytes);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let listing = std::fs::read_dir(folder).map_err(|error| at(folder, &error))?;
+    let mut paths = Vec::new();
+    for entry in listing {
+        paths.push(entry.map_err(|error| at(folder, &error))?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn folders_of(folder: &Path) -> Result<Vec<String>, String> {
+    let with_manifest = |path: &PathBuf| path.join("Cargo.toml").is_file();
+    let names = entries(folder)?.into_iter().filter(with_manifest);
+    Ok(names
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .collect())
+}
+
+fn at(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+// ---- tests ------------------------------------------------------------------------------------
+
+/// What all test binaries counted together.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct TestCount {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl std::fmt::Display for TestCount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            passed,
+            failed,
+            ignored,
+        } = self;
+        write!(f, "tests: {passed} passed, {failed} failed")?;
+        if *ignored > 0 {
+            write!(f, ", {ignored} skipped")?;
+        }
+        Ok(())
+    }
+}
+
+impl TestCount {
+    /// Adds a line such as `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
+    fn add_line(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else {
+            return;
+        };
+        let result = result.split_once(". ").map_or(result, |(_, counts)| counts);
+        for part in result.split("; ") {
+            match part.split_once(' ') {
+                Some((count, "passed")) => self.passed += count.parse().unwrap_or(0),
+                Some((count, "failed")) => self.failed += count.parse().unwrap_or(0),
+                Some((count, "ignored")) => self.ignored += count.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Lets the output through and counts on the way.
+fn run_tests(command: &mut Command) -> Result<TestCount, String> {
+    let broken = |error: std::io::Error| format!("cargo test: {error}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(broken)?;
+    let mut count = TestCount::default();
+    if let Some(pipe) = child.stdout.take() {
+        let mut out = std::io::stdout().lock();
+        // By bytes: a test may print anything.
+        for line in BufReader::new(pipe).split(b'\n') {
+            let line = line.map_err(broken)?;
+            count.add_line(&String::from_utf8_lossy(&line));
+            out.write_all(&line).map_err(broken)?;
+            out.write_all(b"\n").map_err(broken)?;
+        }
+    }
+    let status = child.wait().map_err(broken)?;
+    if status.success() {
+        Ok(count)
+    } else {
+        Err(format!("cargo test: {status}"))
+    }
+}
+
+/// The recordings that are too large to be bundled, beside the working copy unless told otherwise.
+fn corpus() -> Option<PathBuf> {
+    let folder = std::env::var_os("PERFKIT_CORPUS")
+        .map_or_else(|| root().join("../shared/corpus"), PathBuf::from);
+    std::fs::canonicalize(folder).ok()
+}
+
+// ---- tools ------------------------------------------------------------------------------------
+
+/// Installs a program of crates.io, unless that very version is there, and returns where it is.
+/// Debug builds: they are made in half the time and run for a second.
+fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
+    let path = tools_folder()?.join(program);
+    let installed = |path: &Path| {
+        let text = output_of(Command::new(path).arg("--version")).ok()?;
+        text.split_whitespace().last().map(String::from)
+    };
+    if installed(&path).as_deref() != Some(wanted) {
+        println!("   installing {program} {wanted}");
+        let arguments = ["install", "--quiet", "--locked", "--debug", "--force"];
+        execute(cargo(&arguments).args([program, "--version", wanted]))?;
+    }
+    match installed(&path) {
+        Some(found) if found == wanted => Ok(path),
+        Some(found) => Err(format!("{program} is {found}, not {wanted}")),
+        None => Err(format!(
+            "{program} was installed, but is not in cargo's bin"
+        )),
+    }
+}
+
+/// Where `cargo install` puts programs.
+fn tools_folder() -> Result<PathBuf, String> {
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
+    let folder = std::env::var_os("CARGO_INSTALL_ROOT")
+        .or_else(|| std::env::var_os("CARGO_HOME"))
+        .filter(|folder: &OsString| !folder.is_empty())
+        .map(PathBuf::from)
+        .or_else(home);
+    Ok(folder.ok_or("no home folder")?.join("bin"))
+}
+
+/// The version of a package in `Cargo.lock`.
+fn locked_version(package: &str) -> Result<String, String> {
+    let path = root().join("Cargo.lock");
+    let text = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
+    let mut lines = text.lines();
+    let name = format!("name = \"{package}\"");
+    lines
+        .find(|line| *line == name)
+        .and_then(|_| lines.next())
+        .and_then(|line| line.strip_prefix("version = \""))
+        .and_then(|line| line.strip_suffix('"'))
+        .map(String::from)
+        .ok_or_else(|| format!("Cargo.lock has no {package}"))
+}
+
+/// A version as numbers, so that 1.100 comes after 1.90 and 1.90 equals 1.90.0.
+fn version(text: &str) -> [u64; 3] {
+    let mut numbers = [0; 3];
+    for (number, part) in numbers.iter_mut().zip(text.split('.')) {
+        *number = part.parse().unwrap_or(0);
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_all_binaries_add_up() {
+        let mut count = TestCount::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured; 9 filtered out",
+        ] {
+            count.add_line(line);
+        }
+        assert_eq!(count.to_string(), "tests: 6 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(version("1.100") > version("1.90"));
+        assert_eq!(version("1.90"), version("1.90.0"));
+        assert!(version("1.90.1") > version("1.90"));
+    }
+
+    #[test]
+    fn the_lock_file_knows_the_runner() {
+        let found = locked_version("gungraun-runner");
+        assert_eq!(found, locked_version("gungraun"));
+        assert!(found.is_ok());
+        assert!(locked_version("no-such-crate").is_err());
+    }
+
+    #[test]
+    fn every_step_is_named_once() {
+        for (index, step) in STEPS.iter().enumerate() {
+            assert!(STEPS[..index].iter().all(|other| other.0 != step.0));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `cargo xtask compare`: established tools beside perfkit, on the same input in the same minutes.
+//!
+//! A comparison is a list of races; in a race every runner answers the same question. Runners take
+//! turns, so that a change in the load of the machine hits all of them. A runner prints one line of
+//! `key=value` pairs: costs (`cpu_s`, `wall_s`, `rss_kb`) and answers, which must agree.
+//!
+//! A peer that is not installed is named with its package and left out.
+
+mod otf2;
+mod race;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Outcome, execute, is_installed, output_of, root};
+use race::Race;
+
+/// Name, what is compared, and the function that sets the races up.
+struct Comparison(
+    &'static str,
+    &'static str,
+    fn(&Options) -> Result<Vec<Race>, String>,
+);
+
+const COMPARISONS: &[Comparison] = &[Comparison(
+    "otf2",
+    "reading OTF2 archives, with libotf2 and otf2-print",
+    otf2::races,
+)];
+
+const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N]
+    otf2: [--locations N] [--events N] [--archive ANCHOR]";
+
+/// What the command line may change.
+struct Options {
+    repeats: usize,
+    locations: u32,
+    events: u32,
+    archive: Option<PathBuf>,
+}
+
+/// Runs the comparisons named, or all.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let mut options = Options {
+        repeats: 5,
+        locations: 1024,
+        events: 20_000,
+        archive: None,
+    };
+    let mut named = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().map(String::as_str).ok_or(USAGE);
+        match argument.as_str() {
+            "--repeats" => options.repeats = number::<usize>(value()?)?.max(1),
+            "--locations" => options.locations = number(value()?)?,
+            "--events" => options.events = number(value()?)?,
+            "--archive" => options.archive = Some(absolute(value()?)?),
+            name if COMPARISONS.iter().any(|entry| entry.0 == name) => named.push(name),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    println!("{}", machine());
+    for Comparison(name, what, races) in COMPARISONS {
+        if !named.is_empty() && !named.contains(name) {
+            continue;
+        }
+        println!("\n== {name}: {what}; {} runs each", options.repeats);
+        for race in races(&options)? {
+            println!("\n{}", race.run(options.repeats)?);
+        }
+    }
+    Ok(())
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| format!("{text} is no number that fits here\n{USAGE}"))
+}
+
+/// Runners start in the root of the workspace, whatever folder the task was called from.
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    std::fs::canonicalize(path).map_err(|error| format!("{path}: {error}"))
+}
+
+/// The processor and how many of its cores are ours: a figure without them says nothing.
+fn machine() -> String {
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = processors
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("unknown processor", |(_, model)| model);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{model}, {cores} cores")
+}
+
+/// A folder for programs and input that comparisons make, below cargo's target folder.
+fn workshop() -> Result<PathBuf, String> {
+    let folder = target_folder()?.join("compare");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// This program is `<target>/<profile>/xtask`, wherever the target folder is.
+fn target_folder() -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|error| format!("xtask: {error}"))?;
+    let folder = program.parent().and_then(Path::parent);
+    Ok(folder.ok_or("xtask is not in a target folder")?.into())
+}
+
+/// Compiles `data/peers/NAME.c`.
+fn compile_peer(name: &str, flags: &[&str], libraries: &[&str]) -> Result<PathBuf, String> {
+    let source = root().join("data/peers").join(name).with_extension("c");
+    let program = workshop()?.join(name);
+    execute(
+        Command::new("cc")
+            .args(["-O2", "-std=gnu11"])
+            .args(flags)
+            .arg(&source)
+            .arg("-o")
+            .arg(&program)
+            .args(libraries),
+    )?;
+    Ok(program)
+}
+
+/// The first of these programs that is not there, with the Debian package that has it.
+fn missing(programs: &[(&str, &'static str)]) -> Option<&'static str> {
+    let absent = programs.iter().find(|(program, _)| !is_installed(program));
+    absent.map(|(_, package)| *package)
+}
+
+/// Words that a configuration program prints, for use as flags.
+fn flags_of(program: &str, arguments: &[&str]) -> Result<Vec<String>, String> {
+    let text = output_of(Command::new(program).args(arguments))?;
+    Ok(text.split_whitespace().map(String::from).collect())
+}
