@@ -4,12 +4,17 @@
 //! runs some, `--keep-going` runs the rest after a failure. Tools that cargo can install are installed
 //! at pinned versions; system packages are the business of `.ci/run`.
 
+mod counting;
+mod files;
+mod tools;
+
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use counting::{TestCount, run_tests};
+use files::{contents, folders_of};
+use tools::{install, locked_version, version};
 
 use crate::{Outcome, cargo, execute, is_installed, output_of, root};
 
@@ -165,8 +170,6 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-// ---- steps ------------------------------------------------------------------------------------
-
 fn fmt(_: &mut Gate) -> Outcome {
     execute(&mut cargo(&["fmt", "--all", "--check"]))
 }
@@ -241,7 +244,7 @@ fn msrv(_: &mut Gate) -> Outcome {
     Ok(())
 }
 
-/// cargo-deny takes 1.5 minutes of two cores to build, once: less than a licence checker of our own
+/// cargo-deny takes 75 CPU seconds to build, once: less than a licence checker of our own
 /// would take to get right, with expressions, exceptions and files that disagree with the manifest.
 fn licences(_: &mut Gate) -> Outcome {
     install("cargo-deny", CARGO_DENY)?;
@@ -297,7 +300,14 @@ fn test(gate: &mut Gate) -> Outcome {
 }
 
 fn docs(gate: &mut Gate) -> Outcome {
-    let mut command = cargo(&["doc", "--quiet", "--locked", "--no-deps", "--workspace"]);
+    let mut command = cargo(&[
+        "doc",
+        "--quiet",
+        "--locked",
+        "--no-deps",
+        "--workspace",
+        "--all-features",
+    ]);
     for name in &gate.left_out {
         command.args(["--exclude", name]);
     }
@@ -315,16 +325,15 @@ fn golden_unchanged(_: &mut Gate) -> Outcome {
     let before = contents(&folder)?;
     golden(&[])?;
     let after = contents(&folder)?;
-    let changed: Vec<String> = before
-        .keys()
-        .chain(after.keys())
-        .filter(|path| before.get(*path) != after.get(*path))
-        .map(|path| path.display().to_string())
-        .collect();
-    if changed.is_empty() {
+    let mut paths: Vec<&PathBuf> = before.keys().chain(after.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    paths.retain(|path| before.get(*path) != after.get(*path));
+    if paths.is_empty() {
         return Ok(());
     }
-    let changed = changed.join(", ");
+    let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+    let changed = names.join(", ");
     Err(format!("these were stale and are now rewritten: {changed}"))
 }
 
@@ -343,8 +352,6 @@ fn instructions(_: &mut Gate) -> Outcome {
     )
 }
 
-// ---- golden files -----------------------------------------------------------------------------
-
 /// `cargo xtask golden`: the tests of the examples, told to write instead of compare.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
     execute(
@@ -354,111 +361,6 @@ pub(crate) fn golden(arguments: &[String]) -> Outcome {
     )
 }
 
-/// Every file below a folder, with what is in it.
-fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
-    let mut found = BTreeMap::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(folder) = open.pop() {
-        for path in entries(&folder)? {
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                let bytes = std::fs::read(&path).map_err(|error| at(&path, &error))?;
-                found.insert(path, bytes);
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let listing = std::fs::read_dir(folder).map_err(|error| at(folder, &error))?;
-    let mut paths = Vec::new();
-    for entry in listing {
-        paths.push(entry.map_err(|error| at(folder, &error))?.path());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-fn folders_of(folder: &Path) -> Result<Vec<String>, String> {
-    let with_manifest = |path: &PathBuf| path.join("Cargo.toml").is_file();
-    let names = entries(folder)?.into_iter().filter(with_manifest);
-    Ok(names
-        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
-        .collect())
-}
-
-fn at(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
-}
-
-// ---- tests ------------------------------------------------------------------------------------
-
-/// What all test binaries counted together.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct TestCount {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-}
-
-impl std::fmt::Display for TestCount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            passed,
-            failed,
-            ignored,
-        } = self;
-        write!(f, "tests: {passed} passed, {failed} failed")?;
-        if *ignored > 0 {
-            write!(f, ", {ignored} skipped")?;
-        }
-        Ok(())
-    }
-}
-
-impl TestCount {
-    /// Adds a line such as `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
-    fn add_line(&mut self, line: &str) {
-        let Some(result) = line.strip_prefix("test result: ") else {
-            return;
-        };
-        let result = result.split_once(". ").map_or(result, |(_, counts)| counts);
-        for part in result.split("; ") {
-            match part.split_once(' ') {
-                Some((count, "passed")) => self.passed += count.parse().unwrap_or(0),
-                Some((count, "failed")) => self.failed += count.parse().unwrap_or(0),
-                Some((count, "ignored")) => self.ignored += count.parse().unwrap_or(0),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Lets the output through and counts on the way.
-fn run_tests(command: &mut Command) -> Result<TestCount, String> {
-    let broken = |error: std::io::Error| format!("cargo test: {error}");
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(broken)?;
-    let mut count = TestCount::default();
-    if let Some(pipe) = child.stdout.take() {
-        let mut out = std::io::stdout().lock();
-        // By bytes: a test may print anything.
-        for line in BufReader::new(pipe).split(b'\n') {
-            let line = line.map_err(broken)?;
-            count.add_line(&String::from_utf8_lossy(&line));
-            out.write_all(&line).map_err(broken)?;
-            out.write_all(b"\n").map_err(broken)?;
-        }
-    }
-    let status = child.wait().map_err(broken)?;
-    if status.success() {
-        Ok(count)
-    } else {
-        Err(format!("cargo test: {status}"))
-    }
-}
-
 /// The recordings that are too large to be bundled, beside the working copy unless told otherwise.
 fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("PERFKIT_CORPUS")
@@ -466,96 +368,9 @@ fn corpus() -> Option<PathBuf> {
     std::fs::canonicalize(folder).ok()
 }
 
-// ---- tools ------------------------------------------------------------------------------------
-
-/// Installs a program of crates.io, unless that very version is there, and returns where it is.
-/// Debug builds: they are made in half the time and run for a second.
-fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
-    let path = tools_folder()?.join(program);
-    let installed = |path: &Path| {
-        let text = output_of(Command::new(path).arg("--version")).ok()?;
-        text.split_whitespace().last().map(String::from)
-    };
-    if installed(&path).as_deref() != Some(wanted) {
-        println!("   installing {program} {wanted}");
-        let arguments = ["install", "--quiet", "--locked", "--debug", "--force"];
-        execute(cargo(&arguments).args([program, "--version", wanted]))?;
-    }
-    match installed(&path) {
-        Some(found) if found == wanted => Ok(path),
-        Some(found) => Err(format!("{program} is {found}, not {wanted}")),
-        None => Err(format!(
-            "{program} was installed, but is not in cargo's bin"
-        )),
-    }
-}
-
-/// Where `cargo install` puts programs.
-fn tools_folder() -> Result<PathBuf, String> {
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
-    let folder = std::env::var_os("CARGO_INSTALL_ROOT")
-        .or_else(|| std::env::var_os("CARGO_HOME"))
-        .filter(|folder: &OsString| !folder.is_empty())
-        .map(PathBuf::from)
-        .or_else(home);
-    Ok(folder.ok_or("no home folder")?.join("bin"))
-}
-
-/// The version of a package in `Cargo.lock`.
-fn locked_version(package: &str) -> Result<String, String> {
-    let path = root().join("Cargo.lock");
-    let text = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
-    let mut lines = text.lines();
-    let name = format!("name = \"{package}\"");
-    lines
-        .find(|line| *line == name)
-        .and_then(|_| lines.next())
-        .and_then(|line| line.strip_prefix("version = \""))
-        .and_then(|line| line.strip_suffix('"'))
-        .map(String::from)
-        .ok_or_else(|| format!("Cargo.lock has no {package}"))
-}
-
-/// A version as numbers, so that 1.100 comes after 1.90 and 1.90 equals 1.90.0.
-fn version(text: &str) -> [u64; 3] {
-    let mut numbers = [0; 3];
-    for (number, part) in numbers.iter_mut().zip(text.split('.')) {
-        *number = part.parse().unwrap_or(0);
-    }
-    numbers
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn results_of_all_binaries_add_up() {
-        let mut count = TestCount::default();
-        for line in [
-            "running 3 tests",
-            "test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
-            "test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured; 9 filtered out",
-        ] {
-            count.add_line(line);
-        }
-        assert_eq!(count.to_string(), "tests: 6 passed, 1 failed, 1 skipped");
-    }
-
-    #[test]
-    fn versions_compare_as_numbers() {
-        assert!(version("1.100") > version("1.90"));
-        assert_eq!(version("1.90"), version("1.90.0"));
-        assert!(version("1.90.1") > version("1.90"));
-    }
-
-    #[test]
-    fn the_lock_file_knows_the_runner() {
-        let found = locked_version("gungraun-runner");
-        assert_eq!(found, locked_version("gungraun"));
-        assert!(found.is_ok());
-        assert!(locked_version("no-such-crate").is_err());
-    }
 
     #[test]
     fn every_step_is_named_once() {

@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
         println!("\n== {name}: {what}; {} runs each", options.repeats);
         for race in races(&options)? {
-            println!("\n{}", race.run(options.repeats)?);
+            print!("\n{}", race.run(options.repeats)?);
         }
     }
     Ok(())

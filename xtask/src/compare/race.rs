@@ -100,7 +100,8 @@ fn agree(
     Ok(())
 }
 
-/// What a race cost each runner.
+/// What a race cost each runner. A ratio is the cost of a runner over that of the first, minimum by
+/// minimum: the minimum is what the machine does when nothing else asks for it.
 pub(crate) struct Table<'a> {
     race: &'a Race,
     runs: Vec<Vec<Figures>>,
@@ -125,7 +126,7 @@ impl fmt::Display for Table<'_> {
         writeln!(f, "{}", self.race.title)?;
         writeln!(
             f,
-            "  {:<34} {:>9} {:>9} {:>9} {:>9} {:>8}  ratio",
+            "  {:<34} {:>10} {:>9} {:>9} {:>9} {:>8}  ratio",
             "",
             format!("{by} min"),
             "median",
@@ -148,7 +149,7 @@ impl fmt::Display for Table<'_> {
                 writeln!(f, " printed no figures")?;
                 continue;
             };
-            write!(f, " {least:>9.3} {median:>9.3}")?;
+            write!(f, " {least:>10.3} {median:>9.3}")?;
             match self.work {
                 Some(work) => write!(f, " {:>9.2}", work / least / 1e6)?,
                 None => write!(f, " {:>9}", "-")?,

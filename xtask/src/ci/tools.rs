@@ -1,0 +1,85 @@
+//! Programs of the gate at pinned versions, and versions as such.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::files::at;
+use crate::{cargo, execute, output_of, root};
+
+/// Installs a program of crates.io, unless that very version is there, and returns where it is.
+/// Debug builds: they are made in half the time and run for a second.
+pub(super) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
+    let path = tools_folder()?.join(program);
+    let installed = |path: &Path| {
+        let text = output_of(Command::new(path).arg("--version")).ok()?;
+        text.split_whitespace().last().map(String::from)
+    };
+    if installed(&path).as_deref() != Some(wanted) {
+        println!("   installing {program} {wanted}");
+        let arguments = ["install", "--quiet", "--locked", "--debug", "--force"];
+        execute(cargo(&arguments).args([program, "--version", wanted]))?;
+    }
+    match installed(&path) {
+        Some(found) if found == wanted => Ok(path),
+        Some(found) => Err(format!("{program} is {found}, not {wanted}")),
+        None => Err(format!(
+            "{program} was installed, but is not in cargo's bin"
+        )),
+    }
+}
+
+/// Where `cargo install` puts programs.
+fn tools_folder() -> Result<PathBuf, String> {
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
+    let folder = std::env::var_os("CARGO_INSTALL_ROOT")
+        .or_else(|| std::env::var_os("CARGO_HOME"))
+        .filter(|folder: &OsString| !folder.is_empty())
+        .map(PathBuf::from)
+        .or_else(home);
+    Ok(folder.ok_or("no home folder")?.join("bin"))
+}
+
+/// The version of a package in `Cargo.lock`.
+pub(super) fn locked_version(package: &str) -> Result<String, String> {
+    let path = root().join("Cargo.lock");
+    let text = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
+    let mut lines = text.lines();
+    let name = format!("name = \"{package}\"");
+    lines
+        .find(|line| *line == name)
+        .and_then(|_| lines.next())
+        .and_then(|line| line.strip_prefix("version = \""))
+        .and_then(|line| line.strip_suffix('"'))
+        .map(String::from)
+        .ok_or_else(|| format!("Cargo.lock has no {package}"))
+}
+
+/// A version as numbers, so that 1.100 comes after 1.90 and 1.90 equals 1.90.0.
+pub(super) fn version(text: &str) -> [u64; 3] {
+    let mut numbers = [0; 3];
+    for (number, part) in numbers.iter_mut().zip(text.split('.')) {
+        *number = part.parse().unwrap_or(0);
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(version("1.100") > version("1.90"));
+        assert_eq!(version("1.90"), version("1.90.0"));
+        assert!(version("1.90.1") > version("1.90"));
+    }
+
+    #[test]
+    fn the_lock_file_knows_the_runner() {
+        let found = locked_version("gungraun-runner");
+        assert_eq!(found, locked_version("gungraun"));
+        assert!(found.is_ok());
+        assert!(locked_version("no-such-crate").is_err());
+    }
+}
