@@ -354,11 +354,12 @@ fn instructions(_: &mut Gate) -> Outcome {
 
 /// `cargo xtask golden`: the tests of the examples, told to write instead of compare.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
-    execute(
-        cargo(&["test", "--quiet", "--package", "perfkit-examples"])
-            .args(arguments)
-            .env("PERFKIT_GOLDEN", "write"),
-    )
+    let mut command = cargo(&["test", "--quiet", "--package", "perfkit-examples"]);
+    let count = run_tests(command.args(arguments).env("PERFKIT_GOLDEN", "write"))?;
+    if count.passed == 0 {
+        return Err("no test of the examples ran, so nothing was written".into());
+    }
+    Ok(())
 }
 
 /// The recordings that are too large to be bundled, beside the working copy unless told otherwise.
