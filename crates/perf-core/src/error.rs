@@ -3,7 +3,7 @@
 use crate::Cancelled;
 
 /// What can be wrong with nouns that are put together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An id points past the end of its table.
@@ -64,6 +64,9 @@ pub enum Error {
         /// How many there are.
         got: usize,
     },
+    /// A row could not be read from where the profile has its rows.
+    #[error("reading a row failed: {0}")]
+    Read(#[source] std::sync::Arc<dyn std::error::Error + Send + Sync>),
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

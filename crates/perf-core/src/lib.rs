@@ -1,16 +1,16 @@
 //! The nouns of perfkit: time, places, code, traces and profiles of parallel programs.
 //!
-//! Readers turn files into a [`Trace`] or a `Profile`, analyses are functions of them, and
+//! Readers turn files into a [`Trace`] or a [`Profile`], analyses are functions of them, and
 //! neither knows the other. This crate holds what both speak about and no algorithm but
 //! [`replay()`], which turns enter and leave into call frames, and
-//! `match_messages`, which finds the two ends of each message.
+//! [`match_messages`], which finds the two ends of each message.
 //!
 //! | question | noun |
 //! |---|---|
 //! | when? | [`Ticks`], [`Nanos`], [`Clock`], [`TimeRange`] |
 //! | where? | [`SystemTree`], [`Location`], [`LocationGroup`] |
 //! | in which code? | [`Region`], [`CallTree`] |
-//! | how much? | [`Metric`], [`Value`], `Profile` |
+//! | how much? | [`Metric`], [`Value`], [`Profile`] |
 //! | what happened? | [`Trace`], [`Event`], [`TraceView`] |
 //! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
 //! | how far is it, and can it stop? | [`Progress`], [`CancelToken`] |
@@ -44,7 +44,12 @@ pub use ids::{
 };
 pub use limits::Limits;
 pub use merge::Merge;
+pub use messages::{
+    CollectiveInstance, CollectiveMember, Endpoint, Message, Messages, RemoteAccess, Unmatched,
+    UnmatchedCause, match_messages,
+};
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
+pub use profile::{Profile, ProfileMetric, RowStore, Scope, Severities};
 pub use progress::{CancelToken, Cancelled, Progress};
 pub use replay::{Close, ReplayCounts, Visitor, replay};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};

@@ -117,6 +117,11 @@ pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) 
     }
     let counts_before = stack.counts;
     let window = location.window();
+    let last = events.times().last().copied().unwrap_or_default();
+    if last < window.start {
+        // What was still open was closed at the last event, before the window.
+        stack.frames.clear();
+    }
     for (depth, region) in stack.frames.iter().enumerate() {
         visitor.enter(window.start, *region, depth);
     }
@@ -137,7 +142,6 @@ pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) 
             other => visitor.event(at, other, index),
         }
     }
-    let last = events.times().last().copied().unwrap_or_default();
     let end = last.min(window.end);
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();

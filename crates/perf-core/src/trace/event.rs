@@ -82,7 +82,7 @@ pub enum RmaCompletion {
     Blocking,
     /// A non-blocking operation was waited for.
     NonBlocking,
-    /// A test found it complete.
+    /// A test found it not to be complete yet.
     Test,
     /// The remote side saw it.
     Remote,

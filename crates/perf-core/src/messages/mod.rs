@@ -1,0 +1,177 @@
+//! [`match_messages`]: the two ends of each message, collective and remote access.
+//!
+//! * Messages match first in, first out for each (communicator, sender, receiver, tag), as MPI's
+//!   non-overtaking rule has it. A non-blocking receive takes its place in that order where it was
+//!   *posted*, not where it was completed; its request ties the two together.
+//! * The n-th collective of a communicator on one rank belongs to the n-th on every other.
+//! * Remote access and its completion share a window and a matching id on one location.
+//!
+//! What finds no partner is listed with the cause, never dropped and never an error.
+
+mod collectives;
+mod point;
+mod ranks;
+mod remote;
+
+pub use collectives::{CollectiveInstance, CollectiveMember};
+pub use point::Message;
+pub use remote::RemoteAccess;
+
+use crate::{LocationId, Ticks, TraceView};
+use std::collections::BTreeMap;
+
+/// One end: an event of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// When.
+    pub time: Ticks,
+    /// Where.
+    pub location: LocationId,
+    /// The number of the event on its location.
+    pub index: usize,
+}
+
+/// Why an end has no partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum UnmatchedCause {
+    /// The receiver recorded no receive for it.
+    NoReceive,
+    /// The sender recorded no send for it.
+    NoSend,
+    /// A receive was posted, but the recording does not say what it received.
+    NoCompletion,
+    /// The request was cancelled.
+    Cancelled,
+    /// The recording does not say who the other rank is.
+    UnknownPeer,
+    /// The events of the other location are missing.
+    PeerAbsent,
+    /// A collective that ended without having begun, or began without having ended.
+    HalfCollective,
+    /// Remote access that was never seen to be complete.
+    AccessNotComplete,
+    /// The completion of remote access that was never seen to start.
+    AccessNotStarted,
+}
+
+/// An end without a partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unmatched {
+    /// The end there is.
+    pub end: Endpoint,
+    /// Why there is no other.
+    pub cause: UnmatchedCause,
+    /// The location the other end should be on, where known.
+    pub peer: Option<LocationId>,
+}
+
+/// What [`match_messages`] found. Lists are in order of time, location and event.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Messages {
+    /// Messages with both ends.
+    pub messages: Vec<Message>,
+    /// Collective operations, each with the ranks that took part.
+    pub collectives: Vec<CollectiveInstance>,
+    /// Remote accesses with their completion.
+    pub accesses: Vec<RemoteAccess>,
+    /// Ends without a partner.
+    pub unmatched: Vec<Unmatched>,
+}
+
+impl Messages {
+    /// How many ends have no partner, by cause.
+    pub fn causes(&self) -> BTreeMap<UnmatchedCause, usize> {
+        let mut causes = BTreeMap::new();
+        for unmatched in &self.unmatched {
+            *causes.entry(unmatched.cause).or_default() += 1;
+        }
+        causes
+    }
+}
+
+/// Finds the two ends of each message, collective and remote access.
+///
+/// All locations of the trace take part, since an order of messages cannot be told from a part of
+/// it; what is returned has at least one end in the view.
+///
+/// Takes O(n log n) time in the number of messages, and memory in proportion to it.
+///
+/// ```
+/// use perf_core::{match_messages, CommId, Communicator, Event, Events, Location, LocationId, Members};
+/// use perf_core::{Definitions, SystemTree, Ticks, Trace, Transfer};
+/// let mut definitions = Definitions::default();
+/// let rank = |key| Location { key, ..Default::default() };
+/// definitions.system = SystemTree::new(vec![], vec![], vec![rank(0), rank(1)], &Default::default())?;
+/// let world = Members::Ranks(vec![Some(LocationId(0)), Some(LocationId(1))]);
+/// definitions.comms.push(Communicator { members: world, ..Default::default() });
+/// let to = |peer| Transfer { peer, comm: CommId(0), tag: 7, bytes: 80, request: None };
+/// let (mut first, mut second) = (Events::default(), Events::default());
+/// first.push(Ticks(3), Event::Send(to(1)))?;
+/// first.push(Ticks(4), Event::Send(to(1)))?;
+/// second.push(Ticks(9), Event::Recv(to(0)))?;
+/// let trace = Trace::new(definitions, vec![first, second])?;
+///
+/// let found = match_messages(trace.view());
+/// assert_eq!((found.messages[0].sender.time, found.messages[0].receiver.time), (Ticks(3), Ticks(9)));
+/// assert_eq!(found.unmatched[0].end.time, Ticks(4));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+pub fn match_messages(view: TraceView<'_>) -> Messages {
+    let trace = view.trace();
+    let ranks = ranks::Ranks::new(trace.definitions());
+    let mut points = point::Points::default();
+    let mut collectives = collectives::Collectives::default();
+    let mut remote = remote::Remote::default();
+    for location in trace.view().locations() {
+        points.start();
+        collectives.start();
+        remote.start();
+        for (index, (time, event)) in location.iter().enumerate() {
+            let at = Endpoint {
+                time,
+                location: location.id(),
+                index,
+            };
+            points.event(at, event, &ranks);
+            collectives.event(at, event, &ranks);
+            remote.event(at, event, &ranks);
+        }
+        points.finish();
+        collectives.finish();
+        remote.finish();
+    }
+    let mut found = Messages::default();
+    points.pair(trace, &mut found);
+    collectives.gather(&mut found);
+    remote.gather(&mut found);
+    found.keep(view);
+    found
+}
+
+impl Messages {
+    fn keep(&mut self, view: TraceView<'_>) {
+        let mut seen = vec![false; view.definitions().system.locations().len()];
+        for id in view.ids() {
+            if let Some(seen) = seen.get_mut(id.index()) {
+                *seen = true;
+            }
+        }
+        let inside = |end: Endpoint| {
+            let range = view.location(end.location).map(|location| location.range());
+            seen.get(end.location.index()).copied().unwrap_or_default()
+                && range.is_some_and(|range| range.contains(&end.index))
+        };
+        self.messages
+            .retain(|message| inside(message.sender) || inside(message.receiver));
+        self.collectives
+            .retain(|instance| instance.members.iter().any(|member| inside(member.end)));
+        self.accesses
+            .retain(|access| inside(access.start) || inside(access.end));
+        self.unmatched.retain(|unmatched| inside(unmatched.end));
+        self.messages.sort_unstable_by_key(|message| message.sender);
+        self.accesses.sort_unstable_by_key(|access| access.start);
+        self.unmatched.sort_unstable();
+    }
+}

@@ -1,0 +1,214 @@
+//! Messages between two.
+
+use super::ranks::{Process, Ranks};
+use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
+use crate::{CommId, Event, LocationId, Trace, Transfer};
+use std::collections::HashMap;
+
+/// A message with both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// Where and when it was sent, or started to be sent.
+    pub sender: Endpoint,
+    /// Where and when it was received.
+    pub receiver: Endpoint,
+    /// The communicator.
+    pub comm: CommId,
+    /// The tag.
+    pub tag: u32,
+    /// Length in bytes, as the sender has it.
+    pub bytes: u64,
+}
+
+/// What must be equal for two ends to match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    comm: CommId,
+    sender: Process,
+    receiver: Process,
+    tag: u32,
+}
+
+/// One end, in order of its key and then of `order`, its place among those of the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    key: Key,
+    /// Where a receive was posted; for all else the end itself.
+    order: Endpoint,
+    end: Endpoint,
+    peer: LocationId,
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Points {
+    sends: Vec<End>,
+    receives: Vec<End>,
+    unmatched: Vec<Unmatched>,
+    /// Receives that were posted on this location and are not complete yet.
+    posted: HashMap<u64, Endpoint>,
+    /// Sends that were started on this location and are not complete yet, by place in `sends`.
+    started: HashMap<u64, usize>,
+    cancelled: Vec<usize>,
+}
+
+impl Points {
+    pub(super) fn start(&mut self) {
+        self.posted.clear();
+        self.started.clear();
+    }
+
+    pub(super) fn event(&mut self, at: Endpoint, event: Event<'_>, ranks: &Ranks<'_>) {
+        match event {
+            Event::Send(transfer) => {
+                if let Some(request) = transfer.request {
+                    self.started.insert(request, self.sends.len());
+                }
+                let ours = ranks.process(at.location);
+                match end(at, at, transfer, ranks, |peer| (ours, peer)) {
+                    Ok(end) => self.sends.push(end),
+                    Err(unmatched) => {
+                        transfer
+                            .request
+                            .map(|request| self.started.remove(&request));
+                        self.unmatched.push(unmatched);
+                    }
+                }
+            }
+            Event::Recv(transfer) => {
+                let posted = transfer
+                    .request
+                    .and_then(|request| self.posted.remove(&request));
+                let ours = ranks.process(at.location);
+                match end(at, posted.unwrap_or(at), transfer, ranks, |peer| {
+                    (peer, ours)
+                }) {
+                    Ok(end) => self.receives.push(end),
+                    Err(unmatched) => self.unmatched.push(unmatched),
+                }
+            }
+            Event::RecvPost { request } => {
+                if let Some(earlier) = self.posted.insert(request, at) {
+                    self.lose(earlier, UnmatchedCause::NoCompletion);
+                }
+            }
+            Event::SendComplete { request } => {
+                self.started.remove(&request);
+            }
+            Event::RequestCancelled { request } => {
+                if let Some(posted) = self.posted.remove(&request) {
+                    self.lose(posted, UnmatchedCause::Cancelled);
+                } else if let Some(send) = self.started.remove(&request) {
+                    self.cancelled.push(send);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let posted = std::mem::take(&mut self.posted);
+        for end in posted.into_values() {
+            self.lose(end, UnmatchedCause::NoCompletion);
+        }
+    }
+
+    fn lose(&mut self, end: Endpoint, cause: UnmatchedCause) {
+        self.unmatched.push(Unmatched {
+            end,
+            cause,
+            peer: None,
+        });
+    }
+
+    pub(super) fn pair(mut self, trace: &Trace, found: &mut Messages) {
+        self.cancelled.sort_unstable();
+        while let Some(cancelled) = self.cancelled.pop() {
+            // From the back, so that the places of the others stay what they are.
+            let send = self.sends.swap_remove(cancelled);
+            let (end, cause) = (send.end, UnmatchedCause::Cancelled);
+            found.unmatched.push(Unmatched {
+                end,
+                cause,
+                peer: Some(send.peer),
+            });
+        }
+        self.sends.sort_unstable();
+        self.receives.sort_unstable();
+        let (mut sends, mut receives) = (
+            self.sends.iter().peekable(),
+            self.receives.iter().peekable(),
+        );
+        loop {
+            let order = match (sends.peek(), receives.peek()) {
+                (Some(send), Some(receive)) => send.key.cmp(&receive.key),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (None, None) => break,
+            };
+            let send = sends.next_if(|_| order.is_le());
+            let receive = receives.next_if(|_| order.is_ge());
+            match (send, receive) {
+                (Some(send), Some(receive)) => found.messages.push(Message {
+                    sender: send.end,
+                    receiver: receive.end,
+                    comm: send.key.comm,
+                    tag: send.key.tag,
+                    bytes: send.bytes,
+                }),
+                (Some(send), None) => alone(send, UnmatchedCause::NoReceive, trace, found),
+                (None, Some(receive)) => alone(receive, UnmatchedCause::NoSend, trace, found),
+                (None, None) => break,
+            }
+        }
+        found.unmatched.append(&mut self.unmatched);
+    }
+}
+
+fn alone(end: &End, cause: UnmatchedCause, trace: &Trace, found: &mut Messages) {
+    let cause = if is_absent(trace, end.peer) {
+        UnmatchedCause::PeerAbsent
+    } else {
+        cause
+    };
+    found.unmatched.push(Unmatched {
+        end: end.end,
+        cause,
+        peer: Some(end.peer),
+    });
+}
+
+fn is_absent(trace: &Trace, location: LocationId) -> bool {
+    let events = trace.events().get(location.index());
+    events.is_none_or(|events| events.is_absent())
+}
+
+fn end(
+    at: Endpoint,
+    order: Endpoint,
+    transfer: Transfer,
+    ranks: &Ranks<'_>,
+    sides: impl FnOnce(Process) -> (Process, Process),
+) -> Result<End, Unmatched> {
+    let Some(peer) = ranks.peer(at.location, transfer.comm, transfer.peer) else {
+        let cause = UnmatchedCause::UnknownPeer;
+        return Err(Unmatched {
+            end: at,
+            cause,
+            peer: None,
+        });
+    };
+    let (sender, receiver) = sides(ranks.process(peer));
+    Ok(End {
+        key: Key {
+            comm: transfer.comm,
+            sender,
+            receiver,
+            tag: transfer.tag,
+        },
+        order,
+        end: at,
+        peer,
+        bytes: transfer.bytes,
+    })
+}

@@ -1,0 +1,260 @@
+//! The call-path profile of a trace.
+
+use super::{MemoryRows, Profile, ProfileMetric, Scope};
+use crate::{
+    CallPathId, CallTree, CancelToken, Close, Error, Event, LocationView, Merge, Metric, MetricId,
+    Progress, RegionId, ReplayCounts, Result, RmaOp, Ticks, TraceView, Visitor, replay,
+};
+use std::sync::Arc;
+
+const TIME: MetricId = MetricId(0);
+const EXCLUSIVE: MetricId = MetricId(1);
+const VISITS: MetricId = MetricId(2);
+const SENT: MetricId = MetricId(3);
+const RECEIVED: MetricId = MetricId(4);
+
+impl Profile {
+    /// The call-path profile of a trace, with these metrics, all `u64`:
+    ///
+    /// | name | unit | scope | of a call path and location |
+    /// |---|---|---|---|
+    /// | `time` | ns | inclusive | time in it and below |
+    /// | `exclusive time` | ns | exclusive | time in it, not below |
+    /// | `visits` | # | exclusive | how often it was entered in the view |
+    /// | `bytes sent` | bytes | exclusive | by messages, collectives and remote writes |
+    /// | `bytes received` | bytes | exclusive | by messages, collectives and remote reads |
+    ///
+    /// Also returns what [`replay`] mended. Within a window, time is what lies in the window and a
+    /// frame that was open before counts as a visit.
+    ///
+    /// ```
+    /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+    /// use perf_core::{CallPathId, Profile, Value};
+    /// # let mut definitions = Definitions::default();
+    /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
+    /// # definitions.regions = vec![Region::named("main"), Region::named("solve")];
+    /// # let mut events = Events::default();
+    /// # events.push(Ticks(0), Event::Enter { region: RegionId(0) })?;
+    /// # events.push(Ticks(2), Event::Enter { region: RegionId(1) })?;
+    /// # events.push(Ticks(9), Event::Leave { region: RegionId(1) })?;
+    /// # events.push(Ticks(10), Event::Leave { region: RegionId(0) })?;
+    /// # let trace = Trace::new(definitions, vec![events])?;
+    /// // main enters at 0 ns and leaves at 10 ns; solve within it from 2 to 9 ns.
+    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
+    /// let main = CallPathId(0);
+    /// let metric = |name| profile.metric(name).expect("one of the five");
+    /// assert_eq!(profile.total(metric("time"), main)?, Value::U64(10));
+    /// assert_eq!(profile.total(metric("exclusive time"), main)?, Value::U64(3));
+    /// assert_eq!(profile.calls().name(CallPathId(1), profile.regions()), "main > solve");
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], or [`Error::TooMany`] past 2^32 call paths.
+    pub fn from_trace(
+        view: TraceView<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<(Profile, ReplayCounts)> {
+        let definitions = view.definitions();
+        let locations = definitions.system.locations().len();
+        let mut counts = ReplayCounts::default();
+        let mut rows = MemoryRows::new(locations);
+        let mut calls = CallTree::default();
+        let mut sums = Sums::default();
+        let mut in_order: Vec<_> = view.ids().collect();
+        in_order.sort_unstable();
+        in_order.dedup();
+        let total = in_order.len() as u64;
+        for location in in_order.into_iter().filter_map(|id| view.location(id)) {
+            cancel.check()?;
+            counts.merge(&sums.add(location, &mut calls)?);
+            let clock = definitions.clock;
+            let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
+            for (path, sum) in sums.drain() {
+                rows.push(TIME, path, location.id(), nanos(sum.inclusive));
+                rows.push(EXCLUSIVE, path, location.id(), nanos(sum.exclusive));
+                rows.push(VISITS, path, location.id(), sum.visits);
+                rows.push(SENT, path, location.id(), sum.sent);
+                rows.push(RECEIVED, path, location.id(), sum.received);
+            }
+            progress.advance("profile", 1, total);
+        }
+        let regions = definitions.regions.clone();
+        let system = definitions.system.clone();
+        let profile = Profile::new(system, regions, calls, metrics(), Arc::new(rows))?
+            .with_topologies(definitions.topologies.clone());
+        Ok((profile, counts))
+    }
+}
+
+fn metrics() -> Vec<ProfileMetric> {
+    let metric = |name: &str, unit: &str, description: &str, scope| ProfileMetric {
+        metric: Metric {
+            name: name.into(),
+            unit: unit.into(),
+            description: description.into(),
+            ..Default::default()
+        },
+        scope,
+    };
+    vec![
+        metric(
+            "time",
+            "ns",
+            "time in a call path and below",
+            Scope::Inclusive,
+        ),
+        metric(
+            "exclusive time",
+            "ns",
+            "time in a call path, not below",
+            Scope::Exclusive,
+        ),
+        metric(
+            "visits",
+            "#",
+            "how often a call path was entered",
+            Scope::Exclusive,
+        ),
+        metric(
+            "bytes sent",
+            "bytes",
+            "by messages, collectives and remote writes",
+            Scope::Exclusive,
+        ),
+        metric(
+            "bytes received",
+            "bytes",
+            "by messages, collectives and remote reads",
+            Scope::Exclusive,
+        ),
+    ]
+}
+
+/// What is summed for a call path on one location; times in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    inclusive: u64,
+    exclusive: u64,
+    visits: u64,
+    sent: u64,
+    received: u64,
+}
+
+/// The sums of one location, by call path.
+#[derive(Debug, Default)]
+struct Sums {
+    by_path: Vec<Sum>,
+    /// Call paths this location was on.
+    touched: Vec<CallPathId>,
+}
+
+impl Sums {
+    fn add(&mut self, location: LocationView<'_>, calls: &mut CallTree) -> Result<ReplayCounts> {
+        let mut visitor = Summing {
+            sums: self,
+            calls,
+            stack: Vec::new(),
+            failed: None,
+        };
+        let counts = replay(location, &mut visitor);
+        match visitor.failed {
+            Some(error) => Err(error),
+            None => Ok(counts),
+        }
+    }
+
+    fn at(&mut self, path: CallPathId) -> Option<&mut Sum> {
+        if path.index() >= self.by_path.len() {
+            self.by_path.resize(path.index() + 1, Sum::default());
+        }
+        self.by_path.get_mut(path.index())
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = (CallPathId, Sum)> {
+        self.touched.sort_unstable();
+        let by_path = &mut self.by_path;
+        self.touched
+            .drain(..)
+            .filter_map(move |path| Some((path, std::mem::take(by_path.get_mut(path.index())?))))
+    }
+}
+
+/// A frame that is open: its call path, when it was entered, and the ticks spent below it.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    path: CallPathId,
+    entered: Ticks,
+    below: u64,
+}
+
+struct Summing<'a> {
+    sums: &'a mut Sums,
+    calls: &'a mut CallTree,
+    stack: Vec<Frame>,
+    failed: Option<Error>,
+}
+
+impl Visitor for Summing<'_> {
+    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
+        let parent = self.stack.last().map(|frame| frame.path);
+        let path = match self.calls.child(parent, region) {
+            Ok(path) => path,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                return;
+            }
+        };
+        self.stack.push(Frame {
+            path,
+            entered: at,
+            below: 0,
+        });
+        if let Some(sum) = self.sums.at(path) {
+            sum.visits += 1;
+            if sum.visits == 1 {
+                self.sums.touched.push(path);
+            }
+        }
+    }
+
+    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
+        let Some(frame) = self.stack.pop() else {
+            return;
+        };
+        let time = at.saturating_since(frame.entered);
+        if let Some(caller) = self.stack.last_mut() {
+            caller.below += time;
+        }
+        if let Some(sum) = self.sums.at(frame.path) {
+            sum.inclusive += time;
+            sum.exclusive += time.saturating_sub(frame.below);
+        }
+    }
+
+    fn event(&mut self, _at: Ticks, event: Event<'_>, _index: usize) {
+        let (sent, received) = match event {
+            Event::Send(transfer) => (transfer.bytes, 0),
+            Event::Recv(transfer) => (0, transfer.bytes),
+            Event::CollectiveEnd(end) => (end.sent, end.received),
+            Event::Rma {
+                op: RmaOp::Put,
+                bytes,
+                ..
+            } => (bytes, 0),
+            Event::Rma {
+                op: RmaOp::Get,
+                bytes,
+                ..
+            } => (0, bytes),
+            _ => return,
+        };
+        if let Some(frame) = self.stack.last()
+            && let Some(sum) = self.sums.at(frame.path)
+        {
+            sum.sent = sum.sent.saturating_add(sent);
+            sum.received = sum.received.saturating_add(received);
+        }
+    }
+}

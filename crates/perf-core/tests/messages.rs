@@ -1,0 +1,237 @@
+//! Both ends of messages, and a cause for each end that stays alone.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+mod common;
+
+use common::{events, trace};
+use perf_core::*;
+
+const WORLD: CommId = CommId(0);
+
+fn to(peer: u32, tag: u32, request: Option<u64>) -> Transfer {
+    Transfer {
+        peer,
+        comm: WORLD,
+        tag,
+        bytes: 10,
+        request,
+    }
+}
+
+/// `locations` ranks of one communicator, another that each has to itself, one window.
+fn world(locations: Vec<Events>) -> Trace {
+    let ranks = (0..locations.len() as u32).map(|rank| Some(LocationId(rank)));
+    let members = Members::Ranks(ranks.collect());
+    let (mut definitions, events) = trace(locations).into_parts();
+    definitions.comms.push(Communicator {
+        members,
+        ..Default::default()
+    });
+    definitions.comms.push(Communicator {
+        members: Members::Own,
+        ..Default::default()
+    });
+    definitions.windows.push(Window {
+        comm: Some(WORLD),
+        ..Default::default()
+    });
+    Trace::new(definitions, events).unwrap()
+}
+
+fn times(found: &Messages) -> Vec<(u64, u64)> {
+    let pairs = found.messages.iter();
+    pairs
+        .map(|message| (message.sender.time.0, message.receiver.time.0))
+        .collect()
+}
+
+fn causes(found: &Messages) -> Vec<(UnmatchedCause, usize)> {
+    found.causes().into_iter().collect()
+}
+
+#[test]
+fn equal_messages_match_in_order_and_tags_apart() {
+    let sender = events(&[
+        (1, Event::Send(to(1, 5, None))),
+        (2, Event::Send(to(1, 6, None))),
+        (3, Event::Send(to(1, 5, None))),
+    ]);
+    let receiver = events(&[
+        (10, Event::Recv(to(0, 6, None))),
+        (11, Event::Recv(to(0, 5, None))),
+        (12, Event::Recv(to(0, 5, None))),
+    ]);
+    let found = match_messages(world(vec![sender, receiver]).view());
+    assert_eq!(times(&found), [(1, 11), (2, 10), (3, 12)]);
+    assert!(found.unmatched.is_empty());
+}
+
+#[test]
+fn non_blocking_receives_match_in_the_order_they_were_posted() {
+    let sender = events(&[
+        (1, Event::Send(to(1, 0, Some(7)))),
+        (2, Event::Send(to(1, 0, Some(8)))),
+        (3, Event::SendComplete { request: 8 }),
+        (4, Event::SendComplete { request: 7 }),
+    ]);
+    // Posted 50 then 51; the second is waited for first.
+    let receiver = events(&[
+        (1, Event::RecvPost { request: 50 }),
+        (2, Event::RecvPost { request: 51 }),
+        (10, Event::Recv(to(0, 0, Some(51)))),
+        (11, Event::Recv(to(0, 0, Some(50)))),
+    ]);
+    let found = match_messages(world(vec![sender, receiver]).view());
+    assert_eq!(times(&found), [(1, 11), (2, 10)]);
+}
+
+#[test]
+fn every_cause_is_told() {
+    let first = events(&[
+        (1, Event::Send(to(1, 0, None))),
+        (2, Event::Send(to(9, 0, None))),
+        (3, Event::Send(to(2, 0, None))),
+        (4, Event::Send(to(1, 3, Some(1)))),
+        (5, Event::RequestCancelled { request: 1 }),
+        (6, Event::RecvPost { request: 2 }),
+        (7, Event::RequestCancelled { request: 2 }),
+        (8, Event::RecvPost { request: 3 }),
+        (9, Event::CollectiveBegin),
+    ]);
+    let access = |matching| Event::Rma {
+        op: RmaOp::Put,
+        window: WindowId(0),
+        remote: 0,
+        bytes: 4,
+        matching,
+    };
+    let done = |matching, by| Event::RmaComplete {
+        by,
+        window: WindowId(0),
+        matching,
+    };
+    let second = events(&[
+        (1, Event::Recv(to(0, 4, None))),
+        (2, access(1)),
+        (3, done(1, RmaCompletion::Test)),
+        (4, done(1, RmaCompletion::NonBlocking)),
+        (5, done(1, RmaCompletion::Remote)),
+        (6, access(2)),
+        (7, done(3, RmaCompletion::Blocking)),
+    ]);
+    let found = match_messages(world(vec![first, second, Events::absent()]).view());
+    assert!(found.messages.is_empty());
+    assert_eq!(found.accesses.len(), 1);
+    assert_eq!(found.accesses[0].end.time, Ticks(4));
+    assert_eq!(found.accesses[0].remote, Some(LocationId(0)));
+    assert_eq!(
+        causes(&found),
+        [
+            (UnmatchedCause::NoReceive, 1),
+            (UnmatchedCause::NoSend, 1),
+            (UnmatchedCause::NoCompletion, 1),
+            (UnmatchedCause::Cancelled, 2),
+            (UnmatchedCause::UnknownPeer, 1),
+            (UnmatchedCause::PeerAbsent, 1),
+            (UnmatchedCause::HalfCollective, 1),
+            (UnmatchedCause::AccessNotComplete, 1),
+            (UnmatchedCause::AccessNotStarted, 1),
+        ]
+    );
+}
+
+#[test]
+fn the_nth_collective_of_each_rank_belongs_together() {
+    let end = |comm, request| {
+        let op = CollectiveOp::Allreduce;
+        Event::CollectiveEnd(Collective {
+            op,
+            comm,
+            root: None,
+            sent: 1,
+            received: 2,
+            request,
+        })
+    };
+    // Started first, ended last: its number is that of its start.
+    let first = events(&[
+        (1, Event::CollectivePost { request: 4 }),
+        (2, Event::CollectiveBegin),
+        (3, end(WORLD, None)),
+        (4, end(WORLD, Some(4))),
+        (5, Event::CollectiveBegin),
+        (6, end(CommId(1), None)),
+    ]);
+    let second = events(&[
+        (11, Event::CollectiveBegin),
+        (12, end(WORLD, None)),
+        (13, Event::CollectiveBegin),
+        (14, end(WORLD, None)),
+        (15, Event::CollectiveBegin),
+        (16, end(CommId(1), None)),
+    ]);
+    let found = match_messages(world(vec![first, second]).view());
+    let ends: Vec<Vec<u64>> = found
+        .collectives
+        .iter()
+        .map(|instance| {
+            instance
+                .members
+                .iter()
+                .map(|member| member.end.time.0)
+                .collect()
+        })
+        .collect();
+    assert_eq!(ends, [vec![4, 12], vec![3, 14], vec![6], vec![16]]);
+    assert!(found.unmatched.is_empty());
+}
+
+#[test]
+fn threads_share_the_rank_of_their_process() {
+    let sender = events(&[(1, Event::Send(to(1, 0, None)))]);
+    let worker = events(&[(5, Event::Recv(to(0, 0, None)))]);
+    let (mut definitions, events) = world(vec![sender, Events::default(), worker]).into_parts();
+    // The third location is a second thread of the second process.
+    let mut locations = definitions.system.locations().to_vec();
+    locations[2].group = locations[1].group;
+    let groups = definitions.system.groups().to_vec();
+    definitions.system = SystemTree::new(vec![], groups, locations, &Default::default()).unwrap();
+    let found = match_messages(Trace::new(definitions, events).unwrap().view());
+    assert_eq!(times(&found), [(1, 5)]);
+    assert_eq!(found.messages[0].receiver.location, LocationId(2));
+}
+
+#[test]
+fn inter_communicators_name_ranks_of_the_other_group() {
+    let left = events(&[(1, Event::Send(to(0, 0, None)))]);
+    let right = events(&[(5, Event::Recv(to(0, 0, None)))]);
+    let (mut definitions, events) = world(vec![left, right]).into_parts();
+    let side = |id| vec![Some(LocationId(id))];
+    definitions.comms[0].members = Members::Between(side(0), side(1));
+    let found = match_messages(Trace::new(definitions, events).unwrap().view());
+    assert_eq!(times(&found), [(1, 5)]);
+}
+
+#[test]
+fn a_view_keeps_what_touches_it() {
+    let sender = events(&[
+        (1, Event::Send(to(1, 0, None))),
+        (20, Event::Send(to(1, 0, None))),
+    ]);
+    let receiver = events(&[(5, Event::Recv(to(0, 0, None)))]);
+    let trace = world(vec![sender, receiver]);
+    let late = TimeRange::new(Ticks(4), Ticks(10)).unwrap();
+    let found = match_messages(trace.view().between(late));
+    assert_eq!(times(&found), [(1, 5)]);
+    assert!(found.unmatched.is_empty(), "the send at 20 is outside");
+    assert_eq!(
+        match_messages(trace.view().only(&[LocationId(0)]))
+            .unmatched
+            .len(),
+        1
+    );
+}
