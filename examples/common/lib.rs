@@ -1,1 +1,8 @@
-//! examples
+//! What the examples share: arguments and exit codes, progress bars, tables, pictures.
+//!
+//! An example is a function over `Write`, so that a test can run it; see `golden.rs` in `tests`.
+
+pub mod cli;
+pub mod picture;
+pub mod progress;
+pub mod table;

@@ -1,1 +1,3 @@
-//! perf-testdata
+//! Generated recordings and the corpus, for the tests and benches of perfkit.
+
+pub mod wide;

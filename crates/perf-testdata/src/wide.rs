@@ -1,0 +1,174 @@
+//! A wide trace of any size: many ranks, calls nested up to eight deep, a ring of messages.
+
+use perf_core::{
+    CommId, Communicator, Definitions, Event, Events, Location, LocationGroup, LocationGroupId,
+    LocationId, Members, Region, RegionId, SystemNode, SystemNodeId, SystemTree, Ticks, Trace,
+    Transfer,
+};
+
+/// Regions of a wide trace.
+pub const REGIONS: u32 = 200;
+/// Deepest nesting of a wide trace.
+pub const DEPTH: usize = 8;
+
+/// What the events of a wide trace of `ranks` refer to: one thread a process, 16 processes a
+/// node, one communicator.
+///
+/// # Panics
+/// Never for less than 2^32 ranks.
+pub fn definitions(ranks: u32) -> Definitions {
+    let nodes = (0..ranks.div_ceil(16)).map(|node| SystemNode {
+        name: format!("node{node:04}"),
+        class: "node".into(),
+        ..Default::default()
+    });
+    let groups = (0..ranks).map(|rank| LocationGroup {
+        name: format!("MPI Rank {rank}"),
+        parent: Some(SystemNodeId(rank / 16)),
+        ..Default::default()
+    });
+    let threads = (0..ranks).map(|rank| Location {
+        name: "Master thread".into(),
+        group: Some(LocationGroupId(rank)),
+        key: u64::from(rank),
+        ..Default::default()
+    });
+    let limits = Default::default();
+    let system = SystemTree::new(
+        nodes.collect(),
+        groups.collect(),
+        threads.collect(),
+        &limits,
+    );
+    let mut definitions = Definitions::default();
+    definitions.system = system.expect("every parent exists");
+    definitions.regions = (0..REGIONS)
+        .map(|id| match id % 5 {
+            0 => Region::named(format!("MPI_Call_{id}")),
+            _ => Region::named(format!("function_{id}")),
+        })
+        .collect();
+    definitions.comms.push(Communicator {
+        name: "MPI_COMM_WORLD".into(),
+        members: Members::Ranks((0..ranks).map(|rank| Some(LocationId(rank))).collect()),
+        parent: None,
+    });
+    definitions
+}
+
+/// The events of one rank of a wide trace: exactly `count` of them, every 32nd a send to the next
+/// rank and every 32nd a receive from the one before, all frames closed at the end. The same for
+/// the same arguments.
+///
+/// # Panics
+/// Never: events are made in order.
+pub fn events(rank: u32, ranks: u32, count: usize) -> Events {
+    let mut random = Xorshift::new(u64::from(rank) + 1);
+    let mut events = Events::default();
+    events.reserve(count);
+    let mut open: Vec<RegionId> = Vec::with_capacity(DEPTH);
+    let mut now = 1_000 + random.below(1_000);
+    for index in 0..count {
+        now += 200 + random.below(1_800);
+        let left = count - index;
+        let event = match (index % 32, open.len()) {
+            (_, depth) if left <= depth => leave(&mut open),
+            (15, depth) if left > depth + 1 => Event::Send(transfer((rank + 1) % ranks)),
+            (31, depth) if left > depth + 1 => Event::Recv(transfer((rank + ranks - 1) % ranks)),
+            (_, depth)
+                if depth == 0 || (depth < DEPTH && random.below(2) == 0 && left > depth + 1) =>
+            {
+                // The last event of an odd number of calls has no leave to pair with.
+                if left == 1 {
+                    Event::Measuring { on: true }
+                } else {
+                    let region = RegionId(random.below(u64::from(REGIONS)) as u32);
+                    open.push(region);
+                    Event::Enter { region }
+                }
+            }
+            _ => leave(&mut open),
+        };
+        events.push(Ticks(now), event).expect("times ascend");
+    }
+    events
+}
+
+/// A whole wide trace in memory.
+///
+/// # Panics
+/// Never for less than 2^32 ranks.
+pub fn trace(ranks: u32, events_each: usize) -> Trace {
+    let all = (0..ranks).map(|rank| events(rank, ranks, events_each));
+    Trace::new(definitions(ranks), all.collect()).expect("one stream a location")
+}
+
+fn leave(open: &mut Vec<RegionId>) -> Event<'static> {
+    let region = open.pop().unwrap_or_default();
+    Event::Leave { region }
+}
+
+fn transfer(peer: u32) -> Transfer {
+    Transfer {
+        peer,
+        comm: CommId(0),
+        tag: 1,
+        bytes: 8_192,
+        request: None,
+    }
+}
+
+/// Marsaglia's xorshift64*: small, seeded, and the same everywhere.
+#[derive(Clone, Debug)]
+pub struct Xorshift(u64);
+
+impl Xorshift {
+    /// A generator that never sticks at zero.
+    pub fn new(seed: u64) -> Self {
+        Xorshift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number from 0 to `most` - 1; 0 for `most` 0.
+    pub fn below(&mut self, most: u64) -> u64 {
+        (self.next_u64() >> 32)
+            .checked_rem(most)
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_core::{Close, Visitor, match_messages, replay};
+
+    #[test]
+    fn calls_are_balanced_and_messages_match() {
+        struct Nothing;
+        impl Visitor for Nothing {
+            fn enter(&mut self, _: Ticks, _: RegionId, depth: usize) {
+                assert!(depth < DEPTH);
+            }
+            fn leave(&mut self, _: Ticks, _: RegionId, _: usize, why: Close) {
+                assert_eq!(why, Close::Top);
+            }
+        }
+        for count in [0, 1, 2, 31, 1_000, 1_001] {
+            let trace = trace(3, count);
+            assert_eq!(trace.len(), 3 * count);
+            for location in trace.view().locations() {
+                assert_eq!(replay(location, &mut Nothing).repairs(), 0);
+            }
+        }
+        let found = match_messages(trace(3, 1_001).view());
+        assert!(found.messages.len() > 80, "{}", found.messages.len());
+        assert_eq!(found.unmatched, []);
+    }
+}

@@ -1,0 +1,76 @@
+//! Arguments, errors and exit codes.
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+/// Why an example stopped.
+#[derive(Debug)]
+pub enum Failure {
+    /// The arguments make no sense: exit code 2.
+    Usage(String),
+    /// The input does: exit code 1.
+    Input(String),
+    /// Standard output is gone, as after `| head`: nothing to say.
+    Output(io::Error),
+    /// `--help`: print the usage and be content.
+    Help,
+}
+
+/// What an example returns.
+pub type Outcome = Result<(), Failure>;
+
+impl From<lexopt::Error> for Failure {
+    fn from(error: lexopt::Error) -> Self {
+        Failure::Usage(error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+/// Any error of the libraries is about the input. Its causes follow after colons.
+pub fn input(error: impl std::error::Error) -> Failure {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = inner.source();
+    }
+    Failure::Input(message)
+}
+
+/// An example's work: arguments in, text out.
+pub type Run = fn(&[OsString], &mut dyn Write) -> Outcome;
+
+/// The `main` of an example: errors to standard error, exit code 1 for input and 2 for usage.
+pub fn main(usage: &str, run: Run) -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = run(&args, &mut out).and_then(|()| Ok(out.flush()?));
+    drop(out);
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Help) => {
+            println!("{usage}");
+            ExitCode::SUCCESS
+        }
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(Failure::Output(error)) => fail(1, &format!("writing the output failed: {error}")),
+        Err(Failure::Input(message)) => fail(1, &message),
+        Err(Failure::Usage(message)) => fail(2, &format!("{message}\n\n{usage}")),
+    }
+}
+
+fn fail(code: u8, message: &str) -> ExitCode {
+    eprintln!("error: {message}");
+    ExitCode::from(code)
+}
