@@ -1,0 +1,104 @@
+//! The errors of this crate.
+
+use perf_core::{Cancelled, Place, Rule};
+
+/// Why a recording could not be read, or written.
+///
+/// Errors about the content of a file say where: file, byte and record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system could not read or write a file.
+    #[error("{place}: {source}")]
+    Io {
+        /// Where.
+        place: Place,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file ends too early.
+    #[error("{place}: the file ends where {expected} should be")]
+    Truncated {
+        /// Where it ends.
+        place: Place,
+        /// What should follow.
+        expected: String,
+    },
+    /// A file is not what its format says.
+    #[error("{place}: expected {expected}, got {got}")]
+    Malformed {
+        /// Where.
+        place: Place,
+        /// What should be there.
+        expected: String,
+        /// What is there.
+        got: String,
+    },
+    /// A part of a format that this crate does not read.
+    #[error("{place}: {what} is not supported")]
+    Unsupported {
+        /// Where it was found.
+        place: Place,
+        /// What is not supported.
+        what: String,
+    },
+    /// A limit of [`Limits`](perf_core::Limits) was passed.
+    #[error("{place}: {what} is {got}, the limit is {limit}")]
+    Limit {
+        /// Where.
+        place: Place,
+        /// What was limited, with its unit.
+        what: &'static str,
+        /// What the recording has, or would need.
+        got: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A recording had to be repaired, and strict reading was asked for.
+    #[error("{place}: {} ({})", rule.what, rule.name)]
+    Strict {
+        /// What is wrong.
+        rule: Rule,
+        /// The first place.
+        place: Place,
+    },
+    /// No format takes the input.
+    #[error("{place}: no known format; tried {tried}")]
+    UnknownFormat {
+        /// The input.
+        place: Place,
+        /// The names of the formats that were tried.
+        tried: String,
+    },
+    /// A caller asked for something that cannot be done.
+    #[error("{what}")]
+    Usage {
+        /// What cannot be done, and why.
+        what: String,
+    },
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Core(#[from] perf_core::Error),
+    /// The caller asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Where in the input the error is, if it is about a place.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Error::Io { place, .. }
+            | Error::Truncated { place, .. }
+            | Error::Malformed { place, .. }
+            | Error::Unsupported { place, .. }
+            | Error::Limit { place, .. }
+            | Error::Strict { place, .. }
+            | Error::UnknownFormat { place, .. } => Some(place),
+            Error::Usage { .. } | Error::Core(_) | Error::Cancelled(_) => None,
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Where the bytes of an archive come from: a folder, or members in memory.
+
+use crate::{Error, Result};
+use perf_core::Place;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// The members of an archive, by name. `/` separates folder and file: `traces/0.evt`.
+///
+/// Implement it to read archives from anywhere else: a tar file, an object store, a browser.
+pub trait Archive: Send + Sync {
+    /// Names of the members in `folder` (`""` for the top), without those of folders below it,
+    /// in ascending order. Empty where there is no such folder.
+    ///
+    /// # Errors
+    /// What the source says.
+    fn members(&self, folder: &str) -> io::Result<Vec<String>>;
+
+    /// Size of a member in bytes.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] for a member that is not there, and what the source says.
+    fn size(&self, member: &str) -> io::Result<u64>;
+
+    /// Reads from byte `offset` of a member until `buffer` is full or the member ends, and says
+    /// how many bytes that were.
+    ///
+    /// # Errors
+    /// As [`size`](Self::size).
+    fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+impl<A: Archive + ?Sized> Archive for Box<A> {
+    fn members(&self, folder: &str) -> io::Result<Vec<String>> {
+        (**self).members(folder)
+    }
+
+    fn size(&self, member: &str) -> io::Result<u64> {
+        (**self).size(member)
+    }
+
+    fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(member, offset, buffer)
+    }
+}
+
+impl<A: Archive + ?Sized> Archive for &A {
+    fn members(&self, folder: &str) -> io::Result<Vec<String>> {
+        (**self).members(folder)
+    }
+
+    fn size(&self, member: &str) -> io::Result<u64> {
+        (**self).size(member)
+    }
+
+    fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(member, offset, buffer)
+    }
+}
+
+/// An archive in a folder of the file system.
+///
+/// Files are opened for each read and closed again, so that an archive of many thousand locations
+/// needs no more open files than there are threads that read.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// The archive whose anchor and global definitions lie in `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Folder { root: root.into() }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, member: &str) -> PathBuf {
+        let mut path = self.root.clone();
+        path.extend(member.split('/'));
+        path
+    }
+}
+
+impl Archive for Folder {
+    fn members(&self, folder: &str) -> io::Result<Vec<String>> {
+        let path = if folder.is_empty() {
+            self.root.clone()
+        } else {
+            self.path(folder)
+        };
+        let entries = match std::fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            // A name that is not UTF-8 is none of ours.
+            if let Some(name) = name.to_str()
+                && entry.path().is_file()
+            {
+                names.push(join(folder, name));
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn size(&self, member: &str) -> io::Result<u64> {
+        let metadata = std::fs::metadata(self.path(member))?;
+        if metadata.is_file() {
+            Ok(metadata.len())
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = File::open(self.path(member))?;
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset))?;
+        }
+        fill(&mut file, buffer)
+    }
+}
+
+/// An archive in memory: the bytes of each member by name.
+///
+/// ```
+/// use perf_formats::otf2::{Archive, Members};
+/// let members = Members::from_iter([("traces/0.evt".to_string(), vec![3, 0x42])]);
+/// assert_eq!(members.size("traces/0.evt")?, 2);
+/// assert_eq!(members.members("traces")?, ["traces/0.evt"]);
+/// assert!(members.members("")?.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Members {
+    members: BTreeMap<String, Vec<u8>>,
+}
+
+impl Members {
+    /// All members of the archive in a folder, read into memory.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn read(path: &Path) -> Result<Self> {
+        let (folder, anchor) = locate(path)?;
+        let name = anchor.trim_end_matches(".otf2").to_string();
+        let mut members = Members::default();
+        let mut names = vec![anchor, format!("{name}.def")];
+        let at = |name: &str| Place::file(folder.path(name).to_string_lossy().into_owned());
+        names.extend(folder.members(&name).map_err(|source| Error::Io {
+            place: at(&name),
+            source,
+        })?);
+        for name in names {
+            match std::fs::read(folder.path(&name)) {
+                Ok(bytes) => members.insert(name, bytes),
+                Err(source) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => {
+                    let place = at(&name);
+                    return Err(Error::Io { place, source });
+                }
+            }
+        }
+        Ok(members)
+    }
+
+    /// Adds a member, or replaces it.
+    pub fn insert(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
+        self.members.insert(name.into(), bytes);
+    }
+
+    /// Takes a member out.
+    pub fn remove(&mut self, name: &str) -> Option<Vec<u8>> {
+        self.members.remove(name)
+    }
+
+    /// The bytes of a member.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.members.get(name).map(Vec::as_slice)
+    }
+
+    /// The bytes of a member, to change them.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Vec<u8>> {
+        self.members.get_mut(name)
+    }
+
+    /// Names and bytes, in ascending order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.members
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
+    }
+}
+
+impl FromIterator<(String, Vec<u8>)> for Members {
+    fn from_iter<T: IntoIterator<Item = (String, Vec<u8>)>>(members: T) -> Self {
+        Members {
+            members: members.into_iter().collect(),
+        }
+    }
+}
+
+impl Archive for Members {
+    fn members(&self, folder: &str) -> io::Result<Vec<String>> {
+        let inside = |name: &&String| match name.rsplit_once('/') {
+            Some((parent, _)) => parent == folder,
+            None => folder.is_empty(),
+        };
+        Ok(self.members.keys().filter(inside).cloned().collect())
+    }
+
+    fn size(&self, member: &str) -> io::Result<u64> {
+        let bytes = self.members.get(member).ok_or(io::ErrorKind::NotFound)?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.members.get(member).ok_or(io::ErrorKind::NotFound)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let mut rest = bytes.get(start..).unwrap_or_default();
+        fill(&mut rest, buffer)
+    }
+}
+
+fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match from.read(rest) {
+            Ok(0) => break,
+            Ok(some) => done += some,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_string()
+    } else {
+        format!("{folder}/{name}")
+    }
+}
+
+/// The folder of an archive and the name of its anchor, from a path to either.
+pub(crate) fn locate(path: &Path) -> Result<(Folder, String)> {
+    let place = || Place::file(path.to_string_lossy().into_owned());
+    let metadata = std::fs::metadata(path).map_err(|source| Error::Io {
+        place: place(),
+        source,
+    })?;
+    if metadata.is_dir() {
+        let folder = Folder::new(path);
+        let anchor = find_anchor(&folder).map_err(|error| match error {
+            Error::Malformed { expected, got, .. } => Error::Malformed {
+                place: place(),
+                expected,
+                got,
+            },
+            other => other,
+        })?;
+        return Ok((folder, anchor));
+    }
+    let name = path.file_name().and_then(|name| name.to_str());
+    let Some(name) = name else {
+        let (expected, got) = ("a file name in UTF-8".into(), "another".into());
+        return Err(Error::Malformed {
+            place: place(),
+            expected,
+            got,
+        });
+    };
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let folder = Folder::new(parent.unwrap_or(Path::new(".")));
+    Ok((folder, name.to_string()))
+}
+
+/// The name of the anchor of an archive. Without one, as aborted runs leave it, the name it would
+/// have: that of the global definitions, or of the folder of event files.
+pub(crate) fn find_anchor(archive: &dyn Archive) -> Result<String> {
+    let failed = |source| Error::Io {
+        place: Place::file(""),
+        source,
+    };
+    let members = archive.members("").map_err(failed)?;
+    let ends = |with: &'static str| members.iter().filter(move |name| name.ends_with(with));
+    let mut anchors = ends(".otf2");
+    match (anchors.next(), anchors.next()) {
+        (Some(only), None) => return Ok(only.clone()),
+        (Some(first), Some(second)) => {
+            return Err(Error::Malformed {
+                place: Place::file(""),
+                expected: "one anchor (.otf2)".into(),
+                got: format!("several, such as {first} and {second}: name one"),
+            });
+        }
+        (None, _) => {}
+    }
+    if let Some(definitions) = ends(".def").next() {
+        return Ok(format!("{}.otf2", definitions.trim_end_matches(".def")));
+    }
+    for name in ["traces", "eztrace_log", "APEX"] {
+        if !archive.members(name).map_err(failed)?.is_empty() {
+            return Ok(format!("{name}.otf2"));
+        }
+    }
+    Err(Error::Malformed {
+        place: Place::file(""),
+        expected: "an anchor (.otf2)".into(),
+        got: "none".into(),
+    })
+}

@@ -1,0 +1,354 @@
+//! The records of OTF2 as one table, which the reader and the writer both follow.
+//!
+//! [`EVENTS`] and [`DEFINITIONS`] list every record of trace format 2 with its fields in the order
+//! of the file. A field's [`Kind`] says how it is stored and, for an id, whose id it is, so that
+//! mapping tables apply to any record without knowing it.
+
+mod definitions;
+mod events;
+
+pub use definitions::{DEFINITIONS, LOCAL_DEFINITIONS};
+pub use events::EVENTS;
+
+/// Whose id a field holds.
+///
+/// Ids of the spaces up to [`LocationGroup`](Space::LocationGroup) can differ from location to
+/// location; a mapping table of the number [`Space::mapping`] turns them into global ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are those of the definition records")]
+#[non_exhaustive]
+pub enum Space {
+    String,
+    Attribute,
+    Location,
+    Region,
+    Group,
+    /// A metric class or a metric instance: the two share their ids.
+    Metric,
+    /// A communicator or an inter-communicator: the two share their ids.
+    Comm,
+    Parameter,
+    RmaWin,
+    SourceCodeLocation,
+    CallingContext,
+    InterruptGenerator,
+    /// A regular file or a directory: the two share their ids.
+    IoFile,
+    IoHandle,
+    LocationGroup,
+    SystemTreeNode,
+    Callsite,
+    Callpath,
+    MetricMember,
+    CartDimension,
+    CartTopology,
+}
+
+impl Space {
+    /// Spaces that mapping tables know, by the number of their table.
+    pub const MAPPED: [Space; 15] = [
+        Space::String,
+        Space::Attribute,
+        Space::Location,
+        Space::Region,
+        Space::Group,
+        Space::Metric,
+        Space::Comm,
+        Space::Parameter,
+        Space::RmaWin,
+        Space::SourceCodeLocation,
+        Space::CallingContext,
+        Space::InterruptGenerator,
+        Space::IoFile,
+        Space::IoHandle,
+        Space::LocationGroup,
+    ];
+
+    /// The number of the mapping tables for ids of this space; `None` where ids are always global.
+    pub fn mapping(self) -> Option<u8> {
+        let at = Self::MAPPED.iter().position(|space| *space == self)?;
+        u8::try_from(at).ok()
+    }
+
+    /// The space of mapping tables of number `kind`.
+    pub fn from_mapping(kind: u8) -> Option<Self> {
+        Self::MAPPED.get(usize::from(kind)).copied()
+    }
+
+    /// The space that a value of attribute type `code` refers to; `None` for plain values.
+    ///
+    /// ```
+    /// use perf_formats::otf2::schema::Space;
+    /// assert_eq!(Space::of_type(14), Some(Space::Region));
+    /// assert_eq!(Space::of_type(4), None);
+    /// ```
+    pub fn of_type(code: u8) -> Option<Self> {
+        Some(match code {
+            11 => Space::String,
+            12 => Space::Attribute,
+            13 => Space::Location,
+            14 => Space::Region,
+            15 => Space::Group,
+            16 => Space::Metric,
+            17 => Space::Comm,
+            18 => Space::Parameter,
+            19 => Space::RmaWin,
+            20 => Space::SourceCodeLocation,
+            21 => Space::CallingContext,
+            22 => Space::InterruptGenerator,
+            23 => Space::IoFile,
+            24 => Space::IoHandle,
+            25 => Space::LocationGroup,
+            _ => return None,
+        })
+    }
+
+    /// Whether ids are 64 bits wide; all others have 32.
+    pub fn is_wide(self) -> bool {
+        self == Space::Location
+    }
+
+    /// The id that stands for none: all ones of its width.
+    pub fn undefined(self) -> u64 {
+        if self.is_wide() {
+            u64::MAX
+        } else {
+            u64::from(u32::MAX)
+        }
+    }
+
+    /// The noun for messages, such as `region`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Space::String => "string",
+            Space::Attribute => "attribute",
+            Space::Location => "location",
+            Space::Region => "region",
+            Space::Group => "group",
+            Space::Metric => "metric",
+            Space::Comm => "communicator",
+            Space::Parameter => "parameter",
+            Space::RmaWin => "window",
+            Space::SourceCodeLocation => "source location",
+            Space::CallingContext => "calling context",
+            Space::InterruptGenerator => "interrupt generator",
+            Space::IoFile => "file",
+            Space::IoHandle => "file handle",
+            Space::LocationGroup => "location group",
+            Space::SystemTreeNode => "system node",
+            Space::Callsite => "call site",
+            Space::Callpath => "call path",
+            Space::MetricMember => "metric member",
+            Space::CartDimension => "dimension",
+            Space::CartTopology => "topology",
+        }
+    }
+}
+
+/// How a field is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// One byte (`b` in the tables of the format).
+    U8,
+    /// Compressed integer of 32 bits (`v`).
+    U32,
+    /// Compressed integer of 64 bits (`v`).
+    U64,
+    /// Compressed integer of 64 bits, signed (`v`).
+    I64,
+    /// Eight bytes (`q`).
+    Fixed64,
+    /// Eight bytes of floating point (`d`).
+    F64,
+    /// Text that ends with a zero byte (`s`).
+    Text,
+    /// Compressed integer that names something (`v`).
+    Id(Space),
+    /// A type code (one byte) and a value of that type, as in attribute lists.
+    Value,
+    /// A count and as many groups of fields.
+    List {
+        /// How the count is stored.
+        count: Count,
+        /// The fields of one element.
+        of: &'static [Field],
+    },
+}
+
+/// How the count of a list is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// One byte.
+    U8,
+    /// Compressed integer of 32 bits.
+    U32,
+}
+
+/// A field of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Name, in snake case.
+    pub name: &'static str,
+    /// How it is stored.
+    pub kind: Kind,
+    /// Whether old archives end the record before it.
+    pub optional: bool,
+}
+
+/// A kind of record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The byte that starts it.
+    pub id: u8,
+    /// Its name in OTF2, such as `MpiSend`.
+    pub name: &'static str,
+    /// Whether a length byte follows the id. Ten old events have none: their payload is their one
+    /// compressed integer.
+    pub has_length: bool,
+    /// Its fields, in the order of the file.
+    pub fields: &'static [Field],
+}
+
+/// Bytes that are no record of a table but structure the file.
+pub mod internal {
+    /// Nothing more in this chunk; the rest of it is zero.
+    pub const END_OF_CHUNK: u8 = 0;
+    /// End of the buffer.
+    pub const END_OF_BUFFER: u8 = 1;
+    /// End of the file.
+    pub const END_OF_FILE: u8 = 2;
+    /// Header of a chunk, and first byte of an anchor.
+    pub const CHUNK_HEADER: u8 = 3;
+    /// A time, in event files.
+    pub const TIMESTAMP: u8 = 5;
+    /// Attributes of the next event, in event files.
+    pub const ATTRIBUTES: u8 = 6;
+    /// The byte that says that a file is little-endian.
+    pub const LITTLE: u8 = 0x42;
+    /// The byte that says that a file is big-endian.
+    pub const BIG: u8 = 0x23;
+    /// Bytes of a chunk header: 3, byte order, first and last event number.
+    pub const CHUNK_HEADER_LEN: usize = 18;
+}
+
+/// The event record of `id`.
+///
+/// ```
+/// use perf_formats::otf2::schema;
+/// assert_eq!(schema::event(14).map(|record| record.name), Some("MpiSend"));
+/// assert_eq!(schema::event(9), None);
+/// ```
+pub fn event(id: u8) -> Option<&'static Record> {
+    find(EVENTS, id)
+}
+
+/// The event record of `name`.
+pub fn event_named(name: &str) -> Option<&'static Record> {
+    EVENTS.iter().find(|record| record.name == name)
+}
+
+/// The global definition record of `id`.
+pub fn definition(id: u8) -> Option<&'static Record> {
+    find(DEFINITIONS, id)
+}
+
+/// The global definition record of `name`.
+pub fn definition_named(name: &str) -> Option<&'static Record> {
+    DEFINITIONS.iter().find(|record| record.name == name)
+}
+
+/// The record of `id` in a local definition file: mapping tables and clock offsets, and the
+/// definitions from id 10 on.
+pub fn local_definition(id: u8) -> Option<&'static Record> {
+    match id {
+        0..10 => find(LOCAL_DEFINITIONS, id),
+        _ => definition(id),
+    }
+}
+
+/// Tables are in order of id, most of them without gaps.
+fn find(table: &'static [Record], id: u8) -> Option<&'static Record> {
+    let at = table.binary_search_by_key(&id, |record| record.id).ok()?;
+    table.get(at)
+}
+
+const fn field(name: &'static str, kind: Kind) -> Field {
+    Field {
+        name,
+        kind,
+        optional: false,
+    }
+}
+
+const fn optional(name: &'static str, kind: Kind) -> Field {
+    Field {
+        name,
+        kind,
+        optional: true,
+    }
+}
+
+const fn id(name: &'static str, space: Space) -> Field {
+    field(name, Kind::Id(space))
+}
+
+const fn list(name: &'static str, count: Count, of: &'static [Field]) -> Field {
+    field(name, Kind::List { count, of })
+}
+
+const fn record(id: u8, name: &'static str, fields: &'static [Field]) -> Record {
+    Record {
+        id,
+        name,
+        has_length: true,
+        fields,
+    }
+}
+
+const fn bare(id: u8, name: &'static str, fields: &'static [Field]) -> Record {
+    Record {
+        id,
+        name,
+        has_length: false,
+        fields,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_in_order_of_id() {
+        for table in [EVENTS, DEFINITIONS, LOCAL_DEFINITIONS] {
+            assert!(table.is_sorted_by(|a, b| a.id < b.id));
+        }
+    }
+
+    #[test]
+    fn bare_records_are_one_compressed_integer() {
+        let bare = EVENTS.iter().filter(|record| !record.has_length);
+        let ids: Vec<u8> = bare.clone().map(|record| record.id).collect();
+        assert_eq!(ids, [12, 13, 16, 17, 20, 21, 24, 28, 29, 30]);
+        for record in bare {
+            assert_eq!(record.fields.len(), 1, "{}", record.name);
+        }
+    }
+
+    #[test]
+    fn optional_fields_come_last() {
+        for record in EVENTS.iter().chain(DEFINITIONS) {
+            let optional = record.fields.iter().map(|field| field.optional);
+            assert!(optional.is_sorted(), "{}", record.name);
+        }
+    }
+
+    #[test]
+    fn mapped_spaces_are_numbered_as_in_the_format() {
+        for (number, space) in Space::MAPPED.iter().enumerate() {
+            assert_eq!(space.mapping(), Some(number as u8));
+        }
+        assert_eq!(Space::MetricMember.mapping(), None);
+    }
+}
