@@ -1,1 +1,32 @@
-//! perf-fold
+//! Folded timelines: what a thousand streams are doing, on one screen.
+mod build;
+mod class;
+mod error;
+mod fold;
+mod folder;
+mod glob;
+mod groups;
+mod kernel;
+mod lines;
+mod map;
+mod op;
+mod par;
+mod params;
+mod sample;
+mod tally;
+mod timelines;
+mod tree;
+mod usage;
+
+pub use class::{ClassId, Classes, State};
+pub use error::{Error, Result};
+pub use fold::{Fold, FoldRow};
+pub use folder::{Folder, Scratch};
+pub use groups::{Group, GroupBy, GroupId, Groups};
+pub use lines::{Column, Ends, Line, Lines, Traffic};
+pub use map::{RegionGroups, RegionMap, StateMap};
+pub use op::{Cell, Choice, FoldOp, Op, Value};
+pub use params::{AbsentRule, Checked, FoldParams, Nesting, Selection, Ties};
+pub use tally::{Counts, Entry, Tally};
+pub use timelines::{Boundary, Timelines};
+pub use usage::{Usage, Utilisation};

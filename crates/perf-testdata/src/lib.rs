@@ -1,3 +1,5 @@
 //! Generated recordings and the corpus, for the tests and benches of perfkit.
 
+pub mod cosmo;
+pub mod random;
 pub mod wide;

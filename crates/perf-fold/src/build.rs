@@ -1,0 +1,254 @@
+//! From the events of one location to the columns of its timeline.
+
+use crate::class::code;
+use crate::timelines::Columns;
+use crate::{Error, Result, StateMap};
+use perf_core::{
+    Close, Event, LocationView, RegionId, ReplayCounts, Ticks, TimeRange, Visitor, replay,
+};
+
+/// The timeline of one location, within the window of its view.
+pub(crate) fn stream<M: StateMap + ?Sized>(
+    location: LocationView<'_>,
+    map: &M,
+) -> Result<(Columns, ReplayCounts)> {
+    let Some(lifetime) = lifetime(location) else {
+        let columns = Columns {
+            location: location.id(),
+            times: Vec::new(),
+            codes: vec![code::ABSENT],
+        };
+        return Ok((columns, ReplayCounts::default()));
+    };
+    let mut walk = Walk::new(map, location.len());
+    walk.recall(location);
+    walk.set(lifetime.start);
+    let counts = replay(location, &mut walk);
+    // Frames that are still open were left at the end by `replay`; from there on nothing is known.
+    walk.until(lifetime.end);
+    walk.transition(lifetime.end, code::ABSENT);
+    walk.times.shrink_to_fit();
+    walk.codes.shrink_to_fit();
+    if let Some(class) = walk.unknown {
+        let count = map.classes().len();
+        return Err(Error::UnknownClass { class, count });
+    }
+    let columns = Columns {
+        location: location.id(),
+        times: walk.times,
+        codes: walk.codes,
+    };
+    Ok((columns, counts))
+}
+
+/// From the first to the last event of the location, as far as that lies in the window.
+fn lifetime(location: LocationView<'_>) -> Option<TimeRange> {
+    let times = location.all().times();
+    let all = TimeRange::new(*times.first()?, *times.last()?)?;
+    all.intersect(location.window())
+}
+
+struct Walk<'a, M: ?Sized> {
+    map: &'a M,
+    classes: usize,
+    stack: Vec<RegionId>,
+    times: Vec<Ticks>,
+    codes: Vec<u32>,
+    /// Recording is switched off.
+    off: bool,
+    /// The buffer is being written out until then.
+    flushed: Option<Ticks>,
+    unknown: Option<u32>,
+}
+
+impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
+    fn new(map: &'a M, events: usize) -> Self {
+        let mut codes = Vec::with_capacity(events + 2);
+        codes.push(code::ABSENT);
+        Walk {
+            map,
+            classes: map.classes().len(),
+            stack: Vec::new(),
+            times: Vec::with_capacity(events + 1),
+            codes,
+            off: false,
+            flushed: None,
+            unknown: None,
+        }
+    }
+
+    /// Learns from the events before the window whether recording is off at its start.
+    fn recall(&mut self, location: LocationView<'_>) {
+        for index in 0..location.range().start {
+            match location.all().event(index) {
+                Some(Event::Measuring { on }) => self.off = !on,
+                Some(Event::Flush { until }) => self.flushed = self.flushed.max(Some(until)),
+                _ => {}
+            }
+        }
+    }
+
+    /// From `at` on, the state is `code`.
+    #[inline]
+    fn transition(&mut self, at: Ticks, code: u32) {
+        if self.times.last() == Some(&at) {
+            // The state before lasted no time: it vanishes.
+            self.times.pop();
+            self.codes.pop();
+        }
+        if self.codes.last() != Some(&code) {
+            self.times.push(at);
+            self.codes.push(code);
+        }
+    }
+
+    /// The state that the stack and the recording give, from `at` on.
+    #[inline]
+    fn set(&mut self, at: Ticks) {
+        let lost = self.off || self.flushed.is_some_and(|until| at < until);
+        let code = if lost { code::ABSENT } else { self.code() };
+        self.transition(at, code);
+    }
+
+    #[inline]
+    fn code(&mut self) -> u32 {
+        if self.stack.is_empty() {
+            return code::IDLE;
+        }
+        match self.map.class(&self.stack) {
+            None => code::IDLE,
+            Some(class) if class.index() < self.classes => class.0 + code::FIRST,
+            Some(class) => {
+                self.unknown.get_or_insert(class.0);
+                code::IDLE
+            }
+        }
+    }
+
+    /// Ends a flush that is over at `at`: what is open shows from its end on.
+    #[inline]
+    fn until(&mut self, at: Ticks) {
+        if let Some(until) = self.flushed
+            && until <= at
+        {
+            self.flushed = None;
+            let begun = self.times.last().copied().unwrap_or_default();
+            self.set(until.max(begun));
+        }
+    }
+}
+
+impl<M: StateMap + ?Sized> Visitor for Walk<'_, M> {
+    #[inline]
+    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
+        self.until(at);
+        self.stack.push(region);
+        self.set(at);
+    }
+
+    #[inline]
+    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
+        self.until(at);
+        self.stack.pop();
+        self.set(at);
+    }
+
+    fn event(&mut self, at: Ticks, event: Event<'_>, _index: usize) {
+        match event {
+            Event::Measuring { on } => {
+                self.until(at);
+                self.off = !on;
+                self.set(at);
+            }
+            Event::Flush { until } => {
+                self.until(at);
+                self.flushed = self.flushed.max(Some(until));
+                self.set(at);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RegionMap;
+    use perf_core::{Definitions, Events, Location, LocationId, Region, SystemTree, Trace};
+
+    const A: RegionId = RegionId(0);
+    const B: RegionId = RegionId(1);
+
+    fn trace(events: &[(u64, Event<'_>)]) -> Trace {
+        let mut definitions = Definitions::default();
+        definitions.regions = vec![Region::named("a"), Region::named("b")];
+        let locations = vec![Location::default()];
+        definitions.system =
+            SystemTree::new(vec![], vec![], locations, &Default::default()).unwrap();
+        let mut column = Events::default();
+        for (at, event) in events {
+            column.push(Ticks(*at), *event).unwrap();
+        }
+        Trace::new(definitions, vec![column]).unwrap()
+    }
+
+    fn columns(trace: &Trace, window: TimeRange) -> (Vec<u64>, Vec<u32>) {
+        let map = RegionMap::by_name(trace.definitions()).unwrap();
+        let view = trace.view().between(window);
+        let (columns, _) = stream(view.location(LocationId(0)).unwrap(), &map).unwrap();
+        (columns.times.iter().map(|at| at.0).collect(), columns.codes)
+    }
+
+    fn window(start: u64, end: u64) -> TimeRange {
+        TimeRange::new(Ticks(start), Ticks(end)).unwrap()
+    }
+
+    #[test]
+    fn states_of_no_length_vanish() {
+        let trace = trace(&[
+            (10, Event::Enter { region: A }),
+            (20, Event::Enter { region: B }),
+            (20, Event::Leave { region: B }),
+            (30, Event::Leave { region: A }),
+            (30, Event::Enter { region: B }),
+            (40, Event::Leave { region: B }),
+        ]);
+        let expected = (vec![10, 30, 40], vec![0, 2, 3, 0]);
+        assert_eq!(columns(&trace, TimeRange::ALL), expected);
+        assert_eq!(
+            columns(&trace, window(15, 35)),
+            (vec![15, 30, 35], vec![0, 2, 3, 0])
+        );
+        assert_eq!(columns(&trace, window(50, 60)), (vec![], vec![0]));
+    }
+
+    #[test]
+    fn what_was_not_recorded_is_absent() {
+        let trace = trace(&[
+            (10, Event::Enter { region: A }),
+            (20, Event::Flush { until: Ticks(25) }),
+            (30, Event::Measuring { on: false }),
+            (32, Event::Enter { region: B }),
+            (40, Event::Measuring { on: true }),
+            (50, Event::Leave { region: B }),
+            (60, Event::Leave { region: A }),
+            (70, Event::CollectiveBegin),
+        ]);
+        let times = vec![10, 20, 25, 30, 40, 50, 60, 70];
+        let expected = (times, vec![0, 2, 0, 2, 0, 3, 2, 1, 0]);
+        assert_eq!(columns(&trace, TimeRange::ALL), expected);
+        assert_eq!(
+            columns(&trace, window(22, 26)),
+            (vec![25, 26], vec![0, 2, 0])
+        );
+        assert_eq!(
+            columns(&trace, window(35, 45)),
+            (vec![40, 45], vec![0, 3, 0])
+        );
+    }
+
+    #[test]
+    fn a_location_without_events_is_absent() {
+        assert_eq!(columns(&trace(&[]), TimeRange::ALL), (vec![], vec![0]));
+    }
+}

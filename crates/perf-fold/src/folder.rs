@@ -1,0 +1,271 @@
+//! [`Folder`]: planned once, folds any window.
+
+use crate::kernel::{self, Pixels, Workspace};
+use crate::{
+    Checked, Error, Fold, FoldParams, GroupId, Groups, Result, Tally, Timelines, par, sample,
+};
+use perf_core::{CancelToken, Progress, Ticks, TimeRange};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Folds timelines: planned once from timelines, groups and parameters, then run for any window.
+///
+/// `Send + Sync`, and cheap to clone. [`fold`](Self::fold) is the convenience that allocates,
+/// [`refold`](Self::refold) the hot call for zooming, which writes into what it is given.
+///
+/// ```
+/// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
+/// let trace = perf_testdata::cosmo::trace();
+/// let map = RegionMap::by_name(trace.definitions())?;
+/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let groups = Groups::by(&timelines, GroupBy::All);
+/// let params = Folder::params().columns(6000).op(Op::Diff).check()?;
+/// let folder = Folder::new(&timelines, groups, params)?;
+/// let fold = folder.fold(timelines.range())?;
+/// // Ranks differ where some wait for the slow ones, and the outliers are in SPECS.
+/// let specs = timelines.classes().id("SPECS");
+/// let row = fold.row(0).expect("one row");
+/// let painted = row.cells().iter().filter(|cell| cell.picture() == specs).count();
+/// assert_eq!(painted, 1638);
+/// # Ok::<(), perf_fold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Folder(Arc<Plan>);
+
+/// What a folder and the folds it made share.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) timelines: Timelines,
+    pub(crate) groups: Groups,
+    pub(crate) params: Checked,
+    /// Columns of one piece of work.
+    pub(crate) piece: usize,
+    /// Widest piece.
+    pub(crate) widest: usize,
+    /// Streams of the largest row.
+    pub(crate) most_streams: usize,
+    /// Codes that the samples of a piece take.
+    pub(crate) room: usize,
+    /// Levels of nested folds.
+    pub(crate) depth: usize,
+    /// Codes that the pictures of the children take, at each level.
+    pub(crate) nested_room: usize,
+    pub(crate) last_code: u32,
+}
+
+/// Space for [`Folder::refold`], one part a thread. Made by [`Folder::scratch`]; with another
+/// folder it grows where it is too small.
+#[derive(Debug, Default)]
+pub struct Scratch(Mutex<Vec<Workspace>>);
+
+/// Codes of one piece: 256 KiB of samples stay in the second-level cache between writing them by
+/// stream and counting them by column. PIECE_TABLE
+const PIECE: usize = 1 << 16;
+/// Narrowest piece: each begins with a binary search a stream.
+const NARROWEST: usize = 64;
+
+impl Folder {
+    /// Parameters with their defaults, see [`FoldParams`].
+    pub fn params() -> FoldParams {
+        FoldParams::default()
+    }
+
+    /// Plans folds.
+    ///
+    /// # Errors
+    /// [`Error::OtherTimelines`] if the groups were not made for these timelines, and
+    /// [`Error::TooManyCells`] if the rows are too many for [`FoldParams::max_cells`].
+    pub fn new(timelines: &Timelines, groups: Groups, params: Checked) -> Result<Self> {
+        let (expected, got) = (groups.streams(), timelines.len());
+        if expected != got {
+            return Err(Error::OtherTimelines { expected, got });
+        }
+        params.room(groups.rows().len())?;
+        let columns = params.columns();
+        let rows = || groups.rows().iter().filter_map(|id| groups.get(*id));
+        let most_streams = rows().map(|group| group.streams.len()).max().unwrap_or(0);
+        let piece = match params.ties() {
+            // Each cell needs the one to its left.
+            crate::Ties::KeepPrevious => columns,
+            _ => (PIECE / most_streams.max(1)).max(NARROWEST),
+        };
+        let widest = piece.min(columns);
+        let (depth, most_children) = match params.nested() {
+            true => (
+                rows().map(|group| group.depth()).max().unwrap_or(0),
+                groups
+                    .all()
+                    .iter()
+                    .map(|group| group.children.len())
+                    .max()
+                    .unwrap_or(0),
+            ),
+            false => (0, 0),
+        };
+        // Streams and columns both fit in memory many times over, but their product might not.
+        let room = |streams: usize| {
+            let (columns, rows) = (widest, streams);
+            let limit = usize::MAX / 8;
+            let codes = columns.checked_mul(rows).filter(|codes| *codes <= limit);
+            codes.ok_or(Error::TooManyCells {
+                rows,
+                columns,
+                limit,
+            })
+        };
+        let (room, nested_room) = (room(most_streams)?, room(most_children)?);
+        let last_code = crate::class::last_code(timelines.classes());
+        Ok(Folder(Arc::new(Plan {
+            timelines: timelines.clone(),
+            groups,
+            params,
+            piece,
+            widest,
+            most_streams,
+            room,
+            depth,
+            nested_room,
+            last_code,
+        })))
+    }
+
+    /// The timelines it folds.
+    pub fn timelines(&self) -> &Timelines {
+        &self.0.timelines
+    }
+
+    /// The groups and rows it folds into.
+    pub fn groups(&self) -> &Groups {
+        &self.0.groups
+    }
+
+    /// The parameters it was planned with.
+    pub fn checked(&self) -> &Checked {
+        &self.0.params
+    }
+
+    /// Space for [`refold`](Self::refold), for as many threads as the current pool has.
+    pub fn scratch(&self) -> Scratch {
+        let spaces = (0..par::lanes()).map(|_| {
+            let mut space = Workspace::new();
+            space.prepare(&self.0);
+            space
+        });
+        Scratch(Mutex::new(spaces.collect()))
+    }
+
+    /// A fold without cells, to [`refold`](Self::refold) into.
+    pub fn empty(&self) -> Fold {
+        Fold::new(self.0.clone())
+    }
+
+    /// Folds `window`, which may lie anywhere: outside of the recording all is absent, and all
+    /// pixels of an empty window show its start.
+    ///
+    /// # Errors
+    /// None at present beyond those of [`refold`](Self::refold).
+    pub fn fold(&self, window: TimeRange) -> Result<Fold> {
+        let mut fold = self.empty();
+        self.refold(window, &mut self.scratch(), &mut fold)?;
+        Ok(fold)
+    }
+
+    /// As [`fold`](Self::fold), into a fold that exists. Allocates nothing if fold and scratch
+    /// were made by this folder (or a larger one) and have been used once.
+    ///
+    /// # Errors
+    /// None at present; that of [`refold_with`](Self::refold_with) needs a token.
+    pub fn refold(&self, window: TimeRange, scratch: &mut Scratch, fold: &mut Fold) -> Result<()> {
+        self.refold_with(window, scratch, fold, &(), &CancelToken::new())
+    }
+
+    /// As [`refold`](Self::refold); reports cells of the phase `fold`, and can be stopped.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; the cells are then partly of this window and partly of the last.
+    pub fn refold_with(
+        &self,
+        window: TimeRange,
+        scratch: &mut Scratch,
+        fold: &mut Fold,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        let plan = &*self.0;
+        let (columns, rows) = (plan.params.columns(), plan.groups.rows());
+        let cells = plan.params.room(rows.len())?;
+        fold.begin(self.0.clone(), window, cells);
+        sample::centres(window, columns, &mut fold.centres);
+        sample::edges(window, columns, &mut fold.edges);
+        let (centres, edges) = (&fold.centres, &fold.edges);
+        let scratch = &*scratch;
+        par::pieces(&mut fold.cells, columns, plan.piece, |row, from, out| {
+            cancel.check()?;
+            let to = from + out.len();
+            let (Some(centres), Some(edges)) = (centres.get(from..to), edges.get(from..=to)) else {
+                return Ok(());
+            };
+            if let Some(group) = rows.get(row).and_then(|id| plan.groups.get(*id)) {
+                let mut space = scratch.take();
+                space.prepare(plan);
+                kernel::fold(plan, group, Pixels { centres, edges }, &mut space, out);
+                scratch.give(space);
+            }
+            progress.advance("fold", out.len() as u64, cells as u64);
+            Ok(())
+        })
+    }
+
+    /// A folder of the same parameters with one row unfolded in place, see [`Groups::unfold`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownGroup`] and [`Error::TooManyCells`].
+    pub fn unfold(&self, row: usize) -> Result<Self> {
+        self.with(self.0.groups.unfold(row)?)
+    }
+
+    /// A folder of the same parameters and groups with other rows.
+    ///
+    /// # Errors
+    /// [`Error::UnknownGroup`] and [`Error::TooManyCells`].
+    pub fn with_rows(&self, rows: &[GroupId]) -> Result<Self> {
+        self.with(self.0.groups.with_rows(rows)?)
+    }
+
+    fn with(&self, groups: Groups) -> Result<Self> {
+        Folder::new(&self.0.timelines, groups, self.0.params.clone())
+    }
+
+    /// What the streams of a row do at one time, counted: for a tool tip (`43 % in MPI_Wait`), or
+    /// to merge with the rest of a row that lies elsewhere. No stream for a row that is not there.
+    pub fn tally(&self, row: usize, at: Ticks) -> Tally {
+        let plan = &*self.0;
+        let group = plan
+            .groups
+            .rows()
+            .get(row)
+            .and_then(|id| plan.groups.get(*id));
+        let streams = group.map_or(&[][..], |group| &group.streams);
+        plan.timelines.tally(streams, at, plan.params.boundary())
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.0
+    }
+}
+
+impl Scratch {
+    fn lock(&self) -> MutexGuard<'_, Vec<Workspace>> {
+        // A workspace holds no state between pieces, so one that a panic left behind is fine.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There is one a thread; a pool that has grown since makes more.
+    fn take(&self) -> Workspace {
+        let space = self.lock().pop();
+        space.unwrap_or_else(Workspace::new)
+    }
+
+    fn give(&self, space: Workspace) {
+        self.lock().push(space);
+    }
+}

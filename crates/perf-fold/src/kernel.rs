@@ -1,0 +1,292 @@
+//! The inner loops: one piece of one row, from columns to cells.
+
+use crate::class::code;
+use crate::folder::Plan;
+use crate::params::RowOp;
+use crate::sample;
+use crate::tally::{Counter, Rules};
+use crate::timelines::Columns;
+use crate::{AbsentRule, Boundary, Cell, FoldOp, Group, GroupBy, State, Ties, Value};
+use perf_core::Ticks;
+
+/// What one thread needs to fold one piece. Sized by [`Workspace::prepare`], kept between folds.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    counter: Counter,
+    /// Codes of the streams (or children) of a group, one row a stream.
+    samples: Vec<u32>,
+    cursors: Vec<usize>,
+    /// For nested folds, by level: the pictures of the children, and the cells of one child.
+    levels: Vec<(Vec<u32>, Vec<Cell>)>,
+}
+
+impl Workspace {
+    pub(crate) fn new() -> Self {
+        Workspace {
+            counter: Counter::new(AbsentRule::default()),
+            samples: Vec::new(),
+            cursors: Vec::new(),
+            levels: Vec::new(),
+        }
+    }
+
+    /// Room for every row of `plan`, so that folding does not allocate.
+    pub(crate) fn prepare(&mut self, plan: &Plan) {
+        let codes = plan.timelines.classes().len() + code::FIRST as usize;
+        self.counter.prepare(codes, plan.params.absent());
+        if self.samples.len() < plan.room {
+            self.samples.resize(plan.room, code::ABSENT);
+        }
+        if self.cursors.len() < plan.most_streams {
+            self.cursors.resize(plan.most_streams, 0);
+        }
+        for depth in 0..plan.depth {
+            if self.levels.len() <= depth {
+                self.levels.push((Vec::new(), Vec::new()));
+            }
+            let (codes, cells) = &mut self.levels[depth];
+            if codes.len() < plan.nested_room {
+                codes.resize(plan.nested_room, code::ABSENT);
+            }
+            if cells.len() < plan.widest {
+                cells.resize(plan.widest, Cell::default());
+            }
+        }
+    }
+}
+
+/// The pixels of one piece: `edges` has one more than `centres`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pixels<'a> {
+    pub(crate) centres: &'a [Ticks],
+    pub(crate) edges: &'a [Ticks],
+}
+
+/// Folds `group` over `pixels` into `out`, one cell a pixel.
+pub(crate) fn fold(
+    plan: &Plan,
+    group: &Group,
+    pixels: Pixels<'_>,
+    space: &mut Workspace,
+    out: &mut [Cell],
+) {
+    match plan.params.row_op(group.kind) {
+        RowOp::Known(op) => fold_with(plan, group, &op, pixels, space, out, 0),
+        RowOp::Own(op) => fold_with(plan, group, op, pixels, space, out, 0),
+    }
+}
+
+fn fold_with<O: FoldOp + ?Sized>(
+    plan: &Plan,
+    group: &Group,
+    op: &O,
+    pixels: Pixels<'_>,
+    space: &mut Workspace,
+    out: &mut [Cell],
+    depth: usize,
+) {
+    let rules = Rules {
+        ties: plan.params.ties(),
+        previous: None,
+        ignore_idle: plan.params.ignores_idle(),
+    };
+    if plan.params.nested() && !plan.is_flat(group) && depth < space.levels.len() {
+        nested(plan, group, op, pixels, space, out, depth, rules);
+        return;
+    }
+    if plan.params.exact(group.kind) {
+        exact(plan, group, op, pixels, space, out, rules);
+        return;
+    }
+    let width = out.len();
+    let streams = &group.streams;
+    for (stream, row) in streams
+        .iter()
+        .zip(space.samples.chunks_exact_mut(width.max(1)))
+    {
+        if let Some(columns) = plan.timelines.stream(*stream) {
+            sample_row(columns, plan.params.boundary(), pixels.centres, row);
+        }
+    }
+    count(
+        &mut space.counter,
+        &space.samples,
+        op,
+        rules,
+        out,
+        |row| streams.get(row).copied().unwrap_or(u32::MAX),
+        streams.len(),
+    );
+}
+
+fn sample_row(columns: &Columns, boundary: Boundary, centres: &[Ticks], row: &mut [u32]) {
+    let Some(first) = centres.first() else {
+        return;
+    };
+    let times = &columns.times;
+    match boundary {
+        Boundary::AtOrBefore => {
+            let cursor = times.partition_point(|time| time <= first);
+            sample::sample::<false>(columns, cursor, centres, row)
+        }
+        Boundary::Strict => {
+            let cursor = times.partition_point(|time| time < first);
+            sample::sample::<true>(columns, cursor, centres, row)
+        }
+    };
+}
+
+/// Counts the samples column by column. `first` names the stream of a row.
+///
+/// Neighbouring streams are mostly in the same state, so runs are counted, not single cells: one
+/// comparison a stream, and the counters are touched where the state changes.
+fn count<O: FoldOp + ?Sized>(
+    counter: &mut Counter,
+    samples: &[u32],
+    op: &O,
+    mut rules: Rules,
+    out: &mut [Cell],
+    first: impl Fn(usize) -> u32,
+    rows: usize,
+) {
+    let width = out.len();
+    for (column, cell) in out.iter_mut().enumerate() {
+        let codes = samples.get(column..).unwrap_or_default();
+        let mut codes = codes.iter().step_by(width).take(rows).enumerate();
+        if let Some((_, code)) = codes.next() {
+            let (mut run, mut start) = (*code, 0);
+            for (row, code) in codes {
+                if *code != run {
+                    counter.add(run, (row - start) as u64, first(start));
+                    (run, start) = (*code, row);
+                }
+            }
+            counter.add(run, (rows - start) as u64, first(start));
+        }
+        *cell = counter.cell(op, rules, 1);
+        keep(&mut rules, cell);
+    }
+}
+
+fn keep(rules: &mut Rules, cell: &Cell) {
+    if rules.ties == Ties::KeepPrevious {
+        rules.previous = match cell.value {
+            Value::Class(class) | Value::Differs(class) => Some(State::Class(class)),
+            Value::Idle | Value::DiffersIdle => Some(State::Idle),
+            Value::Uniform | Value::Number(_) => None,
+        };
+    }
+}
+
+/// Weighs states by the ticks they last within each pixel.
+fn exact<O: FoldOp + ?Sized>(
+    plan: &Plan,
+    group: &Group,
+    op: &O,
+    pixels: Pixels<'_>,
+    space: &mut Workspace,
+    out: &mut [Cell],
+    mut rules: Rules,
+) {
+    let Some(begin) = pixels.edges.first() else {
+        return;
+    };
+    let streams = &group.streams;
+    for (stream, cursor) in streams.iter().zip(&mut space.cursors) {
+        let columns = plan.timelines.stream(*stream);
+        *cursor = columns.map_or(0, |columns| {
+            columns.times.partition_point(|time| time <= begin)
+        });
+    }
+    for (cell, edges) in out.iter_mut().zip(pixels.edges.windows(2)) {
+        let [start, end] = *edges else { continue };
+        for (stream, cursor) in streams.iter().zip(&mut space.cursors) {
+            if let Some(columns) = plan.timelines.stream(*stream) {
+                weigh(columns, cursor, start, end, |code, weight| {
+                    space.counter.add(code, weight, *stream);
+                });
+            }
+        }
+        let unit = end.saturating_since(start).max(1);
+        *cell = space.counter.cell(op, rules, unit);
+        keep(&mut rules, cell);
+    }
+}
+
+/// The codes of a stream within `[start, end)` with their ticks. The cursor stands after the
+/// transitions at or before `start`, and is moved on to `end`. An empty pixel is sampled.
+#[inline]
+fn weigh(
+    columns: &Columns,
+    cursor: &mut usize,
+    start: Ticks,
+    end: Ticks,
+    mut add: impl FnMut(u32, u64),
+) {
+    let code = |cursor: usize| columns.codes.get(cursor).copied().unwrap_or(code::ABSENT);
+    if start >= end {
+        add(code(*cursor), 1);
+        return;
+    }
+    let mut from = start;
+    while let Some(next) = columns.times.get(*cursor).filter(|next| **next < end) {
+        add(code(*cursor), next.0 - from.0);
+        from = *next;
+        *cursor += 1;
+    }
+    add(code(*cursor), end.0 - from.0);
+    if columns.times.get(*cursor) == Some(&end) {
+        *cursor += 1;
+    }
+}
+
+/// Folds the children first and then their pictures, each of which counts once.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one call, from the function that splits the cases"
+)]
+fn nested<O: FoldOp + ?Sized>(
+    plan: &Plan,
+    group: &Group,
+    op: &O,
+    pixels: Pixels<'_>,
+    space: &mut Workspace,
+    out: &mut [Cell],
+    depth: usize,
+    rules: Rules,
+) {
+    let width = out.len();
+    // Taken out so that the children can use the rest of the space; taking allocates nothing.
+    let Some(level) = space.levels.get_mut(depth) else {
+        return;
+    };
+    let (mut codes, mut cells) = std::mem::take(level);
+    let children = || group.children.iter().filter_map(|id| plan.groups.get(*id));
+    for (child, row) in children().zip(codes.chunks_exact_mut(width.max(1))) {
+        let cells = cells.get_mut(..width).unwrap_or_default();
+        fold_with(plan, child, op, pixels, space, cells, depth + 1);
+        for (code, cell) in row.iter_mut().zip(cells) {
+            let state = cell.picture().map_or(State::Idle, State::Class);
+            *code = code::of(state).min(plan.last_code);
+        }
+    }
+    let first = |row: usize| {
+        let child = group.children.get(row).and_then(|id| plan.groups.get(*id));
+        child
+            .and_then(|child| child.streams.first().copied())
+            .unwrap_or(u32::MAX)
+    };
+    let rows = group.children.len();
+    count(&mut space.counter, &codes, op, rules, out, first, rows);
+    if let Some(level) = space.levels.get_mut(depth) {
+        *level = (codes, cells);
+    }
+}
+
+impl Plan {
+    /// Whether the children of a group are single streams, so that nested and flat are the same.
+    pub(crate) fn is_flat(&self, group: &Group) -> bool {
+        let mut children = group.children.iter().filter_map(|id| self.groups.get(*id));
+        children.all(|child| child.level == Some(GroupBy::Location))
+    }
+}

@@ -1,0 +1,203 @@
+//! Message lines between folded rows.
+
+use crate::Folder;
+use perf_core::{LocationId, Merge, Messages, RmaOp, Ticks, TimeRange};
+use std::collections::BTreeMap;
+
+/// A message or remote memory access, as a line from its sender to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// Who sends.
+    pub from: LocationId,
+    /// When it was sent.
+    pub sent: Ticks,
+    /// Who receives.
+    pub to: LocationId,
+    /// When it was received.
+    pub received: Ticks,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl Line {
+    /// The messages and remote accesses that [`match_messages`](perf_core::match_messages) found.
+    ///
+    /// An access runs from its start to its completion: a put to the remote location, a get from
+    /// it; copies between host and device are recorded so. Accesses whose remote location the
+    /// recording does not tell make no line.
+    pub fn of(found: &Messages) -> impl Iterator<Item = Line> + '_ {
+        let messages = found.messages.iter().map(|message| Line {
+            from: message.sender.location,
+            sent: message.sender.time,
+            to: message.receiver.location,
+            received: message.receiver.time,
+            bytes: message.bytes,
+        });
+        let accesses = found.accesses.iter().filter_map(|access| {
+            let (own, remote) = (access.start.location, access.remote?);
+            let (from, to) = match access.op {
+                RmaOp::Get => (remote, own),
+                _ => (own, remote),
+            };
+            Some(Line {
+                from,
+                sent: access.start.time,
+                to,
+                received: access.end.time,
+                bytes: access.bytes,
+            })
+        });
+        messages.chain(accesses)
+    }
+}
+
+/// Where an end of a line lies along the time axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Column {
+    /// Before the window.
+    Before,
+    /// In this pixel.
+    At(u32),
+    /// After the window.
+    After,
+}
+
+/// The two ends of a bundle of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ends {
+    /// Row of the senders.
+    pub from_row: u32,
+    /// Pixel in which they sent.
+    pub from: Column,
+    /// Row of the receivers.
+    pub to_row: u32,
+    /// Pixel in which they received.
+    pub to: Column,
+}
+
+/// How many messages, and how many bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Traffic {
+    /// Number of messages.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Merge for Traffic {
+    fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// Messages as lines between rows, bundled by row and pixel of both ends; and those that make no
+/// line, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lines {
+    /// Bundles by their ends. At least one end of each lies in the window or they pass over it.
+    pub bundles: BTreeMap<Ends, Traffic>,
+    /// Both ends in one row: hidden by the fold.
+    pub inside: Traffic,
+    /// Over before the window begins or not begun when it ends.
+    pub outside: Traffic,
+    /// An end on a location that is in no row.
+    pub elsewhere: Traffic,
+}
+
+impl Merge for Lines {
+    fn merge(&mut self, other: &Self) {
+        for (ends, traffic) in &other.bundles {
+            self.bundles.entry(*ends).or_default().merge(traffic);
+        }
+        self.inside.merge(&other.inside);
+        self.outside.merge(&other.outside);
+        self.elsewhere.merge(&other.elsewhere);
+    }
+}
+
+impl Folder {
+    /// Bundles messages into lines between the rows of a fold of `window`.
+    ///
+    /// A location that is in several rows counts for the topmost. Messages whose receiver has no
+    /// time after their sender, as clocks that drift apart record them, are kept as they are.
+    /// Memory grows with the number of bundles.
+    ///
+    /// ```
+    /// use perf_core::{LocationId, Ticks};
+    /// use perf_fold::{Column, Folder, GroupBy, Groups, Line, RegionMap, Timelines};
+    /// # let trace = perf_testdata::cosmo::trace();
+    /// # let map = RegionMap::by_name(trace.definitions())?;
+    /// # let timelines = Timelines::new(trace.view(), &map)?;
+    /// let groups = Groups::by(&timelines, GroupBy::Process);
+    /// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;
+    /// let message = |to, received| Line {
+    ///     from: LocationId(0), sent: Ticks(0), to: LocationId(to), received: Ticks(received), bytes: 8,
+    /// };
+    /// let lines = folder.lines(timelines.range(), [message(1, 5), message(1, 6), message(0, 7)]);
+    /// let (ends, traffic) = lines.bundles.first_key_value().expect("one bundle");
+    /// assert_eq!((ends.to_row, ends.to, traffic.count, traffic.bytes), (1, Column::At(0), 2, 16));
+    /// assert_eq!(lines.inside.count, 1);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn lines(&self, window: TimeRange, messages: impl IntoIterator<Item = Line>) -> Lines {
+        let rows = self.rows_by_location();
+        let row = |location: LocationId| rows.get(&location).copied();
+        let columns = self.checked().columns();
+        let mut lines = Lines::default();
+        for message in messages {
+            let one = Traffic {
+                count: 1,
+                bytes: message.bytes,
+            };
+            let from = column(window, columns, message.sent);
+            let to = column(window, columns, message.received);
+            let counted = match (row(message.from), row(message.to)) {
+                (None, _) | (_, None) => &mut lines.elsewhere,
+                _ if from == to && !matches!(from, Column::At(_)) => &mut lines.outside,
+                (Some(from_row), Some(to_row)) if from_row == to_row => &mut lines.inside,
+                (Some(from_row), Some(to_row)) => {
+                    let ends = Ends {
+                        from_row,
+                        from,
+                        to_row,
+                        to,
+                    };
+                    lines.bundles.entry(ends).or_default()
+                }
+            };
+            counted.merge(&one);
+        }
+        lines
+    }
+
+    fn rows_by_location(&self) -> std::collections::HashMap<LocationId, u32> {
+        let (timelines, groups) = (self.timelines(), self.groups());
+        let mut rows = std::collections::HashMap::new();
+        for (row, id) in (0..).zip(groups.rows()) {
+            for stream in groups.get(*id).map_or(&[][..], |group| &group.streams) {
+                if let Some(location) = timelines.location(*stream) {
+                    rows.entry(location).or_insert(row);
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// The pixel whose ticks hold `at`: the p with edge p <= at < edge p+1, or the last of those
+/// where pixels are shorter than a tick.
+fn column(window: TimeRange, columns: usize, at: Ticks) -> Column {
+    if at < window.start {
+        return Column::Before;
+    }
+    if at >= window.end {
+        return Column::After;
+    }
+    let offset = u128::from(at.0 - window.start.0);
+    let (span, count) = (u128::from(window.len()), columns as u128);
+    // floor(p span / W) <= offset if and only if p < (offset + 1) W / span.
+    let pixel = ((offset + 1) * count).div_ceil(span.max(1)) - 1;
+    Column::At(u32::try_from(pixel).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,222 @@
+//! [`Timelines`]: what each stream does when, in columns.
+
+use crate::build;
+use crate::class::code;
+use crate::par;
+use crate::sample;
+use crate::{Classes, Error, Result, State, StateMap, Tally};
+use perf_core::{
+    CancelToken, Clock, LocationId, LocationKind, Merge, Progress, ReplayCounts, SystemTree, Ticks,
+    TimeRange, TraceView,
+};
+use std::sync::Arc;
+
+/// The state of each stream as a function of time: piecewise constant, 12 bytes a transition.
+///
+/// Made once for a recording and a [`StateMap`]; every fold reads it. A *stream* is a location
+/// in the view it was made from, numbered from 0 in the order of the view. Clones share the data.
+///
+/// States of length zero vanish: of several transitions at one time the last in file order wins.
+/// Transitions between equal states are left out.
+///
+/// ```
+/// use perf_core::Ticks;
+/// use perf_fold::{Boundary, RegionMap, State, Timelines};
+/// let trace = perf_testdata::cosmo::trace();
+/// let map = RegionMap::by_name(trace.definitions())?;
+/// let timelines = Timelines::new(trace.view(), &map)?;
+/// assert_eq!(timelines.len(), 40);
+/// let specs = timelines.classes().id("SPECS").expect("it is entered");
+/// assert_eq!(timelines.state(7, Ticks(1_300_000), Boundary::AtOrBefore), State::Class(specs));
+/// // After its last event a stream is not idle, it is gone.
+/// assert_eq!(timelines.state(7, Ticks(u64::MAX), Boundary::AtOrBefore), State::Absent);
+/// # Ok::<(), perf_fold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Timelines(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    streams: Vec<Columns>,
+    classes: Classes,
+    system: SystemTree,
+    clock: Clock,
+    range: TimeRange,
+    repairs: ReplayCounts,
+}
+
+/// One stream: `codes[i]` is its state once `i` transitions have passed, so that there is one
+/// more code than times and the first one is always absent.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Columns {
+    pub(crate) location: LocationId,
+    pub(crate) times: Vec<Ticks>,
+    pub(crate) codes: Vec<u32>,
+}
+
+/// Which transitions count at a sampled time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Boundary {
+    /// The last one at or before it, `t_e <= t`: an interval holds its start, not its end.
+    #[default]
+    AtOrBefore,
+    /// The last one before it, `t_e < t`, as the slides write. Differs on exact ties only.
+    Strict,
+}
+
+impl Timelines {
+    /// The timelines of all locations in `view`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`] if the map gives a class that its table does not have.
+    pub fn new<M: StateMap + ?Sized>(view: TraceView<'_>, map: &M) -> Result<Self> {
+        Self::with(view, map, &(), &CancelToken::new())
+    }
+
+    /// As [`new`](Self::new); reports events of the phase `timelines`, and can be stopped.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Cancelled`].
+    pub fn with<M: StateMap + ?Sized>(
+        view: TraceView<'_>,
+        map: &M,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let locations: Vec<_> = view.locations().collect();
+        let total = locations.iter().map(|location| location.len() as u64).sum();
+        let built = par::map(&locations, |location| {
+            cancel.check()?;
+            let built = build::stream(*location, map)?;
+            progress.advance("timelines", location.len() as u64, total);
+            Ok::<_, Error>(built)
+        })?;
+        let mut repairs = ReplayCounts::default();
+        let mut streams = Vec::with_capacity(built.len());
+        for (columns, counts) in built {
+            repairs.merge(&counts);
+            streams.push(columns);
+        }
+        let first = streams.iter().filter_map(|stream| stream.times.first());
+        let last = streams.iter().filter_map(|stream| stream.times.last());
+        let range = TimeRange {
+            start: first.min().copied().unwrap_or_default(),
+            end: last.max().copied().unwrap_or_default(),
+        };
+        let definitions = view.definitions();
+        Ok(Timelines(Arc::new(Inner {
+            streams,
+            classes: map.classes().clone(),
+            system: definitions.system.clone(),
+            clock: definitions.clock,
+            range,
+            repairs,
+        })))
+    }
+
+    /// Number of streams.
+    pub fn len(&self) -> usize {
+        self.0.streams.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.streams.is_empty()
+    }
+
+    /// The classes of the states.
+    pub fn classes(&self) -> &Classes {
+        &self.0.classes
+    }
+
+    /// The machine, processes and locations.
+    pub fn system(&self) -> &SystemTree {
+        &self.0.system
+    }
+
+    /// How ticks relate to nanoseconds.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// From the first transition of any stream to the last: the time in which something is known.
+    /// Empty, at 0, without transitions.
+    pub fn range(&self) -> TimeRange {
+        self.0.range
+    }
+
+    /// Number of transitions on all streams.
+    pub fn transitions(&self) -> usize {
+        self.0.streams.iter().map(|stream| stream.times.len()).sum()
+    }
+
+    /// Bytes of memory the columns take.
+    pub fn memory(&self) -> usize {
+        let bytes = |stream: &Columns| {
+            stream.times.capacity() * size_of::<Ticks>()
+                + stream.codes.capacity() * size_of::<u32>()
+        };
+        self.0.streams.iter().map(bytes).sum()
+    }
+
+    /// What the replay of enters and leaves had to mend.
+    pub fn repairs(&self) -> ReplayCounts {
+        self.0.repairs
+    }
+
+    /// The location that is stream `stream`.
+    pub fn location(&self, stream: u32) -> Option<LocationId> {
+        self.stream(stream).map(|columns| columns.location)
+    }
+
+    /// The kind of a stream; [`LocationKind::Unknown`] for one that is not there.
+    pub fn kind(&self, stream: u32) -> LocationKind {
+        let location = self
+            .location(stream)
+            .and_then(|id| self.system().location(id));
+        location.map_or(LocationKind::Unknown, |location| location.kind)
+    }
+
+    /// The state of a stream at one time, by binary search; absent for a stream that is not there.
+    pub fn state(&self, stream: u32, at: Ticks, boundary: Boundary) -> State {
+        let Some(columns) = self.stream(stream) else {
+            return State::Absent;
+        };
+        let passed = match boundary {
+            Boundary::AtOrBefore => columns.times.partition_point(|time| *time <= at),
+            Boundary::Strict => columns.times.partition_point(|time| *time < at),
+        };
+        code::state(columns.codes.get(passed).copied().unwrap_or(code::ABSENT))
+    }
+
+    /// The intervals of constant state of one stream that touch `window`, cut to it, in order and
+    /// without the time before the first and after the last transition. No interval is empty.
+    pub fn segments(
+        &self,
+        stream: u32,
+        window: TimeRange,
+    ) -> impl Iterator<Item = (TimeRange, State)> + '_ {
+        let columns = self.stream(stream);
+        let pieces = columns.map(|columns| sample::pieces(columns, window));
+        pieces
+            .into_iter()
+            .flatten()
+            .map(|(range, code)| (range, code::state(code)))
+    }
+
+    /// What `streams` do at one time, counted: the part of a fold that can be merged with parts
+    /// made elsewhere. Streams that are not there are left out.
+    pub fn tally(&self, streams: &[u32], at: Ticks, boundary: Boundary) -> Tally {
+        let mut tally = Tally::default();
+        for stream in streams {
+            if (*stream as usize) < self.len() {
+                tally.add(self.state(*stream, at, boundary), 1, *stream);
+            }
+        }
+        tally
+    }
+
+    pub(crate) fn stream(&self, stream: u32) -> Option<&Columns> {
+        self.0.streams.get(stream as usize)
+    }
+}

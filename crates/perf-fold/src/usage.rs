@@ -1,0 +1,197 @@
+//! Utilisation, and the share of each state, of rows and of intervals.
+
+use crate::class::code;
+use crate::{Classes, Error, Folder, Result, State, Timelines, par, sample};
+use perf_core::{CancelToken, Progress, TimeRange};
+
+/// How busy streams are over a window: what `max` hides where many streams work a little.
+///
+/// A stream is busy while it is in a class. All times are in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Utilisation {
+    /// Length of the window.
+    pub span: u64,
+    /// Time in which at least one stream is busy: the measure of the union.
+    pub busy: u64,
+    /// Time in which more than one is.
+    pub overlap: u64,
+    /// The sum of the streams' busy times.
+    pub stream_time: u64,
+    /// Number of intervals the union is made of.
+    pub intervals: u64,
+}
+
+impl Utilisation {
+    /// That of intervals that may overlap, as device streams record them. Cut to the window.
+    ///
+    /// ```
+    /// use perf_core::{Ticks, TimeRange};
+    /// use perf_fold::Utilisation;
+    /// let range = |start, end| TimeRange { start: Ticks(start), end: Ticks(end) };
+    /// let found = Utilisation::of([range(0, 4), range(2, 6), range(8, 9)], range(0, 10));
+    /// assert_eq!((found.busy, found.overlap, found.intervals), (7, 2, 2));
+    /// assert_eq!(found.utilisation(), 0.7);
+    /// ```
+    pub fn of(intervals: impl IntoIterator<Item = TimeRange>, window: TimeRange) -> Self {
+        let mut changes = Vec::new();
+        for interval in intervals {
+            let (start, end) = (
+                interval.start.max(window.start),
+                interval.end.min(window.end),
+            );
+            if start < end {
+                changes.push((start.0, 1i64));
+                changes.push((end.0, -1));
+            }
+        }
+        let mut found = Utilisation {
+            span: window.len(),
+            ..Utilisation::default()
+        };
+        // Where one ends as another begins the union goes on: begins come before ends.
+        changes.sort_unstable_by_key(|(at, change)| (*at, -change));
+        let (mut active, mut last) = (0i64, 0);
+        for (at, change) in changes {
+            let length = at - last;
+            if active > 0 {
+                found.busy += length;
+            }
+            if active > 1 {
+                found.overlap += length;
+            }
+            let streams = u64::try_from(active).unwrap_or(0);
+            let time = length.saturating_mul(streams);
+            found.stream_time = found.stream_time.saturating_add(time);
+            found.intervals += u64::from(active == 0);
+            active += change;
+            last = at;
+        }
+        found
+    }
+
+    /// Share of the window in which at least one stream is busy; 0 for an empty window.
+    pub fn utilisation(&self) -> f64 {
+        self.share(self.busy)
+    }
+
+    /// Share of the window in which more than one stream is busy.
+    pub fn overlap_share(&self) -> f64 {
+        self.share(self.overlap)
+    }
+
+    /// Mean number of busy streams over the window.
+    pub fn mean_concurrency(&self) -> f64 {
+        self.share(self.stream_time)
+    }
+
+    /// How far the sampled estimate, the share of `columns` pixels that an `idle` row paints, can
+    /// be from [`utilisation`](Self::utilisation): the number of intervals over the columns,
+    /// since the pixels inside one interval are at most one off its length.
+    pub fn sampled_error(&self, columns: usize) -> f64 {
+        self.intervals as f64 / columns.max(1) as f64
+    }
+
+    fn share(&self, time: u64) -> f64 {
+        if self.span == 0 {
+            return 0.0;
+        }
+        time as f64 / self.span as f64
+    }
+}
+
+/// What a row does over a window, exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// How busy it is.
+    pub utilisation: Utilisation,
+    /// Stream-ticks in each state that occurs, most first, equals by state.
+    pub times: Vec<(State, u64)>,
+}
+
+impl Usage {
+    /// That of some streams. Streams that are not there count as absent.
+    pub fn of(timelines: &Timelines, streams: &[u32], window: TimeRange) -> Self {
+        let span = window.len();
+        let mut times = vec![0u64; timelines.classes().len() + code::FIRST as usize];
+        let mut intervals: Vec<TimeRange> = Vec::new();
+        for stream in streams {
+            let mut known = 0u64;
+            let mut open: Option<TimeRange> = None;
+            let columns = timelines.stream(*stream);
+            for (piece, code) in columns.into_iter().flat_map(|c| sample::pieces(c, window)) {
+                if let Some(time) = times.get_mut(code as usize) {
+                    *time = time.saturating_add(piece.len());
+                }
+                known = known.saturating_add(piece.len());
+                if code < code::FIRST {
+                    continue;
+                }
+                // Classes that follow on each other are one busy interval.
+                match &mut open {
+                    Some(open) if open.end == piece.start => open.end = piece.end,
+                    _ => intervals.extend(open.replace(piece)),
+                }
+            }
+            intervals.extend(open);
+            let absent = &mut times[code::ABSENT as usize];
+            *absent = absent.saturating_add(span.saturating_sub(known));
+        }
+        let occurs = (0..).zip(times).filter(|(_, time)| *time > 0);
+        let mut times: Vec<_> = occurs
+            .map(|(code, time)| (code::state(code), time))
+            .collect();
+        times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
+        Usage {
+            utilisation: Utilisation::of(intervals, window),
+            times,
+        }
+    }
+
+    /// The share of each state in the stream-time of the row, most first.
+    pub fn shares(&self) -> impl Iterator<Item = (State, f64)> + '_ {
+        let total: u128 = self.times.iter().map(|(_, time)| u128::from(*time)).sum();
+        let share = move |time: u64| time as f64 / total as f64;
+        self.times
+            .iter()
+            .map(move |(state, time)| (*state, share(*time)))
+    }
+
+    /// As [`shares`](Self::shares), with the names of the states.
+    pub fn named<'a>(&'a self, classes: &'a Classes) -> impl Iterator<Item = (&'a str, f64)> + 'a {
+        self.shares()
+            .map(|(state, share)| (classes.state_name(state), share))
+    }
+}
+
+impl Folder {
+    /// What each row does over a window, exactly and whatever the operation. O(transitions).
+    ///
+    /// # Errors
+    /// None at present; that of [`usage_with`](Self::usage_with) needs a token.
+    pub fn usage(&self, window: TimeRange) -> Result<Vec<Usage>> {
+        self.usage_with(window, &(), &CancelToken::new())
+    }
+
+    /// As [`usage`](Self::usage); reports rows of the phase `usage`, and can be stopped.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn usage_with(
+        &self,
+        window: TimeRange,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<Usage>> {
+        let plan = self.plan();
+        let rows = plan.groups.rows();
+        par::map(rows, |id| {
+            cancel.check()?;
+            let streams = plan.groups.get(*id).map_or(&[][..], |group| &group.streams);
+            let usage = Usage::of(&plan.timelines, streams, window);
+            progress.advance("usage", 1, rows.len() as u64);
+            Ok::<_, Error>(usage)
+        })
+    }
+}

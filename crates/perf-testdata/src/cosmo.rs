@@ -1,0 +1,142 @@
+//! `syn-cosmo`: a weather model coupled with cloud microphysics, whose cloud ranks grow slower.
+//!
+//! 40 ranks, 60 iterations, 4 cloud ranks, one tick a nanosecond, no gaps. With S = 4,000,000
+//! iteration k is, from its start t0:
+//!
+//! | interval | ranks | region |
+//! |---|---|---|
+//! | [t0, t0 + 1,000,000) | all | `COSMO` |
+//! | the next 200,000 | all | `MPI_Sendrecv` |
+//! | the next S + floor(k S / 59) | 0 to 3 | `SPECS` |
+//! | the next S | 4 to 39 | `SPECS` |
+//! | until the slowest rank ends, and 100,000 more | all | `MPI_Allreduce` |
+//!
+//! All of it lies in `main`. What a fold of it must show is known in closed form.
+
+use perf_core::{
+    Clock, Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
+    LocationKind, Paradigm, Region, RegionId, RegionRole, SystemNode, SystemNodeId, SystemTree,
+    Ticks, TimeRange, Trace,
+};
+
+/// Number of ranks.
+pub const RANKS: u32 = 40;
+/// Number of ranks, from 0, that have clouds to compute.
+pub const CLOUD_RANKS: u32 = 4;
+/// Number of iterations.
+pub const ITERATIONS: u64 = 60;
+/// From the first event to the last: 437,999,971 ns.
+pub const SPAN: TimeRange = TimeRange {
+    start: Ticks(0),
+    end: Ticks(437_999_971),
+};
+
+const COSMO: u64 = 1_000_000;
+const EXCHANGE: u64 = 200_000;
+const SPECS: u64 = 4_000_000;
+const REDUCE: u64 = 100_000;
+
+/// By how much the cloud ranks are slower in iteration `k`: floor(k S / 59) ns.
+pub fn lag(k: u64) -> u64 {
+    k * SPECS / (ITERATIONS - 1)
+}
+
+/// When iteration `k` starts.
+pub fn start(k: u64) -> Ticks {
+    Ticks(
+        (0..k)
+            .map(|k| COSMO + EXCHANGE + SPECS + REDUCE + lag(k))
+            .sum(),
+    )
+}
+
+/// When the ranks differ in iteration `k`; empty for the first.
+pub fn differing(k: u64) -> TimeRange {
+    let from = start(k).0 + COSMO + EXCHANGE + SPECS;
+    TimeRange {
+        start: Ticks(from),
+        end: Ticks(from + lag(k)),
+    }
+}
+
+/// The share of iteration `k` in which the ranks differ: (k S / 59) / (5.3 ms + k S / 59).
+pub fn differing_share(k: u64) -> f64 {
+    let lag = k as f64 * SPECS as f64 / (ITERATIONS - 1) as f64;
+    lag / ((COSMO + EXCHANGE + SPECS + REDUCE) as f64 + lag)
+}
+
+/// The recording: 40 locations, 19,280 events.
+pub fn trace() -> Trace {
+    let mut definitions = Definitions::default();
+    definitions.clock = Clock::default();
+    definitions.system = system();
+    let region = |name: &str, paradigm, role| Region {
+        paradigm,
+        role,
+        ..Region::named(name)
+    };
+    definitions.regions = vec![
+        region("main", Paradigm::User, RegionRole::Function),
+        region("COSMO", Paradigm::User, RegionRole::Function),
+        region("MPI_Sendrecv", Paradigm::Mpi, RegionRole::PointToPoint),
+        region("SPECS", Paradigm::User, RegionRole::Function),
+        region("MPI_Allreduce", Paradigm::Mpi, RegionRole::Collective),
+    ];
+    let events = (0..RANKS).map(rank).collect();
+    Trace::new(definitions, events).expect("one column a location")
+}
+
+fn rank(rank: u32) -> Events {
+    let mut events = Events::default();
+    let mut push = |at: u64, event| events.push(Ticks(at), event).expect("times ascend");
+    let enter = |region| Event::Enter {
+        region: RegionId(region),
+    };
+    let leave = |region| Event::Leave {
+        region: RegionId(region),
+    };
+    push(0, enter(0));
+    let mut at = 0;
+    for k in 0..ITERATIONS {
+        let lag = lag(k);
+        let own = if rank < CLOUD_RANKS { lag } else { 0 };
+        let lengths = [COSMO, EXCHANGE, SPECS + own, lag - own + REDUCE];
+        for (region, length) in (1..).zip(lengths) {
+            push(at, enter(region));
+            at += length;
+            push(at, leave(region));
+        }
+    }
+    push(at, leave(0));
+    events
+}
+
+fn system() -> SystemTree {
+    let machine = SystemNode {
+        name: "syn".into(),
+        class: "machine".into(),
+        ..SystemNode::default()
+    };
+    let node = |index: u32| SystemNode {
+        name: format!("node {index}"),
+        class: "node".into(),
+        parent: Some(SystemNodeId(0)),
+        ..SystemNode::default()
+    };
+    // Ten ranks a node.
+    let nodes = std::iter::once(machine).chain((0..RANKS / 10).map(node));
+    let groups = (0..RANKS).map(|rank| LocationGroup {
+        name: format!("MPI Rank {rank}"),
+        kind: GroupKind::Process,
+        parent: Some(SystemNodeId(1 + rank / 10)),
+        creator: None,
+    });
+    let locations = (0..RANKS).map(|rank| Location {
+        name: "Master thread".into(),
+        kind: LocationKind::CpuThread,
+        group: Some(LocationGroupId(rank)),
+        key: rank.into(),
+    });
+    let (nodes, groups, locations) = (nodes.collect(), groups.collect(), locations.collect());
+    SystemTree::new(nodes, groups, locations, &Limits::default()).expect("every parent is there")
+}

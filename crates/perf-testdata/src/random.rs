@@ -1,0 +1,109 @@
+//! Random traces from a seed: small, deterministic, and as untidy as real ones.
+//!
+//! Leaves that do not fit, regions that last no time, frames open at the end, recording switched
+//! off, buffer flushes, locations without events or without an event file, several kinds of
+//! locations, devices in groups of their own and in those of their process.
+
+use crate::wide::Xorshift;
+use perf_core::{
+    Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
+    LocationKind, Region, RegionId, SystemNode, SystemNodeId, SystemTree, Ticks, Trace,
+};
+
+/// A random trace of up to `locations` locations with up to `events` events each, over about
+/// twice as many ticks as events.
+pub fn trace(seed: u64, locations: u32, events: u32) -> Trace {
+    let mut random = Xorshift::new(seed);
+    let count = 1 + random.below(u64::from(locations.max(1))) as u32;
+    let regions = 1 + random.below(6) as u32;
+    let mut definitions = Definitions::default();
+    definitions.system = system(&mut random, count);
+    // Two regions of one name, as compilers make them.
+    let names = ["main", "solve", "MPI_Wait", "MPI_Send", "kernel", "solve"];
+    definitions.regions = names.map(Region::named)[..regions as usize].to_vec();
+    let columns = (0..count).map(|_| column(&mut random, regions, events));
+    Trace::new(definitions, columns.collect()).expect("one column a location")
+}
+
+fn column(random: &mut Xorshift, regions: u32, events: u32) -> Events {
+    if random.below(12) == 0 {
+        return Events::absent();
+    }
+    let mut column = Events::default();
+    let mut at = random.below(20);
+    let mut depth = 0u32;
+    for _ in 0..random.below(u64::from(events) + 1) {
+        at += random.below(5);
+        let region = RegionId(random.below(u64::from(regions)) as u32);
+        let event = match random.below(40) {
+            0 => Event::Measuring {
+                on: random.below(3) > 0,
+            },
+            1 => Event::Flush {
+                until: Ticks(at + random.below(9)),
+            },
+            2 => Event::CollectiveBegin,
+            // A region that no definition tells of.
+            3 => Event::Enter {
+                region: RegionId(99),
+            },
+            _ if random.below(u64::from(depth) + 2) < 2 => Event::Enter { region },
+            _ => Event::Leave { region },
+        };
+        match event {
+            Event::Enter { .. } => depth += 1,
+            Event::Leave { .. } => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        column.push(Ticks(at), event).expect("times ascend");
+    }
+    column
+}
+
+fn system(random: &mut Xorshift, count: u32) -> SystemTree {
+    let node = |index: u32| SystemNode {
+        name: format!("node {index}"),
+        ..SystemNode::default()
+    };
+    // Two nodes, four processes on them, and a device for each of the first two processes.
+    let group = |index: u32| {
+        let device = index >= 4;
+        LocationGroup {
+            name: if device {
+                "GPU".into()
+            } else {
+                format!("MPI Rank {index}")
+            },
+            kind: if device {
+                GroupKind::Accelerator
+            } else {
+                GroupKind::Process
+            },
+            parent: Some(SystemNodeId(index % 2)),
+            creator: device.then_some(LocationGroupId(index - 4)),
+        }
+    };
+    let location = |index: u32| {
+        let kind = match random.below(8) {
+            0 => LocationKind::Metric,
+            1 | 2 => LocationKind::AcceleratorStream,
+            _ => LocationKind::CpuThread,
+        };
+        let groups = if kind == LocationKind::AcceleratorStream {
+            6
+        } else {
+            4
+        };
+        let group = random.below(groups + 1);
+        Location {
+            name: format!("location {index}"),
+            kind,
+            group: (group < groups).then_some(LocationGroupId(group as u32)),
+            key: u64::from(index) << 32,
+        }
+    };
+    let nodes = (0..2).map(node).collect();
+    let groups = (0..6).map(group).collect();
+    let locations = (0..count).map(location).collect();
+    SystemTree::new(nodes, groups, locations, &Limits::default()).expect("every parent is there")
+}
