@@ -1,6 +1,6 @@
 //! [`replay()`]: the one place that turns enter and leave into call frames.
 
-use crate::{Event, LocationView, Merge, RegionId, Ticks};
+use crate::{Event, Events, LocationView, Merge, RegionId, Ticks};
 
 /// Why a frame was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,14 +107,7 @@ pub trait Visitor {
 pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) -> ReplayCounts {
     let events = location.all();
     let range = location.range();
-    let mut stack = Stack::default();
-    for index in 0..range.start {
-        match events.event(index) {
-            Some(Event::Enter { region }) => stack.enter(region),
-            Some(Event::Leave { region }) => stack.leave(region, |_, _, _| ()),
-            _ => {}
-        }
-    }
+    let mut stack = Stack::before(events, range.start);
     let counts_before = stack.counts;
     let window = location.window();
     let last = events.times().last().copied().unwrap_or_default();
@@ -152,6 +145,22 @@ pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) 
     stack.counts.without(counts_before)
 }
 
+/// The frames that are open before event `index` of a location, the outermost first, by the rules
+/// of [`replay`].
+///
+/// ```
+/// use perf_core::{Event, Events, RegionId, Ticks, open_frames};
+/// let mut events = Events::default();
+/// events.push(Ticks(0), Event::Enter { region: RegionId(4) })?;
+/// events.push(Ticks(2), Event::Leave { region: RegionId(4) })?;
+/// assert_eq!(open_frames(&events, 1), [RegionId(4)]);
+/// assert!(open_frames(&events, 2).is_empty());
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+pub fn open_frames(events: &Events, index: usize) -> Vec<RegionId> {
+    Stack::before(events, index).frames
+}
+
 impl ReplayCounts {
     fn without(self, before: ReplayCounts) -> ReplayCounts {
         ReplayCounts {
@@ -176,6 +185,19 @@ struct Stack {
 }
 
 impl Stack {
+    /// The stack before event `index`.
+    fn before(events: &Events, index: usize) -> Self {
+        let mut stack = Stack::default();
+        for index in 0..index {
+            match events.event(index) {
+                Some(Event::Enter { region }) => stack.enter(region),
+                Some(Event::Leave { region }) => stack.leave(region, |_, _, _| ()),
+                _ => {}
+            }
+        }
+        stack
+    }
+
     #[inline]
     fn enter(&mut self, region: RegionId) {
         self.frames.push(region);

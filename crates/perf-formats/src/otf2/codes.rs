@@ -1,0 +1,151 @@
+//! The numbers of OTF2 for kinds, roles, paradigms and modes, both ways.
+
+use perf_core::{GroupKind, LocationKind, MetricMode, Paradigm, RegionRole};
+
+pub(crate) fn group_kind(code: u8) -> GroupKind {
+    match code {
+        1 => GroupKind::Process,
+        2 => GroupKind::Accelerator,
+        _ => GroupKind::Unknown,
+    }
+}
+
+pub(crate) fn of_group_kind(kind: GroupKind) -> u8 {
+    match kind {
+        GroupKind::Process => 1,
+        GroupKind::Accelerator => 2,
+        _ => 0,
+    }
+}
+
+pub(crate) fn location_kind(code: u8) -> LocationKind {
+    match code {
+        1 => LocationKind::CpuThread,
+        2 => LocationKind::AcceleratorStream,
+        3 => LocationKind::Metric,
+        _ => LocationKind::Unknown,
+    }
+}
+
+pub(crate) fn of_location_kind(kind: LocationKind) -> u8 {
+    match kind {
+        LocationKind::CpuThread => 1,
+        LocationKind::AcceleratorStream => 2,
+        LocationKind::Metric => 3,
+        _ => 0,
+    }
+}
+
+/// Several roles of OTF2 are one here; the first of them is written.
+const ROLES: [(u8, RegionRole); 16] = [
+    (0, RegionRole::Unknown),
+    (1, RegionRole::Function),
+    (2, RegionRole::Wrapper),
+    (3, RegionRole::Loop),
+    (5, RegionRole::Parallel),
+    (15, RegionRole::Barrier),
+    (16, RegionRole::Barrier),
+    (20, RegionRole::Task),
+    (23, RegionRole::Collective),
+    (24, RegionRole::Collective),
+    (25, RegionRole::Collective),
+    (26, RegionRole::Collective),
+    (27, RegionRole::FileIo),
+    (28, RegionRole::PointToPoint),
+    (29, RegionRole::Rma),
+    (30, RegionRole::DataTransfer),
+];
+
+pub(crate) fn role(code: u8) -> RegionRole {
+    let found = ROLES.iter().find(|(number, _)| *number == code);
+    found.map_or(RegionRole::Other(code), |(_, role)| *role)
+}
+
+pub(crate) fn of_role(role: RegionRole) -> u8 {
+    match role {
+        RegionRole::Other(code) => code,
+        role => ROLES
+            .iter()
+            .find(|(_, other)| *other == role)
+            .map_or(0, |(code, _)| *code),
+    }
+}
+
+const PARADIGMS: [(u8, Paradigm); 14] = [
+    (0, Paradigm::Unknown),
+    (1, Paradigm::User),
+    (2, Paradigm::Compiler),
+    (3, Paradigm::OpenMp),
+    (4, Paradigm::Mpi),
+    (5, Paradigm::Cuda),
+    (6, Paradigm::Measurement),
+    (7, Paradigm::Pthread),
+    (13, Paradigm::Shmem),
+    (18, Paradigm::OpenAcc),
+    (19, Paradigm::OpenCl),
+    (21, Paradigm::Sampling),
+    (23, Paradigm::Hip),
+    (24, Paradigm::Kokkos),
+];
+
+pub(crate) fn paradigm(code: u8) -> Paradigm {
+    let found = PARADIGMS.iter().find(|(number, _)| *number == code);
+    found.map_or(Paradigm::Other(code), |(_, paradigm)| *paradigm)
+}
+
+pub(crate) fn of_paradigm(paradigm: Paradigm) -> u8 {
+    match paradigm {
+        Paradigm::Other(code) => code,
+        known => PARADIGMS
+            .iter()
+            .find(|(_, other)| *other == known)
+            .map_or(0, |(code, _)| *code),
+    }
+}
+
+/// Ten modes say both what a value counts from and which span of time it covers. Each of the
+/// first three kinds is read from all its spans and written with the usual one.
+pub(crate) fn metric_mode(code: u8) -> MetricMode {
+    match code {
+        0..=3 => MetricMode::Accumulated,
+        4..=6 => MetricMode::Absolute,
+        7..=9 => MetricMode::Relative,
+        _ => MetricMode::Other(code),
+    }
+}
+
+pub(crate) fn of_metric_mode(mode: MetricMode) -> u8 {
+    match mode {
+        MetricMode::Accumulated => 0,
+        MetricMode::Absolute => 4,
+        MetricMode::Relative => 8,
+        MetricMode::Other(code) => code,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written() {
+        for code in 0..=u8::MAX {
+            let known = role(code);
+            assert_eq!(role(of_role(known)), known);
+            assert_eq!(of_paradigm(paradigm(code)), code);
+            assert_eq!(
+                metric_mode(of_metric_mode(metric_mode(code))),
+                metric_mode(code)
+            );
+            assert_eq!(
+                group_kind(of_group_kind(group_kind(code))),
+                group_kind(code)
+            );
+            assert_eq!(
+                location_kind(of_location_kind(location_kind(code))),
+                location_kind(code)
+            );
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Events of a trace to records.
+
+use super::definitions::{metric_ids, value_types};
+use super::encode::{Encoder, NONE};
+use crate::otf2::schema::{self, Kind, Record, Space, internal};
+use perf_core::{
+    AttributeValue, Collective, Definitions, Event, LocationId, RmaCompletion, RmaOp, Transfer,
+};
+
+/// How events become records, planned once from the definitions.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    definitions: &'a Definitions,
+    metric_ids: Vec<u64>,
+    /// Types of the values of each metric set.
+    metric_types: Vec<Vec<u8>>,
+    /// For each kind of event without a noun, the record that has its name and can be written.
+    kinds: Vec<Option<&'static Record>>,
+}
+
+/// Why an event cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dropped;
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(definitions: &'a Definitions) -> Self {
+        let types = definitions.metric_sets.iter();
+        let kinds = definitions.kinds.iter();
+        Plan {
+            definitions,
+            metric_ids: metric_ids(definitions),
+            metric_types: types.map(|set| value_types(set, definitions)).collect(),
+            kinds: kinds
+                .map(|name| schema::event_named(name).filter(|record| has_definitions(record)))
+                .collect(),
+        }
+    }
+
+    /// Appends the record of an event.
+    pub(super) fn event(&self, event: Event<'_>, out: &mut Encoder) -> Result<(), Dropped> {
+        match event {
+            Event::Enter { region } => bare(out, 12, region.0.into()),
+            Event::Leave { region } => bare(out, 13, region.0.into()),
+            Event::Send(transfer) => transfer_record(out, transfer, 14, 15),
+            Event::Recv(transfer) => transfer_record(out, transfer, 18, 19),
+            Event::SendComplete { request } => bare(out, 16, request),
+            Event::RecvPost { request } => bare(out, 17, request),
+            Event::RequestTest { request } => bare(out, 20, request),
+            Event::RequestCancelled { request } => bare(out, 21, request),
+            Event::CollectiveBegin => record(out, 22, &[]),
+            Event::CollectivePost { request } => record(out, 85, &[request]),
+            Event::CollectiveEnd(end) => {
+                let Collective {
+                    op,
+                    comm,
+                    root,
+                    sent,
+                    received,
+                    request,
+                } = end;
+                let root = root.map_or(NONE, u64::from);
+                let (op, comm) = (u64::from(op.code()), u64::from(comm.0));
+                let all = [op, comm, root, sent, received, request.unwrap_or_default()];
+                match request {
+                    Some(_) => record(out, 86, &all),
+                    None => record(out, 23, all.get(..5).unwrap_or_default()),
+                }
+            }
+            Event::Rma {
+                op,
+                window,
+                remote,
+                bytes,
+                matching,
+            } => {
+                let id = if op == RmaOp::Get { 47 } else { 46 };
+                record(out, id, &[window.0.into(), remote.into(), bytes, matching])
+            }
+            Event::RmaComplete {
+                by,
+                window,
+                matching,
+            } => {
+                let id = match by {
+                    RmaCompletion::Blocking => 49,
+                    RmaCompletion::NonBlocking => 50,
+                    RmaCompletion::Test => 51,
+                    _ => 52,
+                };
+                record(out, id, &[window.0.into(), matching])
+            }
+            Event::Metric { set, values } => {
+                let id = *self.metric_ids.get(set.index()).ok_or(Dropped)?;
+                let types = self.metric_types.get(set.index()).ok_or(Dropped)?;
+                if types.len() != values.len() || values.len() > usize::from(u8::MAX) {
+                    return Err(Dropped);
+                }
+                let pairs = types.iter().zip(values);
+                let mut numbers = vec![id, values.len() as u64];
+                numbers.extend(pairs.flat_map(|(code, bits)| [u64::from(*code), *bits]));
+                record(out, 31, &numbers)
+            }
+            Event::Measuring { on } => record(out, 11, &[if on { 1 } else { 2 }]),
+            Event::Flush { until } => record(out, 10, &[until.0]),
+            // Unwind distance 1: the sample was taken in the frame itself; generator 0 is ours.
+            Event::Sample { context } => record(out, 68, &[context.0.into(), 1, 0]),
+            Event::Other { kind, args } => {
+                let known = self.kinds.get(kind.index()).copied().flatten();
+                let known = known.ok_or(Dropped)?;
+                let args = self.with_keys(known, args)?;
+                out.event(known, &args);
+                Ok(())
+            }
+            _ => Err(Dropped),
+        }
+    }
+
+    /// Appends the attribute list of an event, of those attributes that can be written.
+    /// Returns how many cannot.
+    pub(super) fn attributes(&self, values: &[AttributeValue], out: &mut Encoder) -> u64 {
+        let mut list = Vec::new();
+        for value in values {
+            if let Some(bits) = self.attribute_bits(value) {
+                list.push((value.attribute.0, value.type_code, bits));
+            }
+        }
+        if !list.is_empty() {
+            const ATTRIBUTES: Record = Record {
+                id: internal::ATTRIBUTES,
+                name: "AttributeList",
+                has_length: true,
+                fields: &[],
+            };
+            out.framed(&ATTRIBUTES, |payload| {
+                payload.v32(list.len() as u64);
+                for (attribute, code, bits) in &list {
+                    payload.v32(u64::from(*attribute));
+                    payload.u8(*code);
+                    payload.value(*code, *bits);
+                }
+            });
+        }
+        (values.len() - list.len()) as u64
+    }
+
+    /// The bits of a value; `None` for a reference to what a trace does not keep.
+    fn attribute_bits(&self, value: &AttributeValue) -> Option<u64> {
+        if value.attribute.index() >= self.definitions.attributes.len() {
+            return None;
+        }
+        let bits = value.value.to_bits();
+        match Space::of_type(value.type_code) {
+            None => (1..=10).contains(&value.type_code).then_some(bits),
+            Some(Space::Location) => self.key(bits),
+            Some(space) => is_kept(space).then_some(bits),
+        }
+    }
+
+    /// The numbers of an event with keys in place of the ids of locations.
+    fn with_keys(&self, record: &Record, args: &[u64]) -> Result<Vec<u64>, Dropped> {
+        let mut args = args.to_vec();
+        for (field, arg) in record.fields.iter().zip(&mut args) {
+            if field.kind == Kind::Id(Space::Location) {
+                *arg = self.key(*arg).ok_or(Dropped)?;
+            }
+        }
+        Ok(args)
+    }
+
+    fn key(&self, location: u64) -> Option<u64> {
+        let id = LocationId(u32::try_from(location).ok()?);
+        Some(self.definitions.system.location(id)?.key)
+    }
+}
+
+/// Whether a trace keeps definitions of this kind, so that what refers to them can be written.
+fn is_kept(space: Space) -> bool {
+    matches!(
+        space,
+        Space::Region
+            | Space::Comm
+            | Space::RmaWin
+            | Space::Attribute
+            | Space::Location
+            | Space::LocationGroup
+            | Space::CallingContext
+    )
+}
+
+fn has_definitions(record: &Record) -> bool {
+    record.fields.iter().all(|field| match field.kind {
+        Kind::Id(space) => is_kept(space),
+        Kind::List { of, .. } => of.iter().all(|field| !matches!(field.kind, Kind::Id(_))),
+        _ => true,
+    })
+}
+
+fn bare(out: &mut Encoder, id: u8, number: u64) -> Result<(), Dropped> {
+    out.u8(id);
+    // Regions have 32 bits, requests and tasks 64.
+    match id {
+        12 | 13 => out.v32(number),
+        _ => out.v64(number),
+    }
+    Ok(())
+}
+
+fn record(out: &mut Encoder, id: u8, numbers: &[u64]) -> Result<(), Dropped> {
+    out.event(schema::event(id).ok_or(Dropped)?, numbers);
+    Ok(())
+}
+
+fn transfer_record(
+    out: &mut Encoder,
+    transfer: Transfer,
+    plain: u8,
+    with_request: u8,
+) -> Result<(), Dropped> {
+    let Transfer {
+        peer,
+        comm,
+        tag,
+        bytes,
+        request,
+    } = transfer;
+    let (peer, comm, tag) = (u64::from(peer), u64::from(comm.0), u64::from(tag));
+    match request {
+        Some(request) => record(out, with_request, &[peer, comm, tag, bytes, request]),
+        None => record(out, plain, &[peer, comm, tag, bytes]),
+    }
+}

@@ -1,0 +1,392 @@
+//! Writing OTF2 archives.
+
+mod chunks;
+mod definitions;
+mod encode;
+mod events;
+mod sink;
+
+pub use encode::{Arg, Encoder};
+pub use sink::{NewFolder, Sink};
+
+use crate::Result;
+use crate::otf2::schema::internal;
+use crate::otf2::wire::ByteOrder;
+use chunks::{Chunks, put};
+use definitions::{Records, Seen};
+use events::Plan;
+use perf_core::{
+    CancelToken, Definitions, Diagnostics, Event, LocationView, Place, Progress, Rule, Ticks,
+    TimeRange, TraceView, Weight, open_frames,
+};
+
+/// An event that OTF2 has no record for, or that refers to what a trace does not keep.
+pub const EVENT_NOT_WRITTEN: Rule = Rule {
+    name: "event-not-written",
+    what: "an event has no record in OTF2 or refers to what the trace does not keep; left out",
+    weight: Weight::Loss,
+};
+
+/// An attribute value that refers to what a trace does not keep, a string for example.
+pub const ATTRIBUTE_NOT_WRITTEN: Rule = Rule {
+    name: "attribute-not-written",
+    what: "an attribute of an event refers to what the trace does not keep; left out",
+    weight: Weight::Loss,
+};
+
+/// A region that events name and nothing defines.
+pub const REGION_NAMED: Rule = Rule {
+    name: "region-named",
+    what: "events name a region that is not defined; defined as `region N`",
+    weight: Weight::Repair,
+};
+
+/// How an archive is written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// Name of the archive, default `traces`: `traces.otf2`, `traces.def`, `traces/`.
+    pub name: String,
+    /// Byte order, default little-endian.
+    pub order: ByteOrder,
+    /// Bytes of a chunk of events, default 1 MiB. The C library reads 256 KiB to 16 MiB.
+    pub event_chunk: u64,
+    /// Bytes of a chunk of definitions, default 4 MiB.
+    pub definition_chunk: u64,
+    /// What wrote the archive, default `perfkit`.
+    pub creator: String,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        WriteOptions {
+            name: "traces".into(),
+            order: ByteOrder::Little,
+            event_chunk: 1 << 20,
+            definition_chunk: 4 << 20,
+            creator: "perfkit".into(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// The same options with another name.
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The same options with another byte order.
+    pub fn with_order(mut self, order: ByteOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// The same options with chunks of another size in bytes, for events and definitions.
+    pub fn with_chunks(mut self, events: u64, definitions: u64) -> Self {
+        self.event_chunk = events;
+        self.definition_chunk = definitions;
+        self
+    }
+}
+
+/// Writes a view of a trace as an archive: its locations, its events in its window, and all
+/// definitions.
+///
+/// A window may cut calls; the frames open at its start are entered there, and those open at its
+/// end are left there, so that what is written is balanced. Times are written as they are in the
+/// trace, clock-corrected, without clock offsets of their own.
+///
+/// Returns what could not be written, counted by [`EVENT_NOT_WRITTEN`] and
+/// [`ATTRIBUTE_NOT_WRITTEN`].
+///
+/// ```
+/// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+/// use perf_formats::otf2::{Archive, Members, write};
+/// let mut definitions = Definitions::default();
+/// definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
+/// definitions.regions.push(Region::named("main"));
+/// let mut events = Events::default();
+/// events.push(Ticks(10), Event::Enter { region: RegionId(0) })?;
+/// events.push(Ticks(90), Event::Leave { region: RegionId(0) })?;
+/// let trace = Trace::new(definitions, vec![events])?;
+///
+/// let mut archive = Members::default();
+/// let lost = write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// assert!(lost.is_empty());
+/// assert!(archive.size("traces/0.evt").is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Io`](crate::Error::Io) if the target fails, [`Error::Limit`](crate::Error::Limit) for
+/// a record that is longer than a chunk, [`Error::Cancelled`](crate::Error::Cancelled).
+pub fn write(
+    view: TraceView<'_>,
+    sink: &mut dyn Sink,
+    options: &WriteOptions,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Diagnostics> {
+    let mut writer = Writer::new(sink, view.definitions(), options.clone());
+    let total = view.len() as u64;
+    for location in view.locations() {
+        cancel.check().map_err(perf_core::Error::from)?;
+        writer.location(location)?;
+        progress.advance("write", location.len() as u64, total);
+    }
+    writer.finish()
+}
+
+/// Writes an archive location by location, for traces that are not in memory as a whole.
+pub struct Writer<'a> {
+    sink: &'a mut dyn Sink,
+    definitions: &'a Definitions,
+    options: WriteOptions,
+    plan: Plan<'a>,
+    seen: Seen,
+    lost: Diagnostics,
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Writer { options, seen, .. } = self;
+        f.debug_struct("Writer")
+            .field("options", options)
+            .field("seen", seen)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of an archive with these definitions. Nothing is written yet.
+    pub fn new(
+        sink: &'a mut dyn Sink,
+        definitions: &'a Definitions,
+        options: WriteOptions,
+    ) -> Self {
+        let seen = Seen {
+            events: vec![None; definitions.system.locations().len()],
+            attributes: vec![None; definitions.attributes.len()],
+            ..Seen::default()
+        };
+        let plan = Plan::new(definitions);
+        Writer {
+            sink,
+            definitions,
+            options,
+            plan,
+            seen,
+            lost: Diagnostics::default(),
+        }
+    }
+
+    /// Writes the events of a location, which must be one of the definitions', and once only.
+    /// A location whose events are absent gets no event file.
+    ///
+    /// # Errors
+    /// As [`write`].
+    pub fn location(&mut self, location: LocationView<'_>) -> Result<()> {
+        let Some(defined) = self.definitions.system.location(location.id()) else {
+            return Err(perf_core::Error::Undefined {
+                what: "location",
+                id: location.id().0.into(),
+                count: self.definitions.system.locations().len(),
+            }
+            .into());
+        };
+        let member = format!("{}/{}", self.options.name, defined.key);
+        let written = if location.all().is_absent() {
+            0
+        } else {
+            self.events(location, format!("{member}.evt"))?
+        };
+        if let Some(events) = self.seen.events.get_mut(location.id().index()) {
+            *events = Some(written);
+        }
+        let WriteOptions {
+            order,
+            definition_chunk,
+            ..
+        } = self.options;
+        Chunks::new(format!("{member}.def"), order, definition_chunk).finish(self.sink)
+    }
+
+    fn events(&mut self, location: LocationView<'_>, member: String) -> Result<u64> {
+        let mut chunks = Chunks::new(member, self.options.order, self.options.event_chunk);
+        let mut record = Encoder::new(self.options.order);
+        let (range, window) = (location.range(), location.window());
+        let cut_before = range.start < location.all().len();
+        if range.start > 0 && cut_before {
+            for region in open_frames(location.all(), range.start) {
+                self.event(
+                    &mut chunks,
+                    &mut record,
+                    window.start,
+                    Event::Enter { region },
+                    &[],
+                )?;
+            }
+        }
+        let mut attributes = Vec::new();
+        for (index, (time, event)) in range.clone().zip(location.iter()) {
+            attributes.clear();
+            attributes.extend(location.all().attributes(index));
+            self.event(&mut chunks, &mut record, time, event, &attributes)?;
+        }
+        if range.end < location.all().len() {
+            let last = location.times().last().copied().unwrap_or(window.start);
+            let end = Ticks(window.end.0.saturating_sub(1)).max(last);
+            for region in open_frames(location.all(), range.end).into_iter().rev() {
+                self.event(&mut chunks, &mut record, end, Event::Leave { region }, &[])?;
+            }
+        }
+        let events = chunks.events();
+        chunks.finish(self.sink)?;
+        Ok(events)
+    }
+
+    fn event(
+        &mut self,
+        chunks: &mut Chunks,
+        record: &mut Encoder,
+        time: Ticks,
+        event: Event<'_>,
+        attributes: &[perf_core::AttributeValue],
+    ) -> Result<()> {
+        record.clear();
+        let mut lost = 0;
+        if !attributes.is_empty() {
+            lost = self.plan.attributes(attributes, record);
+        }
+        if self.plan.event(event, record).is_err() {
+            self.lost
+                .add(EVENT_NOT_WRITTEN, Place::file(self.name_of(event)));
+            return Ok(());
+        }
+        self.lost.add_many(
+            ATTRIBUTE_NOT_WRITTEN,
+            lost,
+            Place::file(self.name_of(event)),
+        );
+        for value in attributes {
+            if let Some(kind) = self.seen.attributes.get_mut(value.attribute.index()) {
+                kind.get_or_insert(value.type_code);
+            }
+        }
+        if let Event::Enter { region } | Event::Leave { region } = event
+            && region.index() >= self.definitions.regions.len()
+            && self.seen.undefined_regions.insert(region.0)
+        {
+            self.lost
+                .add(REGION_NAMED, Place::file(format!("region {region}")));
+        }
+        let end = Ticks(time.0.saturating_add(1));
+        let range = self
+            .seen
+            .range
+            .get_or_insert(TimeRange { start: time, end });
+        range.start = range.start.min(time);
+        range.end = range.end.max(end);
+        chunks.event(self.sink, time.0, record.bytes())
+    }
+
+    /// What an event is called where it is counted.
+    fn name_of(&self, event: Event<'_>) -> String {
+        match event {
+            Event::Other { kind, .. } => {
+                let name = self.definitions.kinds.get(kind.index());
+                name.cloned().unwrap_or_else(|| format!("kind {kind}"))
+            }
+            other => {
+                let text = format!("{other:?}");
+                let end = text.find([' ', '(']).unwrap_or(text.len());
+                text.get(..end).unwrap_or_default().to_string()
+            }
+        }
+    }
+
+    /// Writes the global definitions and the anchor.
+    ///
+    /// # Errors
+    /// As [`write`].
+    pub fn finish(self) -> Result<Diagnostics> {
+        let WriteOptions {
+            name,
+            order,
+            definition_chunk,
+            ..
+        } = &self.options;
+        let records = Records::of(self.definitions, &self.seen);
+        let mut chunks = Chunks::new(format!("{name}.def"), *order, *definition_chunk);
+        let mut bytes = Encoder::new(*order);
+        let mut id = Fnv::default();
+        for (record, args) in &records {
+            bytes.clear();
+            bytes.record(record, args);
+            id.add(bytes.bytes());
+            chunks.definition(self.sink, bytes.bytes())?;
+        }
+        chunks.finish(self.sink)?;
+        let locations = self.seen.events.iter().flatten().count() as u64;
+        let anchor = self.anchor(locations, records.len() as u64, id.0);
+        put(self.sink, &format!("{name}.otf2"), anchor.bytes())?;
+        Ok(self.lost)
+    }
+
+    fn anchor(&self, locations: u64, definitions: u64, id: u64) -> Encoder {
+        let property = |key: &str| {
+            let mut all = self.definitions.properties.iter();
+            all.find(|(name, _)| name == key)
+                .map_or("", |(_, value)| value)
+        };
+        let mut anchor = Encoder::new(self.options.order);
+        anchor.u8(internal::CHUNK_HEADER);
+        anchor.u8(self.options.order.byte());
+        anchor.text("OTF2");
+        // Anchor format 3, trace format 2, written as by version 3.0.0; POSIX files, no compression.
+        for byte in [3, 2, 3, 0, 0] {
+            anchor.u8(byte);
+        }
+        anchor.u64(self.options.event_chunk);
+        anchor.u64(self.options.definition_chunk);
+        anchor.u8(1);
+        anchor.u8(1);
+        anchor.u64(locations);
+        anchor.u64(definitions);
+        anchor.text(property("otf2.machine"));
+        anchor.text(&self.options.creator);
+        anchor.text(property("otf2.description"));
+        // Names of properties are `NAMESPACE::NAME`; others are not those of an archive.
+        let properties = self.definitions.properties.iter();
+        let properties: Vec<_> = properties.filter(|(key, _)| key.contains("::")).collect();
+        anchor.u32(properties.len() as u32);
+        for (key, value) in properties {
+            anchor.text(key);
+            anchor.text(value);
+        }
+        anchor.u64(id);
+        anchor.u32(0);
+        anchor.u32(0);
+        anchor.u8(internal::END_OF_FILE);
+        anchor.u8(internal::END_OF_BUFFER);
+        anchor
+    }
+}
+
+/// FNV-1a: the id of an archive follows from its definitions, so that writing is repeatable.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}

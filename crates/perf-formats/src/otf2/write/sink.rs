@@ -1,0 +1,65 @@
+//! Where the bytes of an archive go: a folder, or members in memory.
+
+use crate::otf2::archive::Members;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Takes the members of an archive, each from its beginning to its end.
+pub trait Sink {
+    /// Adds bytes to a member, which is made with its first ones.
+    ///
+    /// # Errors
+    /// What the target says.
+    fn append(&mut self, member: &str, bytes: &[u8]) -> io::Result<()>;
+}
+
+impl Sink for Members {
+    fn append(&mut self, member: &str, bytes: &[u8]) -> io::Result<()> {
+        match self.get_mut(member) {
+            Some(there) => there.extend_from_slice(bytes),
+            None => self.insert(member, bytes.to_vec()),
+        }
+        Ok(())
+    }
+}
+
+/// Writes an archive into a folder of the file system. Never replaces a file that is there.
+#[derive(Debug)]
+pub struct NewFolder {
+    root: PathBuf,
+    current: Option<(String, File)>,
+}
+
+impl NewFolder {
+    /// An archive whose anchor will lie in `root`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
+        let root = root.into();
+        std::fs::create_dir_all(&root)?;
+        Ok(NewFolder {
+            root,
+            current: None,
+        })
+    }
+}
+
+impl Sink for NewFolder {
+    fn append(&mut self, member: &str, bytes: &[u8]) -> io::Result<()> {
+        if let Some((name, file)) = &mut self.current
+            && name == member
+        {
+            return file.write_all(bytes);
+        }
+        let path = self.root.join(member);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        file.write_all(bytes)?;
+        self.current = Some((member.to_string(), file));
+        Ok(())
+    }
+}
