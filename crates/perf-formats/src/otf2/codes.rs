@@ -103,22 +103,23 @@ pub(crate) fn of_paradigm(paradigm: Paradigm) -> u8 {
     }
 }
 
-/// Ten modes say both what a value counts from and which span of time it covers. Each of the
-/// first three kinds is read from all its spans and written with the usual one.
+/// The low four bits say what a value counts from, the high ones which span of time it covers.
+/// Each of the three kinds is read from all its spans and written with the usual one.
 pub(crate) fn metric_mode(code: u8) -> MetricMode {
-    match code {
-        0..=3 => MetricMode::Accumulated,
-        4..=6 => MetricMode::Absolute,
-        7..=9 => MetricMode::Relative,
+    match (code & 15, code >> 4) {
+        (0, 0..=3) => MetricMode::Accumulated,
+        (1, 0..=3) => MetricMode::Absolute,
+        (2, 0..=3) => MetricMode::Relative,
         _ => MetricMode::Other(code),
     }
 }
 
+/// Accumulated from the start, absolute at this point, relative to the last sample.
 pub(crate) fn of_metric_mode(mode: MetricMode) -> u8 {
     match mode {
         MetricMode::Accumulated => 0,
-        MetricMode::Absolute => 4,
-        MetricMode::Relative => 8,
+        MetricMode::Absolute => 1 | 1 << 4,
+        MetricMode::Relative => 2 | 2 << 4,
         MetricMode::Other(code) => code,
         _ => 0,
     }

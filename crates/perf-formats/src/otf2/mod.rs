@@ -1,12 +1,38 @@
-//! OTF2 archives.
+//! OTF2 archives: Score-P, EZTrace, APEX and others write them.
+//!
+//! | level | what |
+//! |---|---|
+//! | [`schema`] | every record of the format as one table |
+//! | [`Archive`] | where bytes come from: a [`Folder`], [`Members`] in memory, or one's own |
+//! | [`Reader`] | definitions, and events in columns, merged by time, or record by record |
+//!
+//! Reading is tolerant: what real tools write and libotf2 refuses is repaired and counted under
+//! one of the [`rules`]. Strict reading makes the first repair an error.
 
 pub mod archive;
-mod codes;
+pub mod rules;
 pub mod schema;
-pub mod wire;
+
+mod anchor;
+mod codes;
+mod definitions;
+mod events;
+mod kinds;
+mod local;
+mod maps;
+mod read;
+mod reader;
+mod resolve;
+mod source;
+pub(crate) mod wire;
 mod write;
 
+pub use anchor::Anchor;
 pub use archive::{Archive, Folder, Members};
+pub use definitions::{DefinitionFile, DefinitionRecord};
+pub use kinds::record_name;
+pub use local::LocalDefinitions;
+pub use reader::{Estimate, Reader};
 pub use wire::ByteOrder;
 pub use write::{
     ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewFolder, REGION_NAMED, Sink,

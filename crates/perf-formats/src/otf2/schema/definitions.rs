@@ -40,8 +40,8 @@ const IO_FILE: &[Field] = &[own(Space::IoFile), NAME, id("scope", Space::SystemT
 /// The records that only local definition files have, by ascending id. From id 10 on, local files
 /// hold the records of [`DEFINITIONS`] with local ids.
 pub const LOCAL_DEFINITIONS: &[Record] = &[
-    // The elements of a mapping table depend on its mode, which no field kind can say: the list
-    // is that of mode 0 (dense). Mode 1 (sparse) has pairs of local and global id.
+    // What follows depends on the mode, which no field kind can say: `count` global ids in mode 0
+    // (dense), `count` pairs of local and global id in mode 1 (sparse).
     record(
         5,
         "MappingTable",

@@ -260,15 +260,16 @@ impl<'a> Writer<'a> {
             lost = self.plan.attributes(attributes, record);
         }
         if self.plan.event(event, record).is_err() {
-            self.lost
-                .add(EVENT_NOT_WRITTEN, Place::file(self.name_of(event)));
+            self.lost.add(
+                EVENT_NOT_WRITTEN,
+                Place::file(self.definitions.event_name(event)),
+            );
             return Ok(());
         }
-        self.lost.add_many(
-            ATTRIBUTE_NOT_WRITTEN,
-            lost,
-            Place::file(self.name_of(event)),
-        );
+        if lost > 0 {
+            let place = Place::file(self.definitions.event_name(event));
+            self.lost.add_many(ATTRIBUTE_NOT_WRITTEN, lost, place);
+        }
         for value in attributes {
             if let Some(kind) = self.seen.attributes.get_mut(value.attribute.index()) {
                 kind.get_or_insert(value.type_code);
@@ -289,21 +290,6 @@ impl<'a> Writer<'a> {
         range.start = range.start.min(time);
         range.end = range.end.max(end);
         chunks.event(self.sink, time.0, record.bytes())
-    }
-
-    /// What an event is called where it is counted.
-    fn name_of(&self, event: Event<'_>) -> String {
-        match event {
-            Event::Other { kind, .. } => {
-                let name = self.definitions.kinds.get(kind.index());
-                name.cloned().unwrap_or_else(|| format!("kind {kind}"))
-            }
-            other => {
-                let text = format!("{other:?}");
-                let end = text.find([' ', '(']).unwrap_or(text.len());
-                text.get(..end).unwrap_or_default().to_string()
-            }
-        }
     }
 
     /// Writes the global definitions and the anchor.

@@ -1,0 +1,168 @@
+//! How a recording is opened.
+
+use crate::{Error, Result};
+use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Weight};
+
+/// How regions that several ranks define each for itself are treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unify {
+    /// Regions of one canonical name and paradigm are one region: ranks that number their regions
+    /// each for itself meet.
+    #[default]
+    ByName,
+    /// Each definition is a region of its own.
+    Never,
+}
+
+/// How a recording is opened: what to read of it, and what to put up with.
+///
+/// ```
+/// use perf_core::{Limits, Ticks, TimeRange};
+/// use perf_formats::OpenOptions;
+/// let first_second = TimeRange::new(Ticks(0), Ticks(1_000_000_000));
+/// let options = OpenOptions::new()
+///     .strict(true)
+///     .window(first_second)
+///     .limits(Limits::default().with_memory(1 << 30));
+/// assert!(options.is_strict());
+/// ```
+#[derive(Clone, Default)]
+pub struct OpenOptions<'a> {
+    strict: bool,
+    limits: Limits,
+    window: Option<TimeRange>,
+    locations: Option<Vec<u64>>,
+    threads: usize,
+    unify: Unify,
+    progress: Option<&'a dyn Progress>,
+    cancel: CancelToken,
+}
+
+impl<'a> OpenOptions<'a> {
+    /// All of the recording, tolerantly, on all cores.
+    pub fn new() -> Self {
+        OpenOptions::default()
+    }
+
+    /// Whether the first repair or loss is an error, [`Error::Strict`]. Default: false, and all of
+    /// them are counted.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// What the recording may cost. Default: [`Limits::default`].
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Keeps only events inside a window of corrected time. Default: all.
+    pub fn window(mut self, window: impl Into<Option<TimeRange>>) -> Self {
+        self.window = window.into();
+        self
+    }
+
+    /// Keeps only events of these locations, by their [`key`](perf_core::Location::key); the other
+    /// ones stay defined and are absent. Default: all.
+    pub fn locations(mut self, keys: impl Into<Option<Vec<u64>>>) -> Self {
+        self.locations = keys.into().map(|mut keys| {
+            keys.sort_unstable();
+            keys
+        });
+        self
+    }
+
+    /// Number of threads to read with; 0, the default, is as many as there are cores. What is read
+    /// does not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// How regions that several ranks define are treated. Default: [`Unify::ByName`].
+    pub fn unify(mut self, unify: Unify) -> Self {
+        self.unify = unify;
+        self
+    }
+
+    /// Where to report bytes that were read, in phase `read`. Default: nowhere.
+    pub fn progress(mut self, progress: &'a dyn Progress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// What can stop the reading. Default: nothing.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// See [`strict`](Self::strict).
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// See [`limits`](Self::limits).
+    pub fn get_limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// See [`window`](Self::window): all of time unless one was set.
+    pub fn get_window(&self) -> TimeRange {
+        self.window.unwrap_or(TimeRange::ALL)
+    }
+
+    /// See [`threads`](Self::threads).
+    pub fn get_threads(&self) -> usize {
+        self.threads
+    }
+
+    /// See [`unify`](Self::unify).
+    pub fn get_unify(&self) -> Unify {
+        self.unify
+    }
+
+    /// Whether the location called `key` is to be read.
+    pub fn wants(&self, key: u64) -> bool {
+        let keys = self.locations.as_ref();
+        keys.is_none_or(|keys| keys.binary_search(&key).is_ok())
+    }
+
+    /// Reports `amount` of `total` bytes, and stops if that was asked for.
+    pub(crate) fn advance(&self, amount: u64, total: u64) -> Result<()> {
+        if let Some(progress) = self.progress {
+            progress.advance("read", amount, total);
+        }
+        Ok(self.cancel.check()?)
+    }
+
+    /// In strict mode, the first repair or loss as an error.
+    pub(crate) fn judge(&self, found: &Diagnostics) -> Result<()> {
+        if !self.strict {
+            return Ok(());
+        }
+        let mut bad = found.iter().filter(|(rule, _)| rule.weight != Weight::Note);
+        match bad.next() {
+            Some((rule, finding)) => Err(Error::Strict {
+                rule,
+                place: finding.places.first().cloned().unwrap_or_default(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for OpenOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("strict", &self.strict)
+            .field("limits", &self.limits)
+            .field("window", &self.window)
+            .field("locations", &self.locations)
+            .field("threads", &self.threads)
+            .field("unify", &self.unify)
+            .finish_non_exhaustive()
+    }
+}

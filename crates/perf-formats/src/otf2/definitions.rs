@@ -1,0 +1,303 @@
+//! The records of a definition file, as they stand there.
+
+use super::rules;
+use super::schema::{self, Kind, Record, internal};
+use super::wire::{ByteOrder, Cursor, Damage, Read};
+use perf_core::{Diagnostics, Place};
+use std::sync::Arc;
+
+/// A definition file, split into its records. Nothing is resolved, nothing left out.
+#[derive(Clone, Debug, Default)]
+pub struct DefinitionFile {
+    name: Arc<str>,
+    bytes: Vec<u8>,
+    order: ByteOrder,
+    records: Vec<Span>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    id: u8,
+    offset: usize,
+    start: usize,
+    end: usize,
+}
+
+/// One record of a definition file, with its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefinitionRecord<'a> {
+    /// The byte that starts it.
+    pub id: u8,
+    /// Where it starts in the file.
+    pub offset: u64,
+    /// What its length byte spans.
+    pub payload: &'a [u8],
+}
+
+impl DefinitionFile {
+    /// Splits the bytes of a file into records. Chunks that are damaged are counted and end there.
+    pub(crate) fn split(
+        name: Arc<str>,
+        bytes: Vec<u8>,
+        chunk: usize,
+        found: &mut Diagnostics,
+    ) -> Self {
+        let mut file = DefinitionFile {
+            order: order_of(&bytes).unwrap_or_default(),
+            name,
+            ..DefinitionFile::default()
+        };
+        let mut start = 0;
+        let mut ended = false;
+        while start < bytes.len() && !ended {
+            let end = start.saturating_add(chunk.max(1)).min(bytes.len());
+            let last = end == bytes.len();
+            let data = bytes.get(start..end).unwrap_or_default();
+            match file.chunk(data, start) {
+                Ok(end_of_file) => {
+                    ended = end_of_file;
+                    if last && !ended {
+                        found.add(rules::TRUNCATED, file.place(end as u64));
+                    }
+                }
+                Err(damage) => {
+                    let rule = if damage.short && last {
+                        rules::TRUNCATED
+                    } else {
+                        rules::DAMAGED_CHUNK
+                    };
+                    found.add(rule, file.place((start + damage.at) as u64));
+                }
+            }
+            start = end;
+        }
+        file.bytes = bytes;
+        file
+    }
+
+    /// The records of one chunk; whether the file ends in it.
+    fn chunk(&mut self, data: &[u8], base: usize) -> Read<bool> {
+        let mut cursor = Cursor::new(data, self.order);
+        chunk_header(&mut cursor, self.order)?;
+        while !cursor.is_empty() {
+            let offset = cursor.at();
+            let id = cursor.u8("a record")?;
+            match id {
+                internal::END_OF_CHUNK => return Ok(false),
+                internal::END_OF_BUFFER | internal::END_OF_FILE => return Ok(true),
+                internal::CHUNK_HEADER => {
+                    cursor.jump(offset);
+                    return cursor.wrong("a definition record");
+                }
+                _ => {}
+            }
+            let payload = match cursor.payload() {
+                Ok(payload) => payload,
+                Err(damage) => {
+                    return Err(Damage {
+                        at: offset,
+                        ..damage
+                    });
+                }
+            };
+            let end = cursor.at();
+            self.records.push(Span {
+                id,
+                offset: base + offset,
+                start: base + end - payload.len(),
+                end: base + end,
+            });
+        }
+        Ok(false)
+    }
+
+    /// A file that is not there.
+    pub(crate) fn named(name: &str) -> Self {
+        DefinitionFile {
+            name: name.into(),
+            ..DefinitionFile::default()
+        }
+    }
+
+    /// The name of the file in the archive.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The byte order of the file.
+    pub fn byte_order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The records in the order of the file.
+    pub fn records(&self) -> impl Iterator<Item = DefinitionRecord<'_>> {
+        self.records.iter().map(|span| DefinitionRecord {
+            id: span.id,
+            offset: span.offset as u64,
+            payload: self.bytes.get(span.start..span.end).unwrap_or_default(),
+        })
+    }
+
+    /// Size of the file in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn place(&self, offset: u64) -> Place {
+        Place::file(self.name.clone()).at(offset)
+    }
+}
+
+/// The byte order that the first chunk header of a file tells.
+pub(crate) fn order_of(bytes: &[u8]) -> Option<ByteOrder> {
+    match bytes {
+        [internal::CHUNK_HEADER, order, ..] => ByteOrder::from_byte(*order),
+        _ => None,
+    }
+}
+
+/// The first and last event number of a chunk.
+pub(crate) fn chunk_header(cursor: &mut Cursor<'_>, order: ByteOrder) -> Read<(u64, u64)> {
+    let start = *cursor;
+    let mark = cursor.u8("a chunk header")?;
+    let byte = cursor.u8("a chunk header")?;
+    if mark != internal::CHUNK_HEADER || byte != order.byte() {
+        return start.wrong("a chunk header");
+    }
+    let first = cursor.u64("the first event number of a chunk")?;
+    let last = cursor.u64("the last event number of a chunk")?;
+    Ok((first, last))
+}
+
+/// A field of a definition.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Item<'a> {
+    /// The record ends before it.
+    Absent,
+    Number(u64),
+    Text(&'a [u8]),
+    /// Type code and bits.
+    Value(u8, u64),
+    /// The elements of a list, flat.
+    List(Vec<u64>),
+}
+
+/// A definition with its fields taken apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Row<'a> {
+    pub(crate) record: &'static Record,
+    pub(crate) offset: u64,
+    items: Vec<Item<'a>>,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn parse(
+        from: DefinitionRecord<'a>,
+        record: &'static Record,
+        order: ByteOrder,
+    ) -> Read<Self> {
+        let mut cursor = Cursor::new(from.payload, order);
+        let mut items = Vec::with_capacity(record.fields.len());
+        for field in record.fields {
+            if field.optional && cursor.is_empty() {
+                items.push(Item::Absent);
+                continue;
+            }
+            let name = field.name;
+            items.push(match field.kind {
+                Kind::U8 => Item::Number(cursor.u8(name)?.into()),
+                Kind::U32 => Item::Number(cursor.v32(name)?.into()),
+                Kind::U64 | Kind::I64 => Item::Number(cursor.v64(name)?),
+                Kind::Fixed64 | Kind::F64 => Item::Number(cursor.u64(name)?),
+                Kind::Text => Item::Text(cursor.text(name)?),
+                Kind::Id(space) => Item::Number(cursor.id(space, name)?),
+                Kind::Value => {
+                    let code = cursor.u8(name)?;
+                    Item::Value(code, cursor.value(code)?)
+                }
+                Kind::List { count, of } => {
+                    let count = cursor.count(count, name)?;
+                    let mut numbers = Vec::new();
+                    // An element takes a byte at least, so that a wrong count ends here.
+                    for _ in 0..count {
+                        element(&mut cursor, of, &mut numbers)?;
+                    }
+                    Item::List(numbers)
+                }
+            });
+        }
+        Ok(Row {
+            record,
+            offset: from.offset,
+            items,
+        })
+    }
+
+    /// A number; `None` where the record ends before it.
+    pub(crate) fn number(&self, field: usize) -> Option<u64> {
+        match self.items.get(field) {
+            Some(Item::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get(&self, field: usize) -> u64 {
+        self.number(field).unwrap_or_default()
+    }
+
+    pub(crate) fn byte(&self, field: usize) -> u8 {
+        self.get(field) as u8
+    }
+
+    /// An id; `None` where it is undefined.
+    pub(crate) fn id(&self, field: usize) -> Option<u64> {
+        let space = match self.record.fields.get(field)?.kind {
+            Kind::Id(space) => space,
+            _ => return self.number(field),
+        };
+        self.number(field).filter(|id| *id != space.undefined())
+    }
+
+    pub(crate) fn list(&self, field: usize) -> &[u64] {
+        match self.items.get(field) {
+            Some(Item::List(list)) => list,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn text(&self, field: usize) -> &'a [u8] {
+        match self.items.get(field) {
+            Some(Item::Text(text)) => text,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn value(&self, field: usize) -> Option<(u8, u64)> {
+        match self.items.get(field) {
+            Some(Item::Value(code, bits)) => Some((*code, *bits)),
+            _ => None,
+        }
+    }
+}
+
+fn element(cursor: &mut Cursor<'_>, of: &[schema::Field], out: &mut Vec<u64>) -> Read<()> {
+    for field in of {
+        if field.kind == Kind::Value {
+            let code = cursor.u8(field.name)?;
+            out.extend([code.into(), cursor.value(code)?]);
+        } else {
+            cursor.numbers(std::slice::from_ref(field), out, &mut |_, id| id)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,436 @@
+//! Decodes the bytes of an event file into columns.
+//!
+//! The decoder takes a block of bytes at a time: a whole chunk where all of it is kept, a small
+//! piece of one where locations are merged. It stops in front of a record that the block cuts, and
+//! is called again with a block that begins there.
+
+use super::kinds::{self, Kinds};
+use super::local::{LocalDefinitions, Segment};
+use super::maps::{Maps, NONE, Unresolved};
+use super::resolve::Resolved;
+use super::rules;
+use super::schema::{self, Space, internal};
+use super::wire::{ByteOrder, Cursor, Read, typed};
+use perf_core::{
+    AttributeId, AttributeValue, Diagnostics, Event, Events, Place, RegionId, Rule, Ticks,
+    TimeRange,
+};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What the events of one location are read with.
+#[derive(Debug)]
+pub(crate) struct Context<'r> {
+    pub(crate) file: Arc<str>,
+    pub(crate) resolved: &'r Resolved,
+    pub(crate) local: LocalDefinitions,
+    /// Dense regions by local id; [`NONE`] where the long way must be taken.
+    regions: Cow<'r, [u32]>,
+    kinds: &'r Kinds,
+    window: TimeRange,
+}
+
+impl<'r> Context<'r> {
+    pub(crate) fn new(
+        file: Arc<str>,
+        resolved: &'r Resolved,
+        local: LocalDefinitions,
+        kinds: &'r Kinds,
+        window: TimeRange,
+    ) -> Self {
+        let map = &resolved.maps.regions;
+        let regions = if local.maps(Space::Region) {
+            let ids = local.low_ids(Space::Region);
+            Cow::Owned(ids.iter().map(|id| map.get(*id).unwrap_or(NONE)).collect())
+        } else {
+            Cow::Borrowed(map.low())
+        };
+        Context {
+            file,
+            resolved,
+            local,
+            regions,
+            kinds,
+            window,
+        }
+    }
+
+    fn maps(&self) -> &'r Maps {
+        &self.resolved.maps
+    }
+}
+
+/// Why the decoder stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The block ends, maybe within a record.
+    Block,
+    /// The chunk ends, by its end mark or where its bytes do.
+    Chunk,
+    /// The bytes of the chunk end within a record.
+    Cut,
+    /// What follows is no record.
+    Damage,
+    /// The file ends.
+    File,
+    /// All that follows lies after the window.
+    Window,
+}
+
+/// What is decoded of one location, and how far.
+#[derive(Debug)]
+pub(crate) struct Decoder<'c> {
+    context: &'c Context<'c>,
+    order: ByteOrder,
+    segment: Segment,
+    /// The latest time so far, corrected.
+    time: u64,
+    /// Whether events at that time are inside the window.
+    keep: bool,
+    /// Attributes of the next event.
+    pending: Vec<AttributeValue>,
+    args: Vec<u64>,
+    values: Vec<u64>,
+    pub(crate) unresolved: Unresolved,
+    pub(crate) found: Diagnostics,
+}
+
+impl<'c> Decoder<'c> {
+    /// `time` is the last one of what comes before.
+    pub(crate) fn new(context: &'c Context<'c>, order: ByteOrder, time: u64) -> Self {
+        Decoder {
+            context,
+            order,
+            segment: context.local.clock().segment(0),
+            time,
+            keep: context.window == TimeRange::ALL,
+            pending: Vec::new(),
+            args: Vec::new(),
+            values: Vec::new(),
+            unresolved: Unresolved::default(),
+            found: Diagnostics::default(),
+        }
+    }
+
+    /// The name of the event file.
+    pub(crate) fn file(&self) -> &Arc<str> {
+        &self.context.file
+    }
+
+    /// The latest time so far.
+    pub(crate) fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Decodes `data`, which begins at byte `base` of the file, with a record. `whole` says that
+    /// the chunk ends with it. Returns how many bytes are done, and why it stopped.
+    pub(crate) fn run(
+        &mut self,
+        data: &[u8],
+        base: u64,
+        whole: bool,
+        out: &mut Events,
+    ) -> (usize, Stop) {
+        let mut at = 0;
+        loop {
+            at = self.fast(data, at, base, out);
+            if at >= data.len() {
+                return (at, if whole { Stop::Chunk } else { Stop::Block });
+            }
+            let mut cursor = Cursor::new(data, self.order);
+            cursor.jump(at);
+            match self.record(&mut cursor, base, out) {
+                Ok(None) => at = cursor.at(),
+                Ok(Some(stop)) => return (cursor.at(), stop),
+                Err(damage) if damage.short && !whole => return (at, Stop::Block),
+                Err(damage) => {
+                    self.pending.clear();
+                    return (
+                        at,
+                        if damage.short {
+                            Stop::Cut
+                        } else {
+                            Stop::Damage
+                        },
+                    );
+                }
+            }
+        }
+    }
+
+    /// Times, enters and leaves that need nothing special, which are nearly all records. Returns
+    /// where the first other record begins.
+    #[inline]
+    fn fast(&mut self, data: &[u8], mut at: usize, base: u64, out: &mut Events) -> usize {
+        if !self.pending.is_empty() || self.order != ByteOrder::Little {
+            return at;
+        }
+        let regions = &*self.context.regions;
+        let mut now = Ticks(self.time);
+        // The longest of them takes 15 bytes: a time, and an enter of a region of four bytes. One
+        // test of what is left covers all that is read of it.
+        while let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+            let (id, len, value, from) = if bytes[0] == internal::TIMESTAMP {
+                let [
+                    _,
+                    t0,
+                    t1,
+                    t2,
+                    t3,
+                    t4,
+                    t5,
+                    t6,
+                    t7,
+                    id,
+                    len,
+                    v0,
+                    v1,
+                    v2,
+                    v3,
+                    _,
+                ] = *bytes;
+                let raw = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+                self.set_time(raw, base + at as u64);
+                now = Ticks(self.time);
+                if !self.keep && self.time >= self.context.window.end.0 {
+                    return at + 9;
+                }
+                (id, len, [v0, v1, v2, v3], 9)
+            } else {
+                let [id, len, v0, v1, v2, v3, ..] = *bytes;
+                (id, len, [v0, v1, v2, v3], 0)
+            };
+            let at_event = at + from;
+            if id & !1 != 12 || len > 4 {
+                at = at_event;
+                // Two times in a row are odd but no reason to leave.
+                if from == 9 && id == internal::TIMESTAMP {
+                    continue;
+                }
+                break;
+            }
+            // The shift is done in 64 bits, where a length of 0 leaves nothing.
+            let mask = (1_u64 << (8 * u32::from(len))) - 1;
+            let local = u64::from(u32::from_le_bytes(value)) & mask;
+            let Some(region) = regions
+                .get(local as usize)
+                .filter(|region| **region != NONE)
+            else {
+                at = at_event;
+                break;
+            };
+            at = at_event + 2 + usize::from(len);
+            if self.keep {
+                if id == 12 {
+                    out.push_enter(now, RegionId(*region));
+                } else {
+                    out.push_leave(now, RegionId(*region));
+                }
+            }
+        }
+        at
+    }
+
+    #[inline]
+    fn set_time(&mut self, raw: u64, offset: u64) {
+        if !self.segment.holds(raw) {
+            self.segment = self.context.local.clock().segment(raw);
+        }
+        let time = self.segment.apply(raw);
+        if time < self.time {
+            self.note(rules::TIME_BACKWARDS, offset);
+        } else {
+            self.time = time;
+        }
+        let window = self.context.window;
+        self.keep = window.contains(Ticks(self.time)) || window == TimeRange::ALL;
+    }
+
+    /// Counts something about this file.
+    #[cold]
+    pub(crate) fn note(&mut self, rule: Rule, offset: u64) {
+        let place = Place::file(self.context.file.clone()).at(offset);
+        self.found.add(rule, place);
+    }
+
+    /// One record, of any kind.
+    fn record(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        base: u64,
+        out: &mut Events,
+    ) -> Read<Option<Stop>> {
+        let at = cursor.at();
+        let offset = base + at as u64;
+        if self.time >= self.context.window.end.0 && self.context.window != TimeRange::ALL {
+            return Ok(Some(Stop::Window));
+        }
+        let id = cursor.u8("a record")?;
+        match id {
+            internal::END_OF_CHUNK => return Ok(Some(Stop::Chunk)),
+            internal::END_OF_BUFFER | internal::END_OF_FILE => return Ok(Some(Stop::File)),
+            internal::TIMESTAMP => {
+                let raw = cursor.u64("a time")?;
+                self.set_time(raw, offset);
+                return Ok(None);
+            }
+            internal::ATTRIBUTES => {
+                let payload = cursor.payload()?;
+                let mut list = Cursor::new(payload, self.order);
+                if self.attributes(&mut list).is_err() {
+                    self.note(rules::DAMAGED_RECORD, offset);
+                }
+                return Ok(None);
+            }
+            internal::CHUNK_HEADER => return cursor.wrong("an event"),
+            _ => {}
+        }
+        let known = schema::event(id);
+        let is_bare = known.is_some_and(|record| !record.has_length);
+        if is_bare {
+            self.decode(id, cursor, out, offset)?;
+        } else {
+            let payload = cursor.payload()?;
+            let mut fields = Cursor::new(payload, self.order);
+            if self.decode(id, &mut fields, out, offset).is_err() {
+                self.pending.clear();
+                self.note(rules::DAMAGED_RECORD, offset);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The fields of an event, which is added to `out` if it lies in the window.
+    fn decode(
+        &mut self,
+        id: u8,
+        fields: &mut Cursor<'_>,
+        out: &mut Events,
+        offset: u64,
+    ) -> Read<()> {
+        self.args.clear();
+        let known = schema::event(id);
+        if let Some(record) = known {
+            let mut ids = Ids {
+                context: self.context,
+                unresolved: &mut self.unresolved,
+                found: &mut self.found,
+                offset,
+                // Ids of events outside the window are nobody's concern.
+                quiet: !self.keep,
+            };
+            let mut map = |space, id| ids.dense(space, id);
+            fields.numbers(record.fields, &mut self.args, &mut map)?;
+        } else {
+            let place = Place::file(self.context.file.clone()).at(offset);
+            let place = place.record(format!("record {id}"));
+            self.found.add(rules::UNKNOWN_RECORD, place);
+            self.args.push(id.into());
+        }
+        if !self.keep {
+            self.pending.clear();
+            return Ok(());
+        }
+        let context = self.context;
+        let regions = &context.maps().context_regions;
+        let event = match known {
+            Some(record) => kinds::event(
+                record,
+                &self.args,
+                &mut self.values,
+                context.kinds,
+                |path| RegionId(regions.get(path as usize).copied().unwrap_or_default()),
+                |time| context.local.correct(time),
+            ),
+            None => Event::Other {
+                kind: context.kinds.of(id),
+                args: &self.args,
+            },
+        };
+        if out.push(Ticks(self.time), event).is_err() {
+            self.pending.clear();
+            self.note(rules::LONG_EVENT, offset);
+            return Ok(());
+        }
+        for attribute in self.pending.drain(..) {
+            out.push_attribute(attribute);
+        }
+        Ok(())
+    }
+
+    /// An attribute list, which belongs to the next event.
+    fn attributes(&mut self, list: &mut Cursor<'_>) -> Read<()> {
+        let count = list.v32("the number of attributes")?;
+        let mut ids = Ids {
+            context: self.context,
+            unresolved: &mut self.unresolved,
+            found: &mut self.found,
+            offset: 0,
+            quiet: !self.keep,
+        };
+        for _ in 0..count {
+            let id = list.id(Space::Attribute, "an attribute")?;
+            let type_code = list.u8("the type of an attribute")?;
+            let mut bits = list.value(type_code)?;
+            if let Some(space) = Space::of_type(type_code) {
+                bits = ids.reference(space, bits);
+            }
+            let attribute = AttributeId(ids.dense(Space::Attribute, id) as u32);
+            self.pending.push(AttributeValue {
+                attribute,
+                type_code,
+                value: typed(type_code, bits),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Turns local ids into dense ones.
+struct Ids<'i, 'c> {
+    context: &'i Context<'c>,
+    unresolved: &'i mut Unresolved,
+    found: &'i mut Diagnostics,
+    offset: u64,
+    quiet: bool,
+}
+
+impl Ids<'_, '_> {
+    /// The dense id of a local one; ids of spaces without nouns become global.
+    #[inline]
+    fn dense(&mut self, space: Space, id: u64) -> u64 {
+        let global = self.context.local.global(space, id);
+        match self.context.maps().of(space) {
+            None => global,
+            Some(map) => match map.get(global) {
+                Some(dense) => dense.into(),
+                None => self.miss(space, global),
+            },
+        }
+    }
+
+    /// As [`dense`](Self::dense), but a reference to nothing stays one.
+    fn reference(&mut self, space: Space, id: u64) -> u64 {
+        if id == space.undefined() {
+            return id;
+        }
+        let global = self.context.local.global(space, id);
+        let dense = self.context.maps().of(space).map(|map| map.get(global));
+        match dense {
+            None => global,
+            Some(dense) => dense.map_or(space.undefined(), u64::from),
+        }
+    }
+
+    #[cold]
+    fn miss(&mut self, space: Space, id: u64) -> u64 {
+        // Locations and location groups get no placeholders; nothing in events needs them dense.
+        if matches!(space, Space::Location | Space::LocationGroup) || self.quiet {
+            return id;
+        }
+        let place = super::resolve::unresolved_place(&self.context.file, space, id);
+        self.found.add(rules::UNRESOLVED_ID, place.at(self.offset));
+        let defined = self.context.resolved.count(space);
+        self.unresolved.stand_in(space, id, defined).into()
+    }
+}

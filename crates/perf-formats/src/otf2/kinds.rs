@@ -1,0 +1,185 @@
+//! From event records to the events of `perf-core`.
+
+use super::schema::{EVENTS, Record};
+use perf_core::{
+    CallPathId, Collective, CollectiveOp, CommId, Event, KindId, MetricSetId, RegionId,
+    RmaCompletion, RmaOp, Ticks, Transfer, WindowId,
+};
+
+/// The kind of records that this version does not know.
+pub(crate) const UNKNOWN: &str = "Unknown";
+
+/// Names of the records that have no noun of their own, by [`KindId`].
+///
+/// All of them are listed in every recording, so that ids do not depend on what was read first.
+pub(crate) fn names() -> Vec<String> {
+    let other = EVENTS.iter().filter(|record| !has_noun(record.id));
+    let names = other.map(|record| record.name).chain([UNKNOWN]);
+    names.map(str::to_string).collect()
+}
+
+/// Whether records of `id` become an event of their own.
+fn has_noun(id: u8) -> bool {
+    matches!(id, 10..=23 | 31 | 46 | 47 | 49..=52 | 66..=68 | 85 | 86)
+}
+
+/// The kind of each record id.
+#[derive(Clone, Debug)]
+pub(crate) struct Kinds([u32; 256]);
+
+impl Kinds {
+    pub(crate) fn new() -> Self {
+        let other = EVENTS.iter().filter(|record| !has_noun(record.id));
+        let unknown = other.clone().count() as u32;
+        let mut kinds = [unknown; 256];
+        for (kind, record) in (0..).zip(other) {
+            if let Some(slot) = kinds.get_mut(usize::from(record.id)) {
+                *slot = kind;
+            }
+        }
+        Kinds(kinds)
+    }
+
+    pub(crate) fn of(&self, id: u8) -> KindId {
+        KindId(self.0.get(usize::from(id)).copied().unwrap_or_default())
+    }
+}
+
+/// The name in OTF2 of the record that an event was read from; `kinds` are the names of
+/// [`Definitions::kinds`](perf_core::Definitions::kinds).
+///
+/// Enter and leave of a calling context are named as those of its region.
+///
+/// ```
+/// use perf_core::{Event, RegionId};
+/// use perf_formats::otf2::record_name;
+/// assert_eq!(record_name(&Event::Enter { region: RegionId(3) }, &[]), "Enter");
+/// ```
+pub fn record_name<'k>(event: &Event<'_>, kinds: &'k [String]) -> &'k str {
+    match event {
+        Event::Enter { .. } => "Enter",
+        Event::Leave { .. } => "Leave",
+        Event::Send(transfer) if transfer.request.is_some() => "MpiIsend",
+        Event::Send(_) => "MpiSend",
+        Event::SendComplete { .. } => "MpiIsendComplete",
+        Event::RecvPost { .. } => "MpiIrecvRequest",
+        Event::Recv(transfer) if transfer.request.is_some() => "MpiIrecv",
+        Event::Recv(_) => "MpiRecv",
+        Event::RequestTest { .. } => "MpiRequestTest",
+        Event::RequestCancelled { .. } => "MpiRequestCancelled",
+        Event::CollectiveBegin => "MpiCollectiveBegin",
+        Event::CollectivePost { .. } => "NonBlockingCollectiveRequest",
+        Event::CollectiveEnd(end) if end.request.is_some() => "NonBlockingCollectiveComplete",
+        Event::CollectiveEnd(_) => "MpiCollectiveEnd",
+        Event::Rma { op: RmaOp::Get, .. } => "RmaGet",
+        Event::Rma { .. } => "RmaPut",
+        Event::RmaComplete { by, .. } => match by {
+            RmaCompletion::NonBlocking => "RmaOpCompleteNonBlocking",
+            RmaCompletion::Test => "RmaOpTest",
+            RmaCompletion::Remote => "RmaOpCompleteRemote",
+            _ => "RmaOpCompleteBlocking",
+        },
+        Event::Metric { .. } => "Metric",
+        Event::Measuring { .. } => "MeasurementOnOff",
+        Event::Flush { .. } => "BufferFlush",
+        Event::Sample { .. } => "CallingContextSample",
+        Event::Other { kind, .. } => kinds.get(kind.index()).map_or(UNKNOWN, String::as_str),
+        _ => UNKNOWN,
+    }
+}
+
+/// The event of a record whose fields, with ids already dense, are `args`.
+///
+/// `values` is scratch for the values of a metric. `contexts` are the regions of the calling
+/// contexts and `correct` the clock of the location.
+pub(crate) fn event<'a>(
+    record: &Record,
+    args: &'a [u64],
+    values: &'a mut Vec<u64>,
+    kinds: &Kinds,
+    contexts: impl Fn(u32) -> RegionId,
+    correct: impl Fn(u64) -> Ticks,
+) -> Event<'a> {
+    let arg = |at: usize| args.get(at).copied().unwrap_or_default();
+    let narrow = |at: usize| arg(at) as u32;
+    let request = arg(0);
+    let transfer = |request: Option<u64>| Transfer {
+        peer: narrow(0),
+        comm: CommId(narrow(1)),
+        tag: narrow(2),
+        bytes: arg(3),
+        request,
+    };
+    let collective = |request: Option<u64>| Collective {
+        op: CollectiveOp::from_code(arg(0) as u8),
+        comm: CommId(narrow(1)),
+        root: Some(narrow(2)).filter(|root| *root != u32::MAX),
+        sent: arg(3),
+        received: arg(4),
+        request,
+    };
+    let access = |op: RmaOp| Event::Rma {
+        op,
+        window: WindowId(narrow(0)),
+        remote: narrow(1),
+        bytes: arg(2),
+        matching: arg(3),
+    };
+    let complete = |by: RmaCompletion| Event::RmaComplete {
+        by,
+        window: WindowId(narrow(0)),
+        matching: arg(1),
+    };
+    match record.id {
+        10 => Event::Flush {
+            until: correct(arg(0)),
+        },
+        11 => Event::Measuring { on: arg(0) == 1 },
+        12 => Event::Enter {
+            region: RegionId(narrow(0)),
+        },
+        13 => Event::Leave {
+            region: RegionId(narrow(0)),
+        },
+        14 => Event::Send(transfer(None)),
+        15 => Event::Send(transfer(Some(arg(4)))),
+        16 => Event::SendComplete { request },
+        17 => Event::RecvPost { request },
+        18 => Event::Recv(transfer(None)),
+        19 => Event::Recv(transfer(Some(arg(4)))),
+        20 => Event::RequestTest { request },
+        21 => Event::RequestCancelled { request },
+        22 => Event::CollectiveBegin,
+        23 => Event::CollectiveEnd(collective(None)),
+        31 => {
+            values.clear();
+            // Metric, count, then type and bits of each.
+            values.extend(args.iter().skip(3).step_by(2));
+            Event::Metric {
+                set: MetricSetId(narrow(0)),
+                values,
+            }
+        }
+        46 => access(RmaOp::Put),
+        47 => access(RmaOp::Get),
+        49 => complete(RmaCompletion::Blocking),
+        50 => complete(RmaCompletion::NonBlocking),
+        51 => complete(RmaCompletion::Test),
+        52 => complete(RmaCompletion::Remote),
+        66 => Event::Enter {
+            region: contexts(narrow(0)),
+        },
+        67 => Event::Leave {
+            region: contexts(narrow(0)),
+        },
+        68 => Event::Sample {
+            context: CallPathId(narrow(0)),
+        },
+        85 => Event::CollectivePost { request },
+        86 => Event::CollectiveEnd(collective(Some(arg(5)))),
+        id => Event::Other {
+            kind: kinds.of(id),
+            args,
+        },
+    }
+}

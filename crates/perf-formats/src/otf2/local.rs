@@ -1,0 +1,300 @@
+//! Local definitions: what turns the ids and times of one location into global ones.
+
+use super::definitions::DefinitionFile;
+use super::rules;
+use super::schema::{Space, local_definition};
+use super::wire::{Cursor, Read};
+use perf_core::{Diagnostics, Ticks};
+use std::collections::HashMap;
+
+/// The mapping tables and the clock of one location.
+#[derive(Clone, Debug, Default)]
+pub struct LocalDefinitions {
+    maps: Vec<(Space, Mapping)>,
+    clock: Correction,
+    offsets: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Mapping {
+    /// The index is the local id.
+    Dense(Vec<u64>),
+    Sparse(HashMap<u64, u64>),
+}
+
+impl LocalDefinitions {
+    /// Takes what the records of a local definition file say. What is damaged is counted.
+    pub(crate) fn parse(file: &DefinitionFile, found: &mut Diagnostics) -> Self {
+        let mut local = LocalDefinitions::default();
+        let mut offsets = Vec::new();
+        for record in file.records() {
+            let mut cursor = Cursor::new(record.payload, file.byte_order());
+            let read = match record.id {
+                5 => local.mapping(&mut cursor),
+                6 => offset(&mut cursor).map(|(time, offset)| {
+                    offsets.push((time, offset));
+                    true
+                }),
+                id => {
+                    let known = local_definition(id).is_some();
+                    let rule = if known {
+                        rules::LOCAL_DEFINITION
+                    } else {
+                        rules::UNKNOWN_RECORD
+                    };
+                    found.add(rule, file.place(record.offset));
+                    continue;
+                }
+            };
+            let rule = match read {
+                Ok(true) => continue,
+                Ok(false) => rules::DUPLICATE_DEFINITION,
+                Err(_) => rules::DAMAGED_RECORD,
+            };
+            let name = local_definition(record.id).map_or("record", |record| record.name);
+            found.add(rule, file.place(record.offset).record(name));
+        }
+        local.offsets = offsets.len();
+        let in_order = Correction::in_order(&mut offsets);
+        if in_order > 0 {
+            found.add_many(rules::CLOCK_OFFSETS, in_order, file.place(0));
+        }
+        local.clock = Correction::new(&offsets);
+        local
+    }
+
+    /// Reads a mapping table; false where it replaces another or is of a kind nobody knows.
+    fn mapping(&mut self, cursor: &mut Cursor<'_>) -> Read<bool> {
+        let kind = cursor.u8("the kind of a mapping table")?;
+        let count = cursor.v32("the size of a mapping table")?;
+        let mode = cursor.u8("the mode of a mapping table")?;
+        let Some(space) = Space::from_mapping(kind) else {
+            return cursor.wrong("a known kind of mapping table");
+        };
+        // Both kinds of table grow with what is read: a wrong count ends at the record's end.
+        let mapping = if mode == 0 {
+            let mut dense = Vec::new();
+            for _ in 0..count {
+                dense.push(cursor.id(space, "a global id")?);
+            }
+            Mapping::Dense(dense)
+        } else {
+            let mut sparse = HashMap::new();
+            for _ in 0..count {
+                let local = cursor.id(space, "a local id")?;
+                sparse.insert(local, cursor.id(space, "a global id")?);
+            }
+            Mapping::Sparse(sparse)
+        };
+        let before = self.maps.len();
+        self.maps.retain(|(other, _)| *other != space);
+        let is_new = self.maps.len() == before;
+        self.maps.push((space, mapping));
+        Ok(is_new)
+    }
+
+    /// The global id of a local one. An id that its table lacks is global already.
+    pub fn global(&self, space: Space, id: u64) -> u64 {
+        let found = match self.table(space) {
+            Some(Mapping::Dense(dense)) => usize::try_from(id).ok().and_then(|at| dense.get(at)),
+            Some(Mapping::Sparse(sparse)) => sparse.get(&id),
+            None => None,
+        };
+        found.copied().unwrap_or(id)
+    }
+
+    fn table(&self, space: Space) -> Option<&Mapping> {
+        let mut maps = self.maps.iter();
+        maps.find(|(other, _)| *other == space).map(|(_, map)| map)
+    }
+
+    /// Whether ids of a space are mapped at all.
+    pub(crate) fn maps(&self, space: Space) -> bool {
+        self.table(space).is_some()
+    }
+
+    /// The global ids of local ids 0, 1, ... as far as a table has them without gaps worth
+    /// mentioning; other ids are left to [`global`](Self::global).
+    pub(crate) fn low_ids(&self, space: Space) -> Vec<u64> {
+        match self.table(space) {
+            Some(Mapping::Dense(dense)) => dense.clone(),
+            Some(Mapping::Sparse(sparse)) => {
+                let most = 4 * sparse.len() as u64;
+                let end = sparse.keys().filter(|id| **id < most).max();
+                let end = end.map_or(0, |id| id + 1);
+                (0..end).map(|id| self.global(space, id)).collect()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Number of mapping tables.
+    pub fn mapping_tables(&self) -> usize {
+        self.maps.len()
+    }
+
+    /// Number of clock offsets.
+    pub fn clock_offsets(&self) -> usize {
+        self.offsets
+    }
+
+    /// A time of the location's own clock as a global one.
+    pub fn correct(&self, time: u64) -> Ticks {
+        Ticks(self.clock.apply(time))
+    }
+
+    pub(crate) fn clock(&self) -> &Correction {
+        &self.clock
+    }
+}
+
+fn offset(cursor: &mut Cursor<'_>) -> Read<(u64, i64)> {
+    let time = cursor.u64("the time of a clock offset")?;
+    let offset = cursor.v64("a clock offset")?.cast_signed();
+    cursor.u64("the deviation of a clock offset")?;
+    Ok((time, offset))
+}
+
+/// Straight lines between the clock offsets, which correct the times of a location.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Correction {
+    segments: Vec<Segment>,
+}
+
+/// `T = t + offset + rint(slope * (t - base))` for `t` up to `until`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Segment {
+    /// Times after this one, inclusive of none for the first segment, belong here.
+    pub(crate) after: Option<u64>,
+    pub(crate) until: u64,
+    base: u64,
+    offset: i64,
+    slope: f64,
+}
+
+impl Segment {
+    /// A clock that needs no correction.
+    pub(crate) const NONE: Segment = Segment {
+        after: None,
+        until: u64::MAX,
+        base: 0,
+        offset: 0,
+        slope: 0.0,
+    };
+
+    #[inline]
+    pub(crate) fn holds(&self, time: u64) -> bool {
+        time <= self.until && self.after.is_none_or(|after| time > after)
+    }
+
+    #[inline]
+    pub(crate) fn apply(&self, time: u64) -> u64 {
+        let since = time.wrapping_sub(self.base).cast_signed() as f64;
+        let shift = self.offset.saturating_add(rint(self.slope * since));
+        time.saturating_add_signed(shift)
+    }
+}
+
+/// Rounds half to even, as libotf2 does. The function of the standard library is a call where the
+/// processor has no instruction for it; adding and taking away 1.5 * 2^52 rounds the same way
+/// below 2^51.
+#[inline]
+fn rint(value: f64) -> i64 {
+    const SHIFT: f64 = 6_755_399_441_055_744.0;
+    if value.abs() < 2_251_799_813_685_248.0 {
+        ((value + SHIFT) - SHIFT) as i64
+    } else {
+        value.round_ties_even() as i64
+    }
+}
+
+impl Correction {
+    /// Keeps the offsets whose times rise, and says how many did not.
+    fn in_order(offsets: &mut Vec<(u64, i64)>) -> u64 {
+        let before = offsets.len();
+        let mut last = None;
+        offsets.retain(|(time, _)| {
+            let rises = last.is_none_or(|last| *time > last);
+            if rises {
+                last = Some(*time);
+            }
+            rises
+        });
+        (before - offsets.len()) as u64
+    }
+
+    /// The lines between offsets in order of time. One offset alone says nothing.
+    pub(crate) fn new(offsets: &[(u64, i64)]) -> Self {
+        let mut segments: Vec<Segment> = Vec::new();
+        for pair in offsets.windows(2) {
+            let [(from, offset), (to, next)] = *pair else {
+                continue;
+            };
+            segments.push(Segment {
+                after: segments.last().map(|last| last.until),
+                until: to,
+                base: from,
+                offset,
+                slope: (i128::from(next) - i128::from(offset)) as f64 / (to - from) as f64,
+            });
+        }
+        if let Some(last) = segments.last_mut() {
+            last.until = u64::MAX;
+        }
+        Correction { segments }
+    }
+
+    /// The line that corrects `time`.
+    pub(crate) fn segment(&self, time: u64) -> Segment {
+        let at = self.segments.partition_point(|line| line.until < time);
+        self.segments.get(at).copied().unwrap_or(Segment::NONE)
+    }
+
+    pub(crate) fn apply(&self, time: u64) -> u64 {
+        self.segment(time).apply(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_corrected_along_the_lines_and_beyond() {
+        let clock = Correction::new(&[(100, -10), (200, 10), (300, 10)]);
+        assert_eq!(clock.apply(100), 90);
+        assert_eq!(clock.apply(150), 150);
+        assert_eq!(clock.apply(200), 210);
+        assert_eq!(clock.apply(250), 260);
+        assert_eq!(clock.apply(400), 410, "the last line goes on");
+        assert_eq!(clock.apply(50), 30, "the first line goes back");
+        // 102 - 10 + 0.4 and 103 - 10 + 0.6: rounded, not cut.
+        assert_eq!((clock.apply(102), clock.apply(103)), (92, 94));
+        assert_eq!(
+            Correction::new(&[(100, 7)]).apply(5),
+            5,
+            "one offset says nothing"
+        );
+    }
+
+    #[test]
+    fn rounding_is_to_even_and_never_overflows() {
+        for value in [
+            0.5,
+            1.5,
+            2.5,
+            -0.5,
+            -1.5,
+            0.499_999,
+            1e15,
+            3e18,
+            -3e18,
+            f64::MAX,
+        ] {
+            assert_eq!(rint(value), value.round_ties_even() as i64, "{value}");
+        }
+        let clock = Correction::new(&[(0, i64::MIN), (1, i64::MAX)]);
+        let (low, high) = (clock.apply(0), clock.apply(u64::MAX));
+        assert!(low <= high);
+    }
+}

@@ -1,0 +1,162 @@
+//! From the ids of a recording to the dense ids of `perf-core`.
+
+use super::schema::Space;
+use std::collections::{BTreeMap, HashMap};
+
+/// An id that has no dense one.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Sparse ids of one space to dense ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IdMap {
+    /// By id, for the low ids; [`NONE`] where there is a gap.
+    low: Vec<u32>,
+    high: HashMap<u64, u32>,
+}
+
+impl IdMap {
+    /// The map of ids in ascending order to what `dense` says.
+    pub(crate) fn new(ids: &[(u64, u32)]) -> Self {
+        // Ids count up from 0 in most recordings. A table by id may be four times as long as
+        // there are ids; what lies beyond is hashed.
+        let most = 4 * ids.len() as u64 + 64;
+        let split = ids.partition_point(|(id, _)| *id < most);
+        let (low, high) = ids.split_at(split);
+        let len = low.last().map_or(0, |(id, _)| *id as usize + 1);
+        let mut map = IdMap {
+            low: vec![NONE; len],
+            high: high.iter().copied().collect(),
+        };
+        for (id, dense) in low {
+            if let Some(slot) = map.low.get_mut(*id as usize) {
+                *slot = *dense;
+            }
+        }
+        map
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u64) -> Option<u32> {
+        let low = usize::try_from(id).ok().and_then(|id| self.low.get(id));
+        match low {
+            Some(dense) => Some(*dense).filter(|dense| *dense != NONE),
+            None => self.high.get(&id).copied(),
+        }
+    }
+
+    pub(crate) fn insert(&mut self, id: u64, dense: u32) {
+        let slot = usize::try_from(id).ok().and_then(|id| self.low.get_mut(id));
+        match slot {
+            Some(slot) => *slot = dense,
+            None => {
+                self.high.insert(id, dense);
+            }
+        }
+    }
+
+    /// The table of low ids.
+    pub(crate) fn low(&self) -> &[u32] {
+        &self.low
+    }
+}
+
+/// The maps of all spaces that `perf-core` has nouns for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Maps {
+    pub(crate) regions: IdMap,
+    pub(crate) comms: IdMap,
+    pub(crate) metrics: IdMap,
+    pub(crate) windows: IdMap,
+    pub(crate) attributes: IdMap,
+    pub(crate) contexts: IdMap,
+    pub(crate) locations: IdMap,
+    pub(crate) groups: IdMap,
+    /// The region of each calling context, by its dense id.
+    pub(crate) context_regions: Vec<u32>,
+}
+
+impl Maps {
+    /// The map of a space; `None` where ids stay as the recording has them.
+    #[inline]
+    pub(crate) fn of(&self, space: Space) -> Option<&IdMap> {
+        Some(match space {
+            Space::Region => &self.regions,
+            Space::Comm => &self.comms,
+            Space::Metric => &self.metrics,
+            Space::RmaWin => &self.windows,
+            Space::Attribute => &self.attributes,
+            Space::CallingContext => &self.contexts,
+            Space::Location => &self.locations,
+            Space::LocationGroup => &self.groups,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn of_mut(&mut self, space: Space) -> Option<&mut IdMap> {
+        Some(match space {
+            Space::Region => &mut self.regions,
+            Space::Comm => &mut self.comms,
+            Space::Metric => &mut self.metrics,
+            Space::RmaWin => &mut self.windows,
+            Space::Attribute => &mut self.attributes,
+            Space::CallingContext => &mut self.contexts,
+            _ => return None,
+        })
+    }
+}
+
+/// Ids that events refer to and nobody defined.
+///
+/// While locations are read side by side nobody can tell which of them comes first, so they are
+/// collected here under numbers for the time being. Once all are known, placeholders are made in
+/// ascending order and the locations concerned are read again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unresolved {
+    ids: BTreeMap<(Space, u64), u32>,
+    next: HashMap<Space, u32>,
+}
+
+impl Unresolved {
+    /// A dense id for one that is not defined; `defined` is how many of its space are.
+    #[cold]
+    pub(crate) fn stand_in(&mut self, space: Space, id: u64, defined: u32) -> u32 {
+        let next = &mut self.next;
+        *self.ids.entry((space, id)).or_insert_with(|| {
+            let slot = next.entry(space).or_insert(defined);
+            let dense = *slot;
+            *slot = slot.saturating_add(1);
+            dense
+        })
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = (Space, u64)> {
+        self.ids.keys().copied()
+    }
+
+    /// Adds the ids of `other`.
+    pub(crate) fn merge(&mut self, other: &Unresolved) {
+        self.ids
+            .extend(other.ids.iter().map(|(id, dense)| (*id, *dense)));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_ids_cost_no_table() {
+        let map = IdMap::new(&[(0, 5), (3, 6), (1 << 40, 7), (u64::MAX - 1, 8)]);
+        assert_eq!(map.low().len(), 4);
+        let found = [0, 1, 3, 4, 1 << 40, u64::MAX - 1].map(|id| map.get(id));
+        assert_eq!(found, [Some(5), None, Some(6), None, Some(7), Some(8)]);
+    }
+}

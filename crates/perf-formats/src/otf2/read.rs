@@ -1,0 +1,385 @@
+//! Reads events into columns, location by location and chunk by chunk.
+
+use super::definitions::chunk_header;
+use super::events::{Context, Decoder, Stop};
+use super::maps::Unresolved;
+use super::reader::Reader;
+use super::resolve::Resolved;
+use super::rules;
+use super::schema::internal;
+use super::source::{Shape, Source};
+use super::wire::Cursor;
+use crate::parallel::Threads;
+use crate::{Error, Result};
+use perf_core::{Diagnostics, Events, LocationId, Merge, Place, Ticks, TimeRange, Trace};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What one location came to.
+#[derive(Debug, Default)]
+struct Part {
+    events: Events,
+    found: Diagnostics,
+    unresolved: Unresolved,
+}
+
+/// What all locations share while they are read.
+struct Pass<'p> {
+    resolved: &'p Resolved,
+    threads: Threads,
+    /// Bytes of all files.
+    total: u64,
+    /// Bytes of columns so far.
+    memory: AtomicU64,
+    /// Whether there are too few locations to keep all threads busy.
+    by_chunk: bool,
+}
+
+impl Reader<'_> {
+    /// Reads the events asked for into columns. The result, diagnostics included, is the same for
+    /// any number of threads.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read, [`Error::Limit`] if the events need more memory
+    /// than granted, [`Error::Strict`] if strict reading was asked for and something had to be
+    /// repaired, [`Error::Cancelled`].
+    pub fn read(&self) -> Result<(Trace, Diagnostics)> {
+        let threads = Threads::new(self.options.get_threads());
+        threads.install(|| self.read_all(threads))
+    }
+
+    fn read_all(&self, threads: Threads) -> Result<(Trace, Diagnostics)> {
+        let wanted = self.wanted();
+        let total = self.check_memory()?;
+        let pass = |resolved| Pass {
+            resolved,
+            threads,
+            total,
+            memory: AtomicU64::new(0),
+            by_chunk: threads.count() > 1 && wanted.len() < 4 * threads.count(),
+        };
+        let first = pass(&self.resolved);
+        let mut parts = threads.map(&wanted, |id| self.location(*id, &first))?;
+
+        // Locations with ids that nobody defined are read again, now that all those ids are known.
+        let mut unresolved = Unresolved::default();
+        let mut again = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            if !part.unresolved.is_empty() {
+                unresolved.merge(&part.unresolved);
+                again.push(at);
+            }
+        }
+        let mut resolved = None;
+        if !again.is_empty() {
+            self.check_placeholders(&unresolved)?;
+            let mut more = self.resolved.clone();
+            more.add_placeholders(&unresolved)?;
+            let second = pass(&more);
+            let mut reread = threads.map(&again, |at| match wanted.get(*at) {
+                Some(id) => self.location(*id, &second),
+                None => Ok(Part::default()),
+            })?;
+            for at in again.into_iter().rev() {
+                // What was found is what the first pass found, the unresolved ids included.
+                if let (Some(part), Some(new)) = (parts.get_mut(at), reread.pop()) {
+                    part.events = new.events;
+                }
+            }
+            resolved = Some(more);
+        }
+
+        let definitions = resolved
+            .as_ref()
+            .unwrap_or(&self.resolved)
+            .definitions
+            .clone();
+        let mut found = self.found.clone();
+        let mut events: Vec<Events> = Vec::new();
+        events.resize_with(definitions.system.locations().len(), Events::absent);
+        for (id, part) in wanted.into_iter().zip(parts) {
+            found.merge(&part.found);
+            self.check_counts(id, &part.events, &mut found);
+            if let Some(slot) = events.get_mut(id.index()) {
+                *slot = part.events;
+            }
+        }
+        self.options.judge(&found)?;
+        Ok((Trace::new(definitions, events)?, found))
+    }
+
+    /// The locations asked for.
+    pub(crate) fn wanted(&self) -> Vec<LocationId> {
+        let system = &self.definitions().system;
+        let ids = system.location_ids().zip(system.locations());
+        let wanted = ids.filter(|(_, location)| self.options.wants(location.key));
+        wanted.map(|(id, _)| id).collect()
+    }
+
+    /// Compares the estimate with the limit; returns the bytes of all files.
+    fn check_memory(&self) -> Result<u64> {
+        let limit = self.options.get_limits().memory;
+        let estimate = self.estimate()?;
+        if estimate.memory > limit && self.options.get_window() == TimeRange::ALL {
+            return Err(self.too_much(estimate.memory));
+        }
+        Ok(estimate.bytes)
+    }
+
+    fn too_much(&self, memory: u64) -> Error {
+        Error::Limit {
+            place: Place::file(self.source.anchor()),
+            what: "memory for events in bytes",
+            got: memory,
+            limit: self.options.get_limits().memory,
+        }
+    }
+
+    fn check_placeholders(&self, unresolved: &Unresolved) -> Result<()> {
+        let limit = self.options.get_limits().definitions;
+        if unresolved.len() > limit as usize {
+            return Err(Error::Limit {
+                place: Place::file(self.source.anchor()),
+                what: "the number of ids that are not defined",
+                got: unresolved.len() as u64,
+                limit: limit.into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Notes counts and times that are not as declared.
+    fn check_counts(&self, id: LocationId, events: &Events, found: &mut Diagnostics) {
+        let Ok(key) = self.key(id) else { return };
+        let place = || Place::file(self.source.events(key)).record(format!("location {key}"));
+        let whole = self.options.get_window() == TimeRange::ALL && !events.is_absent();
+        let declared = self.declared_events(id);
+        if whole && declared.is_some_and(|declared| declared != events.len() as u64) {
+            found.add(rules::DECLARED_EVENTS, place());
+        }
+        if let Some((start, length)) = self.resolved.span {
+            let end = start.saturating_add(length);
+            let before = events.times().partition_point(|at| at.0 < start);
+            let inside = events.times().partition_point(|at| at.0 <= end);
+            let outside = before + events.len() - inside;
+            found.add_many(rules::OUTSIDE_CLOCK, outside as u64, place());
+        }
+    }
+
+    fn location(&self, id: LocationId, pass: &Pass<'_>) -> Result<Part> {
+        let key = self.key(id)?;
+        let member = self.source.events(key);
+        let mut part = Part::default();
+        let Some((shape, guessed)) = self.source.shape(&member, self.known())? else {
+            let record = format!("location {key}");
+            let place = Place::file(member).record(record);
+            part.found.add(rules::MISSING_EVENTS, place);
+            part.events = Events::absent();
+            return Ok(part);
+        };
+        if guessed {
+            let place = Place::file(member.as_str());
+            part.found.add(rules::CHUNK_SIZE, place);
+        }
+        let local = self.local(key, &mut part.found)?;
+        let window = self.options.get_window();
+        let file = Arc::from(member.as_str());
+        let context = Context::new(file, pass.resolved, local, &self.kinds, window);
+        let chunks = self.chunks_in(&context, shape, window)?;
+        if pass.by_chunk && chunks.end - chunks.start > 1 {
+            self.side_by_side(&context, shape, chunks, pass, &mut part)?;
+        } else {
+            let mut decoder = Decoder::new(&context, shape.order, 0);
+            self.source.with_buffer(|buffer| {
+                for chunk in chunks {
+                    let stop =
+                        self.chunk(&mut decoder, shape, chunk, &mut part.events, buffer, pass)?;
+                    if stop == Stop::Window {
+                        break;
+                    }
+                }
+                Ok::<(), Error>(())
+            })?;
+            part.found.merge(&decoder.found);
+            part.unresolved = decoder.unresolved;
+        }
+        let used = part.events.memory() as u64;
+        if used / 4 > part.events.len() as u64 * 4 {
+            part.events.shrink_to_fit();
+        }
+        let used = part.events.memory() as u64;
+        let memory = used + pass.memory.fetch_add(used, Ordering::Relaxed);
+        if memory > self.options.get_limits().memory {
+            return Err(self.too_much(memory));
+        }
+        Ok(part)
+    }
+
+    /// Decodes several chunks at once and puts them together in order.
+    ///
+    /// Each chunk is decoded as if nothing came before. That is right unless its first time lies
+    /// before the last one so far; then it is decoded again, knowing that.
+    fn side_by_side(
+        &self,
+        context: &Context<'_>,
+        shape: Shape,
+        chunks: Range<u64>,
+        pass: &Pass<'_>,
+        part: &mut Part,
+    ) -> Result<()> {
+        let mut time = 0;
+        let mut next = chunks.start;
+        while next < chunks.end {
+            // A few chunks a thread at a time, so that little lies about twice.
+            let until = (next + 2 * pass.threads.count() as u64).min(chunks.end);
+            let group: Vec<u64> = (next..until).collect();
+            let decode = |chunk: u64, time: u64| {
+                let mut events = Events::default();
+                let mut decoder = Decoder::new(context, shape.order, time);
+                let stop = self.source.with_buffer(|buffer| {
+                    self.chunk(&mut decoder, shape, chunk, &mut events, buffer, pass)
+                })?;
+                let Decoder {
+                    found, unresolved, ..
+                } = &mut decoder;
+                let rest = (std::mem::take(found), std::mem::take(unresolved));
+                Ok::<_, Error>((events, decoder.time(), stop, rest))
+            };
+            let decoded = pass.threads.map(&group, |chunk| decode(*chunk, 0))?;
+            for (chunk, mut done) in group.into_iter().zip(decoded) {
+                let first = self.first_time(context, shape, chunk)?;
+                if first.is_none_or(|first| first < time) && time > 0 {
+                    done = decode(chunk, time)?;
+                }
+                let (events, last, stop, (found, unresolved)) = done;
+                if part.events.append(&events).is_err() {
+                    let (start, _) = shape.span(chunk);
+                    let place = Place::file(context.file.clone()).at(start);
+                    part.found.add(rules::LONG_EVENT, place);
+                }
+                part.found.merge(&found);
+                part.unresolved.merge(&unresolved);
+                time = time.max(last);
+                if stop == Stop::Window {
+                    return Ok(());
+                }
+            }
+            next = until;
+        }
+        Ok(())
+    }
+
+    /// Decodes one chunk, block by block.
+    fn chunk(
+        &self,
+        decoder: &mut Decoder<'_>,
+        shape: Shape,
+        chunk: u64,
+        out: &mut Events,
+        buffer: &mut Vec<u8>,
+        pass: &Pass<'_>,
+    ) -> Result<Stop> {
+        let member = decoder.file().clone();
+        let (start, end) = shape.span(chunk);
+        let is_last = chunk + 1 == shape.chunks();
+        let mut at = start;
+        let mut least = Source::block_len();
+        loop {
+            self.source.block(&member, at, end, least, buffer)?;
+            // Fewer bytes than there should be: the file shrank meanwhile.
+            let whole = at + buffer.len() as u64 >= end || buffer.len() < least;
+            let mut data = buffer.as_slice();
+            if at == start {
+                let mut cursor = Cursor::new(data, shape.order);
+                let header = chunk_header(&mut cursor, shape.order);
+                let Ok((first, last)) = header else {
+                    let rule = match header {
+                        Err(damage) if damage.short && is_last => rules::TRUNCATED,
+                        _ => rules::DAMAGED_CHUNK,
+                    };
+                    decoder.note(rule, start);
+                    return Ok(Stop::Damage);
+                };
+                if self.options.get_window() == TimeRange::ALL {
+                    // Headers are believed as far as the bytes of the chunk can hold: an event has
+                    // two at least, and nearly all have four or more.
+                    let most = (end - start) / 4;
+                    let count = last.saturating_sub(first).saturating_add(1).min(most);
+                    out.reserve(usize::try_from(count).unwrap_or_default());
+                }
+                data = cursor.rest();
+                at += internal::CHUNK_HEADER_LEN as u64;
+            }
+            let (done, stop) = decoder.run(data, at, whole, out);
+            self.options.advance(done as u64, pass.total)?;
+            at += done as u64;
+            if stop == Stop::Block {
+                // A record longer than a block is read whole.
+                if done == 0 {
+                    least = least.saturating_mul(2);
+                }
+                continue;
+            }
+            match stop {
+                Stop::Chunk if is_last => decoder.note(rules::TRUNCATED, at),
+                Stop::Cut if is_last => decoder.note(rules::TRUNCATED, at),
+                Stop::Cut | Stop::Damage => decoder.note(rules::DAMAGED_CHUNK, at),
+                Stop::File if !is_last => decoder.note(rules::DAMAGED_CHUNK, at),
+                _ => {}
+            }
+            return Ok(stop);
+        }
+    }
+
+    /// The corrected time that a chunk begins with; `None` where it begins with none.
+    fn first_time(&self, context: &Context<'_>, shape: Shape, chunk: u64) -> Result<Option<u64>> {
+        const LEN: usize = internal::CHUNK_HEADER_LEN + 9;
+        let (start, end) = shape.span(chunk);
+        if end - start < LEN as u64 {
+            return Ok(None);
+        }
+        let mut head = [0; LEN];
+        let got = self.source.read_at(&context.file, start, &mut head)?;
+        let head = head.get(..got).unwrap_or_default();
+        let mut cursor = Cursor::new(head, shape.order);
+        let time = |cursor: &mut Cursor<'_>| {
+            chunk_header(cursor, shape.order)?;
+            match cursor.u8("a time")? {
+                internal::TIMESTAMP => cursor.u64("a time"),
+                _ => cursor.wrong("a time"),
+            }
+        };
+        let time = time(&mut cursor).ok();
+        Ok(time.map(|time| context.local.correct(time).0))
+    }
+
+    /// The chunks that can hold events of a window, by the times they begin with. Where these are
+    /// out of order or missing, all of them.
+    fn chunks_in(
+        &self,
+        context: &Context<'_>,
+        shape: Shape,
+        window: TimeRange,
+    ) -> Result<Range<u64>> {
+        let all = 0..shape.chunks();
+        if window == TimeRange::ALL || all.end <= 1 {
+            return Ok(all);
+        }
+        let mut firsts = Vec::new();
+        for chunk in all.clone() {
+            let Some(first) = self.first_time(context, shape, chunk)? else {
+                return Ok(all);
+            };
+            firsts.push(Ticks(first));
+        }
+        if !firsts.is_sorted() {
+            return Ok(all);
+        }
+        // Events at the time a chunk begins with may lie at the end of the chunk before it.
+        let start = firsts.partition_point(|first| *first < window.start);
+        let end = firsts.partition_point(|first| *first < window.end);
+        let start = (start as u64).saturating_sub(1);
+        Ok(start..(end as u64).max(start))
+    }
+}

@@ -1,0 +1,326 @@
+//! [`Reader`]: an archive whose definitions are read and whose events can be.
+
+use super::anchor::Anchor;
+use super::archive::{Archive, find_anchor, locate};
+use super::definitions::{DefinitionFile, DefinitionRecord};
+use super::kinds::{self, Kinds};
+use super::local::LocalDefinitions;
+use super::resolve::{Resolved, resolve};
+use super::schema;
+use super::source::{Known, Source, guess_definition_chunk};
+use super::{rules, schema::internal};
+use crate::{Error, OpenOptions, Result};
+use perf_core::{Definitions, Diagnostics, LocationId, Place};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An OTF2 archive: its definitions are read, its events can be.
+///
+/// * [`read`](Self::read) keeps all events (or those of a window) in columns;
+/// * [`merged`](Self::merged) walks through all of them in order of time in little memory;
+/// * [`records`](Self::records) shows those of one location as they stand in the file.
+///
+/// ```no_run
+/// use perf_formats::{OpenOptions, otf2::Reader};
+/// let reader = Reader::open("run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// println!("{} regions", reader.definitions().regions.len());
+/// let mut events = reader.merged()?;
+/// while let Some((location, at, event)) = events.next()? {
+///     println!("{location} {at} {event:?}");
+/// }
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reader<'o> {
+    pub(crate) source: Source<'o>,
+    pub(crate) options: OpenOptions<'o>,
+    anchor: Option<Anchor>,
+    file: DefinitionFile,
+    pub(crate) resolved: Resolved,
+    pub(crate) kinds: Kinds,
+    pub(crate) found: Diagnostics,
+}
+
+/// What reading an archive would cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Estimate {
+    /// Bytes of event files.
+    pub bytes: u64,
+    /// Number of events, from the headers of chunks, or from the bytes where they cannot be right.
+    pub events: u64,
+    /// Bytes of memory that all events take in columns, roughly.
+    pub memory: u64,
+}
+
+impl<'o> Reader<'o> {
+    /// Opens an archive by the path of its anchor (`.otf2`) or of the folder that holds it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read, [`Error::Malformed`] and [`Error::Truncated`]
+    /// for a damaged anchor, [`Error::Unsupported`] for SION containers and compressed archives,
+    /// [`Error::Limit`] past the limits, [`Error::Strict`] if strict reading was asked for and the
+    /// definitions had to be repaired.
+    pub fn open(path: &Path, options: &OpenOptions<'o>) -> Result<Self> {
+        let (folder, anchor) = locate(path)?;
+        let at_path = |error| match error {
+            // The member alone would not say which archive.
+            Error::Io { source, place } => Error::Io {
+                source,
+                place: Place {
+                    file: format!("{}: {}", path.display(), place.file).into(),
+                    ..place
+                },
+            },
+            other => other,
+        };
+        Self::with_anchor(Box::new(folder), &anchor, options).map_err(at_path)
+    }
+
+    /// Opens an archive from any source. Its anchor is the one member whose name ends in `.otf2`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn new(archive: impl Archive + 'o, options: &OpenOptions<'o>) -> Result<Self> {
+        let anchor = find_anchor(&archive)?;
+        Self::with_anchor(Box::new(archive), &anchor, options)
+    }
+
+    fn with_anchor(
+        archive: Box<dyn Archive + 'o>,
+        anchor: &str,
+        options: &OpenOptions<'o>,
+    ) -> Result<Self> {
+        let source = Source::new(archive, anchor);
+        let mut found = Diagnostics::default();
+        let member = source.anchor();
+        let anchor = match source.read_all(&member)? {
+            Some(bytes) => Some(Anchor::parse(&member, &bytes)?),
+            None => {
+                found.add(rules::NO_ANCHOR, Place::file(member.as_str()));
+                None
+            }
+        };
+        let member = source.definitions();
+        let file = match source.read_all(&member)?.filter(|bytes| !bytes.is_empty()) {
+            Some(bytes) => split(&member, bytes, anchor.as_ref(), &mut found),
+            None => {
+                found.add(rules::NO_DEFINITIONS, Place::file(member.as_str()));
+                DefinitionFile::named(&member)
+            }
+        };
+        let declared = anchor.clone().unwrap_or_default();
+        // Files tell of locations that definitions lost; to list them is dear in a big archive, so
+        // that it is done only where something is missing.
+        let is_location = |record: &DefinitionRecord<'_>| record.id == LOCATION;
+        let defined = file.records().filter(is_location).count() as u64;
+        let is_whole = anchor.is_some() && defined >= declared.locations;
+        let keys = if is_whole { Vec::new() } else { source.keys()? };
+        let limits = options.get_limits();
+        let unify = options.get_unify();
+        let mut resolved = resolve(&file, &declared, &keys, unify, limits, &mut found)?;
+        resolved.definitions.kinds = kinds::names();
+        if anchor.is_some() {
+            let place = || Place::file(source.anchor());
+            if declared.definitions != file.len() as u64 {
+                found.add(rules::DECLARED_DEFINITIONS, place());
+            }
+            if declared.locations != resolved.definitions.system.locations().len() as u64 {
+                found.add(rules::DECLARED_LOCATIONS, place());
+            }
+        }
+        options.judge(&found)?;
+        Ok(Reader {
+            source,
+            options: options.clone(),
+            anchor,
+            file,
+            resolved,
+            kinds: Kinds::new(),
+            found,
+        })
+    }
+
+    /// The name of the archive: what comes before `.otf2`.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// What the anchor says; `None` where it is missing.
+    pub fn anchor(&self) -> Option<&Anchor> {
+        self.anchor.as_ref()
+    }
+
+    /// What events refer to.
+    pub fn definitions(&self) -> &Definitions {
+        &self.resolved.definitions
+    }
+
+    /// The records of the global definition file, as they stand there.
+    pub fn definition_file(&self) -> &DefinitionFile {
+        &self.file
+    }
+
+    /// What was repaired, lost or noted while the definitions were read.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.found
+    }
+
+    /// The text of an OTF2 string id, which events of kinds without a noun of their own name.
+    pub fn string(&self, id: u64) -> Option<String> {
+        let mut strings = self.file.records().filter(|record| record.id == STRING);
+        strings.find_map(|record| {
+            let known = schema::definition(STRING)?;
+            let order = self.file.byte_order();
+            let row = super::definitions::Row::parse(record, known, order).ok()?;
+            let found = row.number(0) == Some(id);
+            found.then(|| String::from_utf8_lossy(row.text(1)).into_owned())
+        })
+    }
+
+    /// Number of global definition records by name, ascending; unknown ones are `Unknown`.
+    pub fn definition_counts(&self) -> Vec<(&'static str, u64)> {
+        let mut counts = BTreeMap::new();
+        for record in self.file.records() {
+            let name = schema::definition(record.id).map_or(kinds::UNKNOWN, |known| known.name);
+            *counts.entry(name).or_default() += 1;
+        }
+        counts.into_iter().collect()
+    }
+
+    /// How many events the definition of a location declares. Some tools write anything here.
+    pub fn declared_events(&self, location: LocationId) -> Option<u64> {
+        let declared = self.resolved.declared.get(location.index());
+        declared.copied().flatten()
+    }
+
+    /// The key of a location.
+    pub(crate) fn key(&self, location: LocationId) -> Result<u64> {
+        let system = &self.resolved.definitions.system;
+        let found = system.location(location).map(|location| location.key);
+        found.ok_or(Error::Core(perf_core::Error::Undefined {
+            what: "location",
+            id: location.0.into(),
+            count: system.locations().len(),
+        }))
+    }
+
+    /// The local definition file of a location as it stands there; `None` where it is missing.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read, [`Error::Core`] for a location that is not
+    /// defined.
+    pub fn local_file(&self, location: LocationId) -> Result<Option<DefinitionFile>> {
+        let (file, _) = self.read_local(self.key(location)?)?;
+        Ok(file)
+    }
+
+    /// The mapping tables and the clock of a location.
+    ///
+    /// # Errors
+    /// As [`local_file`](Self::local_file).
+    pub fn local_definitions(&self, location: LocationId) -> Result<LocalDefinitions> {
+        self.local(self.key(location)?, &mut Diagnostics::default())
+    }
+
+    fn read_local(&self, key: u64) -> Result<(Option<DefinitionFile>, Diagnostics)> {
+        let mut found = Diagnostics::default();
+        let member = self.source.local(key);
+        let bytes = self.source.read_all(&member)?;
+        let file = bytes
+            .filter(|bytes| !bytes.is_empty())
+            .map(|bytes| split(&member, bytes, self.anchor.as_ref(), &mut found));
+        if file.is_none() {
+            found.add(rules::MISSING_LOCAL, Place::file(member));
+        }
+        Ok((file, found))
+    }
+
+    pub(crate) fn local(&self, key: u64, found: &mut Diagnostics) -> Result<LocalDefinitions> {
+        let (file, more) = self.read_local(key)?;
+        perf_core::Merge::merge(found, &more);
+        Ok(file.map_or_else(LocalDefinitions::default, |file| {
+            LocalDefinitions::parse(&file, found)
+        }))
+    }
+
+    /// What is known of the files without looking.
+    pub(crate) fn known(&self) -> Known {
+        let anchor = self.anchor.as_ref();
+        Known {
+            chunk: anchor.map(|anchor| anchor.event_chunk).filter(is_possible),
+            order: anchor.map(|anchor| anchor.byte_order),
+        }
+    }
+
+    /// What reading the locations asked for would cost, from the sizes of their files and the
+    /// headers of their last chunks.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read.
+    pub fn estimate(&self) -> Result<Estimate> {
+        let mut sum = Estimate::default();
+        for location in self.definitions().system.locations() {
+            if !self.options.wants(location.key) {
+                continue;
+            }
+            let member = self.source.events(location.key);
+            let Some((shape, _)) = self.source.shape(&member, self.known())? else {
+                continue;
+            };
+            let (start, _) = shape.span(shape.chunks().saturating_sub(1));
+            let mut head = [0; internal::CHUNK_HEADER_LEN];
+            let got = self.source.read_at(&member, start, &mut head)?;
+            let head = head.get(..got).unwrap_or_default();
+            let mut cursor = super::wire::Cursor::new(head, shape.order);
+            let header = super::definitions::chunk_header(&mut cursor, shape.order);
+            // The shortest event has two bytes, the usual one twelve with its time.
+            let usual = shape.size / 12;
+            let events = header.map_or(usual, |(_, last)| last);
+            let events = if events <= shape.size / 2 {
+                events
+            } else {
+                usual
+            };
+            sum.events += events;
+            sum.bytes += shape.size;
+            // What is beyond the twelve bytes of an enter is arguments of records, which grow
+            // about fourfold in columns.
+            sum.memory += 12 * events + 4 * shape.size.saturating_sub(12 * events);
+        }
+        Ok(sum)
+    }
+}
+
+const STRING: u8 = 10;
+const LOCATION: u8 = 14;
+
+/// Whether a size of chunks can be one: a header must fit.
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "a predicate of Option::filter"
+)]
+fn is_possible(chunk: &u64) -> bool {
+    *chunk > internal::CHUNK_HEADER_LEN as u64
+}
+
+fn split(
+    member: &str,
+    bytes: Vec<u8>,
+    anchor: Option<&Anchor>,
+    found: &mut Diagnostics,
+) -> DefinitionFile {
+    let known = anchor.map(|anchor| anchor.definition_chunk);
+    let chunk = match known.filter(is_possible) {
+        Some(chunk) => usize::try_from(chunk).unwrap_or(usize::MAX),
+        None => {
+            let chunk = guess_definition_chunk(&bytes);
+            if chunk < bytes.len() {
+                found.add(rules::CHUNK_SIZE, Place::file(member));
+            }
+            chunk
+        }
+    };
+    DefinitionFile::split(Arc::from(member), bytes, chunk, found)
+}

@@ -1,0 +1,335 @@
+//! From the records of the global definition file to the nouns of `perf-core`.
+//!
+//! All records are read before any reference is followed, because some tools write them in any
+//! order. An id that is defined twice means its last definition, with one exception: EZTrace
+//! numbers the group of all locations that communicate and the group of its first communicator
+//! alike, so the former is kept apart.
+
+mod code;
+mod forest;
+mod system;
+mod talk;
+
+use super::anchor::Anchor;
+use super::definitions::{DefinitionFile, Row};
+use super::maps::{IdMap, Maps, NONE, Unresolved};
+use super::rules;
+use super::schema::{self, Kind, Space};
+use crate::{Error, Result, Unify};
+use perf_core::{
+    Attribute, CallPath, Clock, Communicator, Definitions, Diagnostics, Limits, MetricSet, Place,
+    Region, RegionId, Rule, Ticks, Window,
+};
+use std::collections::BTreeMap;
+
+/// What the global definitions come to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resolved {
+    pub(crate) definitions: Definitions,
+    pub(crate) maps: Maps,
+    /// Events that each location declares, by `LocationId`.
+    pub(crate) declared: Vec<Option<u64>>,
+    /// First tick and number of ticks the clock properties give.
+    pub(crate) span: Option<(u64, u64)>,
+}
+
+type Table<'a> = BTreeMap<u64, Row<'a>>;
+
+pub(super) struct Resolver<'a> {
+    file: &'a DefinitionFile,
+    limits: &'a Limits,
+    found: &'a mut Diagnostics,
+    strings: BTreeMap<u64, (&'a [u8], u64)>,
+    tables: BTreeMap<Space, Table<'a>>,
+    /// Properties, domains and coordinates, which have no id of their own.
+    loose: Vec<Row<'a>>,
+    clock: Option<Row<'a>>,
+    /// The locations that communicate, by paradigm.
+    comm_locations: BTreeMap<u8, Vec<u64>>,
+    /// Bytes of names that may still be copied: many definitions can share one long string.
+    text_left: u64,
+    /// Ranks that communicators may still list: many of them can share one long group.
+    members_left: u64,
+}
+
+/// Resolves a definition file. `keys` are locations known from their files alone.
+pub(crate) fn resolve(
+    file: &DefinitionFile,
+    anchor: &Anchor,
+    keys: &[u64],
+    unify: Unify,
+    limits: &Limits,
+    found: &mut Diagnostics,
+) -> Result<Resolved> {
+    let mut resolver = Resolver {
+        file,
+        limits,
+        found,
+        strings: BTreeMap::new(),
+        tables: BTreeMap::new(),
+        loose: Vec::new(),
+        clock: None,
+        comm_locations: BTreeMap::new(),
+        text_left: (64 << 20) + 32 * file.size() as u64,
+        members_left: u64::from(limits.definitions),
+    };
+    resolver.collect()?;
+    let mut resolved = Resolved::default();
+    resolver.properties(anchor, &mut resolved);
+    resolver.clock(&mut resolved);
+    resolver.system(keys, &mut resolved)?;
+    resolver.regions(unify, &mut resolved);
+    resolver.metrics(&mut resolved);
+    resolver.comms(&mut resolved);
+    resolver.windows(&mut resolved);
+    resolver.attributes(&mut resolved);
+    resolver.contexts(&mut resolved)?;
+    resolver.topologies(&mut resolved);
+    Ok(resolved)
+}
+
+impl<'a> Resolver<'a> {
+    fn collect(&mut self) -> Result<()> {
+        let mut counts = [0_u32; 256];
+        for record in self.file.records() {
+            let Some(known) = schema::definition(record.id) else {
+                self.note(rules::UNKNOWN_RECORD, record.offset, || {
+                    format!("record {}", record.id)
+                });
+                continue;
+            };
+            if let Some(count) = counts.get_mut(usize::from(record.id)) {
+                *count += 1;
+                let limit = self.limits.definitions;
+                if *count > limit {
+                    return Err(Error::Limit {
+                        place: self.file.place(record.offset).record(known.name),
+                        what: "the number of definitions of one kind",
+                        got: u64::from(*count),
+                        limit: u64::from(limit),
+                    });
+                }
+            }
+            match Row::parse(record, known, self.file.byte_order()) {
+                Ok(row) => self.keep(row),
+                Err(_) => {
+                    self.note(rules::DAMAGED_RECORD, record.offset, || known.name.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, row: Row<'a>) {
+        let own = row.record.fields.first();
+        let space = match own.map(|field| (field.name, field.kind)) {
+            Some(("self", Kind::Id(space))) => space,
+            _ => {
+                match row.record.name {
+                    "ClockProperties" => {
+                        if self.clock.is_some() {
+                            self.note(rules::DUPLICATE_DEFINITION, row.offset, || {
+                                row.record.name.into()
+                            });
+                        }
+                        self.clock = Some(row);
+                    }
+                    "SystemTreeNodeProperty" | "SystemTreeNodeDomain" | "CartCoordinate" => {
+                        self.loose.push(row);
+                    }
+                    _ => {}
+                }
+                return;
+            }
+        };
+        let (id, offset, name) = (row.get(0), row.offset, row.record.name);
+        let twice = match space {
+            Space::String => self.strings.insert(id, (row.text(1), offset)).is_some(),
+            _ => {
+                if space == Space::Group && talk::group_type(&row) == talk::COMM_LOCATIONS {
+                    let paradigm = talk::group_paradigm(&row);
+                    self.comm_locations.insert(paradigm, row.list(3).to_vec());
+                }
+                let table = self.tables.entry(space).or_default();
+                table.insert(id, row).is_some()
+            }
+        };
+        if twice {
+            self.note(rules::DUPLICATE_DEFINITION, offset, || {
+                format!("{name} {id}")
+            });
+        }
+    }
+
+    fn note(&mut self, rule: Rule, offset: u64, record: impl FnOnce() -> String) {
+        let place = self.file.place(offset).record(record());
+        self.found.add(rule, place);
+    }
+
+    /// The definitions of a space by ascending id, taken out of the resolver.
+    fn take(&mut self, space: Space) -> Table<'a> {
+        self.tables.remove(&space).unwrap_or_default()
+    }
+
+    /// Text by the string id in a field; empty where it is undefined.
+    fn text(&mut self, row: &Row<'a>, field: usize) -> String {
+        let Some(id) = row.id(field) else {
+            return String::new();
+        };
+        self.string(id, row)
+    }
+
+    fn string(&mut self, id: u64, row: &Row<'a>) -> String {
+        let about = || format!("{} {}", row.record.name, row.get(0));
+        let Some((bytes, offset)) = self.strings.get(&id).copied() else {
+            self.note(rules::UNRESOLVED_DEFINITION, row.offset, about);
+            return format!("string {id}");
+        };
+        if offset > row.offset {
+            self.note(rules::FORWARD_REFERENCE, row.offset, about);
+        }
+        let most = u64::from(self.limits.string).min(self.text_left);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let cut = bytes.get(..most).unwrap_or(bytes);
+        if cut.len() < bytes.len() {
+            self.note(rules::LONG_TEXT, offset, || format!("String {id}"));
+        }
+        self.text_left = self.text_left.saturating_sub(cut.len() as u64);
+        let text = String::from_utf8_lossy(cut);
+        if matches!(text, std::borrow::Cow::Owned(_)) {
+            self.note(rules::BAD_TEXT, offset, || format!("String {id}"));
+        }
+        text.into_owned()
+    }
+
+    /// The dense id that a field refers to; a reference to nothing is dropped and counted.
+    fn refer(&mut self, row: &Row<'a>, field: usize, map: &IdMap) -> Option<u32> {
+        let id = row.id(field)?;
+        let dense = map.get(id);
+        if dense.is_none() {
+            self.note(rules::UNRESOLVED_DEFINITION, row.offset, || {
+                format!("{} {}", row.record.name, row.get(0))
+            });
+        }
+        dense
+    }
+
+    fn forward(&mut self, row: &Row<'a>, target: &Row<'a>) {
+        if target.offset > row.offset {
+            self.note(rules::FORWARD_REFERENCE, row.offset, || {
+                format!("{} {}", row.record.name, row.get(0))
+            });
+        }
+    }
+
+    fn properties(&mut self, anchor: &Anchor, resolved: &mut Resolved) {
+        let (major, minor, bugfix) = anchor.version;
+        let properties = &mut resolved.definitions.properties;
+        let mut add = |key: &str, value: String| {
+            if !value.is_empty() {
+                properties.push((key.to_string(), value));
+            }
+        };
+        add("otf2.version", format!("{major}.{minor}.{bugfix}"));
+        add("otf2.creator", anchor.creator.clone());
+        add("otf2.machine", anchor.machine.clone());
+        add("otf2.description", anchor.description.clone());
+        if let Some(id) = anchor.trace_id {
+            add("otf2.trace_id", format!("{id:016x}"));
+        }
+        properties.extend(anchor.properties.iter().cloned());
+    }
+
+    fn clock(&mut self, resolved: &mut Resolved) {
+        let Some(row) = self.clock.take() else {
+            if !self.file.is_empty() {
+                self.found.add(rules::CLOCK, self.file.place(0));
+            }
+            return;
+        };
+        let (offset, length) = (row.get(1), row.get(2));
+        resolved.span = Some((offset, length));
+        let clock = Clock::new(row.get(0), Ticks(offset));
+        if clock.is_none() {
+            self.note(rules::CLOCK, row.offset, || "ClockProperties".into());
+        }
+        let nanos = Clock::new(1_000_000_000, Ticks(offset)).unwrap_or_default();
+        resolved.definitions.clock = clock.unwrap_or(nanos);
+        resolved.definitions.clock.realtime = row.number(3).filter(|time| *time != u64::MAX);
+    }
+
+    fn attributes(&mut self, resolved: &mut Resolved) {
+        let mut ids = Vec::new();
+        for (id, row) in self.take(Space::Attribute) {
+            ids.push((id, resolved.definitions.attributes.len() as u32));
+            let name = self.text(&row, 1);
+            let description = self.text(&row, 3);
+            let attributes = &mut resolved.definitions.attributes;
+            attributes.push(Attribute { name, description });
+        }
+        resolved.maps.attributes = IdMap::new(&ids);
+    }
+}
+
+impl Resolved {
+    /// How many things of a space are defined.
+    pub(crate) fn count(&self, space: Space) -> u32 {
+        let definitions = &self.definitions;
+        let count = match space {
+            Space::Region => definitions.regions.len(),
+            Space::Comm => definitions.comms.len(),
+            Space::Metric => definitions.metric_sets.len(),
+            Space::RmaWin => definitions.windows.len(),
+            Space::Attribute => definitions.attributes.len(),
+            Space::CallingContext => definitions.contexts.paths().len(),
+            _ => 0,
+        };
+        u32::try_from(count).unwrap_or(NONE)
+    }
+
+    /// Makes placeholders, named by their number, for what events refer to and nobody defined.
+    pub(crate) fn add_placeholders(&mut self, unresolved: &Unresolved) -> Result<()> {
+        for (space, id) in unresolved.ids() {
+            self.add_placeholder(space, id)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add_placeholder(&mut self, space: Space, id: u64) -> Result<u32> {
+        let dense = self.count(space);
+        let name = format!("{} {id}", space.noun());
+        let definitions = &mut self.definitions;
+        match space {
+            Space::Region => definitions.regions.push(Region::named(name)),
+            Space::Comm => definitions.comms.push(Communicator {
+                name,
+                ..Communicator::default()
+            }),
+            Space::Metric => definitions.metric_sets.push(MetricSet::default()),
+            Space::RmaWin => definitions.windows.push(Window { name, comm: None }),
+            Space::Attribute => definitions.attributes.push(Attribute {
+                name,
+                description: String::new(),
+            }),
+            Space::CallingContext => {
+                let region = definitions.regions.len() as u32;
+                definitions.regions.push(Region::named(name));
+                definitions.contexts.push(CallPath {
+                    region: RegionId(region),
+                    parent: None,
+                })?;
+                self.maps.context_regions.push(region);
+            }
+            _ => {}
+        }
+        if let Some(map) = self.maps.of_mut(space) {
+            map.insert(id, dense);
+        }
+        Ok(dense)
+    }
+}
+
+/// The place of an id in an event file that nobody defined, for the diagnostics.
+pub(crate) fn unresolved_place(file: &str, space: Space, id: u64) -> Place {
+    Place::file(file).record(format!("{} {id}", space.noun()))
+}

@@ -1,0 +1,169 @@
+//! Communicators, windows and Cartesian grids.
+
+use super::super::maps::IdMap;
+use super::super::rules;
+use super::super::schema::Space;
+use super::{Resolved, Resolver, Row, Table};
+use perf_core::{CartDimension, CartTopology, CommId, Communicator, LocationId, Members, Window};
+
+/// The group of all locations that communicate in a paradigm.
+pub(super) const COMM_LOCATIONS: u8 = 4;
+/// A group of indices into those.
+const COMM_GROUP: u8 = 5;
+/// Every location by itself.
+const COMM_SELF: u8 = 6;
+/// A group of locations.
+const LOCATIONS: u8 = 1;
+/// Members are locations, not indices.
+const GLOBAL_MEMBERS: u64 = 1;
+
+/// The type of a group. The first versions numbered them differently.
+pub(super) fn group_type(row: &Row<'_>) -> u8 {
+    match row.number(4) {
+        Some(kind) => kind as u8,
+        None => match row.byte(2) {
+            4 => COMM_GROUP,
+            5 => COMM_SELF,
+            6 => COMM_LOCATIONS,
+            other => other,
+        },
+    }
+}
+
+/// The paradigm of a group: the first versions knew MPI alone.
+pub(super) fn group_paradigm(row: &Row<'_>) -> u8 {
+    row.number(5).map_or(4, |paradigm| paradigm as u8)
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn comms(&mut self, resolved: &mut Resolved) {
+        let groups = self.take(Space::Group);
+        let table = self.take(Space::Comm);
+        let ids: Vec<(u64, u32)> = table.keys().copied().zip(0..).collect();
+        let ids = IdMap::new(&ids);
+        for row in table.values() {
+            let locations = &resolved.maps.locations;
+            let (members, parent) = if row.record.name == "InterComm" {
+                let a = self.members(row, 2, &groups, locations);
+                let b = self.members(row, 3, &groups, locations);
+                let members = match (a, b) {
+                    (Members::Ranks(a), Members::Ranks(b)) => Members::Between(a, b),
+                    _ => Members::Unknown,
+                };
+                (members, self.refer(row, 4, &ids))
+            } else {
+                let members = self.members(row, 2, &groups, locations);
+                (members, self.refer(row, 3, &ids))
+            };
+            let parent_row = parent.and(row.id(if row.record.name == "InterComm" { 4 } else { 3 }));
+            if let Some(target) = parent_row.and_then(|id| table.get(&id)) {
+                self.forward(row, target);
+            }
+            resolved.definitions.comms.push(Communicator {
+                name: self.text(row, 1),
+                members,
+                parent: parent.map(CommId),
+            });
+        }
+        resolved.maps.comms = ids;
+    }
+
+    /// The ranks of the group that a field names.
+    fn members(
+        &mut self,
+        row: &Row<'a>,
+        field: usize,
+        groups: &Table<'a>,
+        locations: &IdMap,
+    ) -> Members {
+        let Some(id) = row.id(field) else {
+            return Members::Unknown;
+        };
+        let about = || format!("{} {}", row.record.name, row.get(0));
+        let Some(group) = groups.get(&id) else {
+            self.note(rules::UNRESOLVED_DEFINITION, row.offset, about);
+            return Members::Unknown;
+        };
+        self.forward(row, group);
+        let list = group.list(3);
+        let count = list.len() as u64;
+        if count > self.members_left {
+            self.note(rules::LONG_LISTS, row.offset, about);
+            return Members::Unknown;
+        }
+        self.members_left -= count;
+        let location = |key: &u64| locations.get(*key).map(LocationId);
+        let global = group.get(6) & GLOBAL_MEMBERS != 0;
+        let ranks: Vec<Option<LocationId>> = match group_type(group) {
+            COMM_SELF => return Members::Own,
+            LOCATIONS | COMM_LOCATIONS => list.iter().map(location).collect(),
+            COMM_GROUP if global => list.iter().map(location).collect(),
+            COMM_GROUP => {
+                let all = self.comm_locations.get(&group_paradigm(group));
+                let all = all.map_or(&[][..], Vec::as_slice);
+                let at = |index: &u64| all.get(usize::try_from(*index).ok()?).and_then(location);
+                list.iter().map(at).collect()
+            }
+            other => {
+                self.unknown(group, other);
+                return Members::Unknown;
+            }
+        };
+        if ranks.contains(&None) {
+            self.note(rules::UNRESOLVED_DEFINITION, group.offset, || {
+                format!("Group {id}")
+            });
+        }
+        Members::Ranks(ranks)
+    }
+
+    pub(super) fn windows(&mut self, resolved: &mut Resolved) {
+        let mut ids = Vec::new();
+        for (id, row) in self.take(Space::RmaWin) {
+            ids.push((id, resolved.definitions.windows.len() as u32));
+            let comm = self.refer(&row, 2, &resolved.maps.comms).map(CommId);
+            let name = self.text(&row, 1);
+            resolved.definitions.windows.push(Window { name, comm });
+        }
+        resolved.maps.windows = IdMap::new(&ids);
+    }
+
+    pub(super) fn topologies(&mut self, resolved: &mut Resolved) {
+        let dimensions = self.take(Space::CartDimension);
+        let table = self.take(Space::CartTopology);
+        let ids: Vec<(u64, u32)> = table.keys().copied().zip(0..).collect();
+        let ids = IdMap::new(&ids);
+        let topologies = &mut resolved.definitions.topologies;
+        for row in table.values() {
+            let mut topology = CartTopology {
+                name: self.text(row, 1),
+                comm: self.refer(row, 2, &resolved.maps.comms).map(CommId),
+                ..CartTopology::default()
+            };
+            for id in row.list(3) {
+                let Some(dimension) = dimensions.get(id) else {
+                    self.note(rules::UNRESOLVED_DEFINITION, row.offset, || {
+                        format!("CartTopology {}", row.get(0))
+                    });
+                    continue;
+                };
+                topology.dimensions.push(CartDimension {
+                    name: self.text(dimension, 1),
+                    size: dimension.get(2) as u32,
+                    periodic: dimension.byte(3) != 0,
+                });
+            }
+            topologies.push(topology);
+        }
+        for row in std::mem::take(&mut self.loose) {
+            if row.record.name != "CartCoordinate" {
+                continue;
+            }
+            let owner = self.refer(&row, 0, &ids);
+            if let Some(topology) = owner.and_then(|id| topologies.get_mut(id as usize)) {
+                let place = row.list(2).iter().map(|at| *at as u32).collect();
+                topology.coordinates.push((row.get(1) as u32, place));
+            }
+        }
+    }
+}

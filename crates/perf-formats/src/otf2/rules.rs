@@ -1,0 +1,183 @@
+//! What the reader repairs, skips or notes: the rules that [`Diagnostics`](perf_core::Diagnostics)
+//! of OTF2 archives count.
+
+use perf_core::{Rule, Weight};
+
+const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
+    Rule { name, what, weight }
+}
+
+/// An id is defined twice; the last definition is kept.
+pub const DUPLICATE_DEFINITION: Rule = rule(
+    "duplicate-definition",
+    Weight::Repair,
+    "an id is defined twice; the last definition is kept",
+);
+/// A definition refers to a later one.
+pub const FORWARD_REFERENCE: Rule = rule(
+    "forward-reference",
+    Weight::Note,
+    "a definition refers to a later one",
+);
+/// A definition refers to an id that is not defined.
+pub const UNRESOLVED_DEFINITION: Rule = rule(
+    "unresolved-definition",
+    Weight::Repair,
+    "a definition refers to an id that is not defined; the reference is dropped",
+);
+/// An event refers to an id that is not defined.
+pub const UNRESOLVED_ID: Rule = rule(
+    "unresolved-id",
+    Weight::Repair,
+    "an event refers to an id that is not defined; a placeholder stands for it",
+);
+/// A record of a kind that this version does not know.
+pub const UNKNOWN_RECORD: Rule = rule(
+    "unknown-record",
+    Weight::Note,
+    "a record of an unknown kind; its fields are skipped",
+);
+/// A record that mixes up the fields of its kind.
+pub const DAMAGED_RECORD: Rule = rule(
+    "damaged-record",
+    Weight::Loss,
+    "the fields of a record do not fit its length; the record is left out",
+);
+/// A value of an enumeration that this version does not know.
+pub const UNKNOWN_VALUE: Rule = rule(
+    "unknown-value",
+    Weight::Note,
+    "a value of an enumeration is unknown; kept as a number",
+);
+/// The anchor or a location declares another number of events than there are.
+pub const DECLARED_EVENTS: Rule = rule(
+    "declared-events",
+    Weight::Note,
+    "a location declares another number of events than it has",
+);
+/// The anchor declares another number of definitions than there are.
+pub const DECLARED_DEFINITIONS: Rule = rule(
+    "declared-definitions",
+    Weight::Note,
+    "the anchor declares another number of definitions than there are",
+);
+/// The anchor declares another number of locations than are defined.
+pub const DECLARED_LOCATIONS: Rule = rule(
+    "declared-locations",
+    Weight::Note,
+    "the anchor declares another number of locations than are defined",
+);
+/// A location has no event file, or an empty one.
+pub const MISSING_EVENTS: Rule = rule(
+    "missing-events",
+    Weight::Loss,
+    "a location has no event file, or an empty one; it is absent",
+);
+/// A location has no file of local definitions.
+pub const MISSING_LOCAL: Rule = rule(
+    "missing-local-definitions",
+    Weight::Note,
+    "a location has no local definitions; its ids are taken as global, its clock as correct",
+);
+/// A local file defines things of its own.
+pub const LOCAL_DEFINITION: Rule = rule(
+    "local-definition",
+    Weight::Note,
+    "a local file defines more than mapping tables and clock offsets; skipped",
+);
+/// An event is earlier than the one before.
+pub const TIME_BACKWARDS: Rule = rule(
+    "time-backwards",
+    Weight::Repair,
+    "time goes back inside a location; held at the latest time so far",
+);
+/// Clock offsets are not in order of time.
+pub const CLOCK_OFFSETS: Rule = rule(
+    "clock-offsets",
+    Weight::Repair,
+    "clock offsets are not in order of time; those out of order are skipped",
+);
+/// The global clock is missing or has no resolution.
+pub const CLOCK: Rule = rule(
+    "clock",
+    Weight::Repair,
+    "the clock is not defined, or counts no ticks a second; taken as nanoseconds",
+);
+/// Events lie outside the time that the clock says was recorded.
+pub const OUTSIDE_CLOCK: Rule = rule(
+    "outside-clock",
+    Weight::Note,
+    "an event lies outside the time that the clock properties give",
+);
+/// A file ends before its end mark.
+pub const TRUNCATED: Rule = rule(
+    "truncated",
+    Weight::Loss,
+    "a file ends early; what came before is kept",
+);
+/// A chunk is damaged from some byte on.
+pub const DAMAGED_CHUNK: Rule = rule(
+    "damaged-chunk",
+    Weight::Loss,
+    "a chunk is damaged; what came before in it is kept, the rest skipped",
+);
+/// Something is its own ancestor, or lies too deep.
+pub const CYCLE: Rule = rule(
+    "cycle",
+    Weight::Repair,
+    "something is its own ancestor or lies too deep; made a root",
+);
+/// The anchor is missing.
+pub const NO_ANCHOR: Rule = rule(
+    "no-anchor",
+    Weight::Loss,
+    "there is no anchor, as aborted runs leave it; read without",
+);
+/// The global definitions are missing.
+pub const NO_DEFINITIONS: Rule = rule(
+    "no-definitions",
+    Weight::Loss,
+    "there are no global definitions, as aborted runs leave it; numbers stand for names",
+);
+/// The size of chunks was found by looking.
+pub const CHUNK_SIZE: Rule = rule(
+    "chunk-size",
+    Weight::Repair,
+    "the size of chunks is not known; found by looking for the next chunk",
+);
+/// A location is known by its files alone.
+pub const UNDEFINED_LOCATION: Rule = rule(
+    "undefined-location",
+    Weight::Repair,
+    "a location has files but no definition; its number stands for its name",
+);
+/// Text that is not UTF-8.
+pub const BAD_TEXT: Rule = rule(
+    "bad-text",
+    Weight::Repair,
+    "text is not UTF-8; the odd bytes are replaced",
+);
+/// Text that is too long.
+pub const LONG_TEXT: Rule = rule(
+    "long-text",
+    Weight::Loss,
+    "text is longer than the limit, alone or all together; cut",
+);
+/// Lists that are too long together.
+pub const LONG_LISTS: Rule = rule(
+    "long-lists",
+    Weight::Loss,
+    "the ranks of all communicators together are more than the limit; left out",
+);
+/// Regions that several ranks define each for itself.
+pub const UNIFIED_REGIONS: Rule = rule(
+    "unified-regions",
+    Weight::Note,
+    "a region is defined more than once under one name; taken as one",
+);
+/// An event has more arguments than can be kept.
+pub const LONG_EVENT: Rule = rule(
+    "long-event",
+    Weight::Loss,
+    "an event does not fit the columns; left out",
+);
