@@ -101,4 +101,17 @@ impl Error {
             Error::Usage { .. } | Error::Core(_) | Error::Cancelled(_) => None,
         }
     }
+
+    /// The same error about another file.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        if let Error::Io { place, .. }
+        | Error::Truncated { place, .. }
+        | Error::Malformed { place, .. }
+        | Error::Unsupported { place, .. } = &mut self
+        {
+            place.file = file.into();
+        }
+        self
+    }
 }

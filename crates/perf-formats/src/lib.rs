@@ -1,4 +1,21 @@
-//! Readers and writers of the recordings of parallel programs.
+//! Readers and writers of the recordings of parallel programs: files in, the nouns of
+//! [`perf_core`] out, and back.
+//!
+//! | format | status | read as |
+//! |---|---|---|
+//! | [OTF2](otf2), versions 1.x to 3.x | reads and writes | [`Trace`](perf_core::Trace) |
+//!
+//! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
+//! on how many cores, and whether a damaged recording is an error or is repaired and counted.
+//! Each format can do more through a module of its own: [`otf2::Reader`] walks through all events
+//! in order of time without holding them, and [`otf2::Archive`] takes bytes from anywhere.
+//!
+//! Input is not trusted: no file makes a reader panic, loop for ever or allocate more than its
+//! bytes warrant. What cannot be read is an [`Error`] that says file, byte and record.
+//!
+//! # Features
+//! * `otf2` (default): OTF2 archives.
+//! * `parallel` (default): reads on all cores. What is read is the same without it.
 
 mod error;
 mod options;
@@ -6,6 +23,8 @@ mod options;
 pub mod otf2;
 #[cfg(feature = "otf2")]
 mod parallel;
+mod probe;
 
 pub use error::{Error, Result};
 pub use options::{OpenOptions, Unify};
+pub use probe::{Content, Format, Formats, Input, Recording, open, probe};

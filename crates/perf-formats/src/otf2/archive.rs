@@ -255,41 +255,68 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
 
 /// The folder of an archive and the name of its anchor, from a path to either.
 pub(crate) fn locate(path: &Path) -> Result<(Folder, String)> {
-    let place = || Place::file(path.to_string_lossy().into_owned());
-    let metadata = std::fs::metadata(path).map_err(|source| Error::Io {
-        place: place(),
-        source,
-    })?;
-    if metadata.is_dir() {
+    let text = path.to_string_lossy().into_owned();
+    if path.is_dir() {
         let folder = Folder::new(path);
-        let anchor = find_anchor(&folder).map_err(|error| match error {
-            Error::Malformed { expected, got, .. } => Error::Malformed {
-                place: place(),
-                expected,
-                got,
+        return match find_anchor(&folder) {
+            Ok(anchor) => Ok((folder, anchor)),
+            Err(error) => match find_folder(path) {
+                Some(name) if !has_anchor(&folder) => Ok((folder, format!("{name}.otf2"))),
+                _ => Err(error.in_file(&text)),
             },
-            other => other,
-        })?;
-        return Ok((folder, anchor));
+        };
     }
     let name = path.file_name().and_then(|name| name.to_str());
     let Some(name) = name else {
-        let (expected, got) = ("a file name in UTF-8".into(), "another".into());
         return Err(Error::Malformed {
-            place: place(),
-            expected,
-            got,
+            place: Place::file(text),
+            expected: "a file name in UTF-8".into(),
+            got: "another".into(),
         });
     };
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
     let folder = Folder::new(parent.unwrap_or(Path::new(".")));
+    let stem = name.strip_suffix(".otf2").unwrap_or(name);
+    let is_left = folder.path(stem).is_dir() || folder.path(&format!("{stem}.def")).is_file();
+    if !path.exists() && !is_left {
+        return Err(Error::Io {
+            place: Place::file(text),
+            source: io::ErrorKind::NotFound.into(),
+        });
+    }
     Ok((folder, name.to_string()))
 }
 
+fn has_anchor(folder: &Folder) -> bool {
+    let members = folder.members("").unwrap_or_default();
+    members.iter().any(|name| name.ends_with(".otf2"))
+}
+
+/// The one folder in `path` that holds event files or local definitions, in ascending order of
+/// names.
+pub(crate) fn find_folder(path: &Path) -> Option<String> {
+    let mut names: Vec<String> = std::fs::read_dir(path)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| path.join(name).is_dir())
+        .collect();
+    names.sort_unstable();
+    let folder = Folder::new(path);
+    names.into_iter().find(|name| {
+        let members = folder.members(name).unwrap_or_default();
+        let is_ours = |name: &String| {
+            let (_, file) = name.rsplit_once('/').unwrap_or_default();
+            let stem = file.strip_suffix(".evt").or(file.strip_suffix(".def"));
+            stem.is_some_and(|stem| stem.parse::<u64>().is_ok())
+        };
+        members.iter().any(is_ours)
+    })
+}
+
 /// The name of the anchor of an archive. Without one, as aborted runs leave it, the name it would
-/// have: that of the global definitions, or of the folder of event files.
+/// have: that of the global definitions, or of the folder of event files if it is a usual one.
 pub(crate) fn find_anchor(archive: &dyn Archive) -> Result<String> {
     let failed = |source| Error::Io {
         place: Place::file(""),

@@ -1,0 +1,52 @@
+//! OTF2 among the formats of this crate.
+
+use super::{Anchor, Reader};
+use crate::{Content, Format, Input, OpenOptions, Recording, Result};
+use std::path::Path;
+
+/// OTF2, as [`Formats`](crate::Formats) know it.
+pub const FORMAT: Format = Format {
+    name: "otf2",
+    extensions: &["otf2"],
+    describe: "OTF2 traces of Score-P, EZTrace, APEX and others",
+    probe,
+    open,
+};
+
+fn probe(input: &Input) -> u8 {
+    if let Some(names) = &input.folder {
+        let any = |end: &str| names.iter().any(|name| name.ends_with(end));
+        return match () {
+            () if any(".otf2") => 90,
+            // What aborted runs leave.
+            () if any(".def") => 40,
+            () if super::archive::find_folder(&input.path).is_some() => 20,
+            () => 0,
+        };
+    }
+    if Anchor::is_anchor(&input.head) {
+        return 100;
+    }
+    let is_lost = input.head.is_empty() && !input.path.exists();
+    if is_lost {
+        // An anchor that was never written: the other files may be there.
+        let stem = input.path.with_extension("");
+        let is_left = stem.is_dir() || stem.with_extension("def").is_file();
+        return if input.has_extension("otf2") && is_left {
+            30
+        } else {
+            0
+        };
+    }
+    if input.has_extension("otf2") { 50 } else { 0 }
+}
+
+fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+    let reader = Reader::open(path, options)?;
+    let (trace, diagnostics) = reader.read()?;
+    Ok(Recording::new(
+        Content::Trace(trace),
+        FORMAT.name,
+        diagnostics,
+    ))
+}

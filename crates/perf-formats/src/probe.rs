@@ -1,0 +1,242 @@
+//! The formats this crate knows, and which of them an input is in.
+
+use crate::{Error, OpenOptions, Result};
+use perf_core::{Diagnostics, Place, Trace};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// A recording: what is in it, which format it came in, and what was wrong with it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Recording {
+    /// What is in it.
+    pub content: Content,
+    /// Name of the format.
+    pub format: &'static str,
+    /// What was repaired, lost or noted while it was read.
+    pub diagnostics: Diagnostics,
+}
+
+/// What is in a recording.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Content {
+    /// What happened, event by event.
+    Trace(Trace),
+}
+
+impl Recording {
+    /// A recording of `content`.
+    pub fn new(content: Content, format: &'static str, diagnostics: Diagnostics) -> Self {
+        Recording {
+            content,
+            format,
+            diagnostics,
+        }
+    }
+
+    /// The trace, if it is one.
+    pub fn trace(&self) -> Option<&Trace> {
+        match &self.content {
+            Content::Trace(trace) => Some(trace),
+        }
+    }
+
+    /// The trace, if it is one.
+    pub fn into_trace(self) -> Option<Trace> {
+        match self.content {
+            Content::Trace(trace) => Some(trace),
+        }
+    }
+}
+
+/// What a format sees of an input before it says whether it is its own.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Input {
+    /// The path.
+    pub path: PathBuf,
+    /// Names of the files in it, ascending, if it is a folder.
+    pub folder: Option<Vec<String>>,
+    /// Its first bytes, 64 at most, if it is a file.
+    pub head: Vec<u8>,
+}
+
+impl Input {
+    /// Looks at a path.
+    ///
+    /// A path to a file that is not there is no error yet: a format may know what to make of the
+    /// files beside it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read.
+    pub fn look(path: &Path) -> Result<Self> {
+        let failed = |source| Error::Io {
+            place: Place::file(path.to_string_lossy().into_owned()),
+            source,
+        };
+        let mut input = Input {
+            path: path.to_path_buf(),
+            folder: None,
+            head: Vec::new(),
+        };
+        if path.is_dir() {
+            let mut names = Vec::new();
+            for entry in std::fs::read_dir(path).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+            names.sort_unstable();
+            input.folder = Some(names);
+            return Ok(input);
+        }
+        match File::open(path) {
+            Ok(file) => {
+                let read = file.take(64).read_to_end(&mut input.head);
+                read.map_err(failed)?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(input)
+    }
+
+    /// Whether the name of the input ends in `.extension`.
+    pub fn has_extension(&self, extension: &str) -> bool {
+        self.path.extension().is_some_and(|own| own == extension)
+    }
+}
+
+/// A format: how it is recognised, and how it is opened.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Format {
+    /// Short name, such as `otf2`.
+    pub name: &'static str,
+    /// Usual extensions, without the dot.
+    pub extensions: &'static [&'static str],
+    /// One line for people.
+    pub describe: &'static str,
+    /// How sure the format is that an input is its own: 0 not at all, 100 entirely.
+    pub probe: fn(&Input) -> u8,
+    /// Opens a path.
+    pub open: fn(&Path, &OpenOptions<'_>) -> Result<Recording>,
+}
+
+impl Format {
+    /// A format of one's own, to be [added](Formats::with) to those of this crate.
+    pub fn new(
+        name: &'static str,
+        extensions: &'static [&'static str],
+        describe: &'static str,
+        probe: fn(&Input) -> u8,
+        open: fn(&Path, &OpenOptions<'_>) -> Result<Recording>,
+    ) -> Self {
+        Format {
+            name,
+            extensions,
+            describe,
+            probe,
+            open,
+        }
+    }
+}
+
+/// The formats an input is tried with.
+///
+/// ```
+/// use perf_formats::Formats;
+/// let known: Vec<_> = Formats::default().iter().map(|format| format.name).collect();
+/// # #[cfg(feature = "otf2")]
+/// assert!(known.contains(&"otf2"));
+/// assert!(Formats::none().iter().next().is_none());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Formats(Vec<Format>);
+
+impl Default for Formats {
+    /// The formats of this crate, as far as its features have them.
+    fn default() -> Self {
+        Formats(vec![
+            #[cfg(feature = "otf2")]
+            crate::otf2::FORMAT,
+        ])
+    }
+}
+
+impl Formats {
+    /// No format, to begin a list of one's own.
+    pub fn none() -> Self {
+        Formats(Vec::new())
+    }
+
+    /// The same list with one more; it replaces one of the same name.
+    pub fn with(mut self, format: Format) -> Self {
+        self.0.retain(|known| known.name != format.name);
+        self.0.push(format);
+        self
+    }
+
+    /// The formats, in the order in which they are tried.
+    pub fn iter(&self) -> impl Iterator<Item = &Format> {
+        self.0.iter()
+    }
+
+    /// The format that is surest of a path; the first of those equally sure.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read, [`Error::UnknownFormat`] if none takes it.
+    pub fn probe(&self, path: &Path) -> Result<&Format> {
+        let input = Input::look(path)?;
+        let sure = self.0.iter().map(|format| ((format.probe)(&input), format));
+        let best = sure.rev().max_by_key(|(score, _)| *score);
+        if let Some((1.., format)) = best {
+            return Ok(format);
+        }
+        let place = Place::file(path.to_string_lossy().into_owned());
+        if !path.exists() {
+            let source = ErrorKind::NotFound.into();
+            return Err(Error::Io { place, source });
+        }
+        let names: Vec<_> = self.0.iter().map(|format| format.name).collect();
+        Err(Error::UnknownFormat {
+            place,
+            tried: names.join(", "),
+        })
+    }
+
+    /// Opens a path in the format that is surest of it.
+    ///
+    /// # Errors
+    /// As [`probe`](Self::probe), and those of the format.
+    pub fn open(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+        (self.probe(path)?.open)(path, options)
+    }
+}
+
+/// The format that is surest of a path, of those of this crate.
+///
+/// # Errors
+/// As [`Formats::probe`].
+pub fn probe(path: impl AsRef<Path>) -> Result<Format> {
+    Formats::default().probe(path.as_ref()).copied()
+}
+
+/// Opens a recording in any format of this crate.
+///
+/// ```no_run
+/// use perf_formats::{OpenOptions, open};
+/// let recording = open("run/traces.otf2", &OpenOptions::new())?;
+/// println!("{}", recording.diagnostics);
+/// if let Some(trace) = recording.trace() {
+///     println!("{} events", trace.len());
+/// }
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Formats::open`].
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Recording> {
+    Formats::default().open(path.as_ref(), options)
+}
