@@ -59,9 +59,9 @@ pub struct Scratch(Mutex<Vec<Workspace>>);
 
 /// Codes of one piece: 256 KiB of samples stay in the second-level cache between writing them by
 /// stream and counting them by column. PIECE_TABLE
-const PIECE: usize = 1 << 16;
+const PIECE: usize = 1 << 15;
 /// Narrowest piece: each begins with a binary search a stream.
-const NARROWEST: usize = 64;
+const NARROWEST: usize = 256;
 
 impl Folder {
     /// Parameters with their defaults, see [`FoldParams`].

@@ -137,9 +137,6 @@ fn sample_row(columns: &Columns, boundary: Boundary, centres: &[Ticks], row: &mu
 }
 
 /// Counts the samples column by column. `first` names the stream of a row.
-///
-/// Neighbouring streams are mostly in the same state, so runs are counted, not single cells: one
-/// comparison a stream, and the counters are touched where the state changes.
 fn count<O: FoldOp + ?Sized>(
     counter: &mut Counter,
     samples: &[u32],
@@ -150,19 +147,24 @@ fn count<O: FoldOp + ?Sized>(
     rows: usize,
 ) {
     let width = out.len();
+    if rows == 1 {
+        // The cell of a single stream depends on its code alone, and stays for many columns.
+        let mut last: Option<(u32, Cell)> = None;
+        for (code, cell) in samples.iter().zip(out) {
+            *cell = match last {
+                Some((same, cell)) if same == *code => cell,
+                _ => {
+                    counter.add(*code, 1, first(0));
+                    counter.cell(op, rules, 1)
+                }
+            };
+            last = Some((*code, *cell));
+        }
+        return;
+    }
     for (column, cell) in out.iter_mut().enumerate() {
         let codes = samples.get(column..).unwrap_or_default();
-        let mut codes = codes.iter().step_by(width).take(rows).enumerate();
-        if let Some((_, code)) = codes.next() {
-            let (mut run, mut start) = (*code, 0);
-            for (row, code) in codes {
-                if *code != run {
-                    counter.add(run, (row - start) as u64, first(start));
-                    (run, start) = (*code, row);
-                }
-            }
-            counter.add(run, (rows - start) as u64, first(start));
-        }
+        counter.column(codes.iter().step_by(width).take(rows), &first);
         *cell = counter.cell(op, rules, 1);
         keep(&mut rules, cell);
     }

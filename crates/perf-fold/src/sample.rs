@@ -36,22 +36,20 @@ const STEPS: usize = 16;
 /// How many transitions have passed at `at`, knowing that at least `from` have.
 #[inline]
 pub(crate) fn passed<const STRICT: bool>(times: &[Ticks], from: usize, at: Ticks) -> usize {
-    let has = |time: Ticks| if STRICT { time < at } else { time <= at };
-    let mut cursor = from;
-    for _ in 0..STEPS {
-        match times.get(cursor) {
-            Some(time) if has(*time) => cursor += 1,
-            _ => return cursor,
-        }
+    let has = |time: &Ticks| if STRICT { *time < at } else { *time <= at };
+    let end = times.len().min(from.saturating_add(STEPS));
+    let near = times.get(from..end).unwrap_or_default();
+    if let Some(steps) = near.iter().position(|time| !has(time)) {
+        return from + steps;
     }
-    let mut step = STEPS;
-    while times.get(cursor + step).is_some_and(|time| has(*time)) {
+    let (mut cursor, mut step) = (end, STEPS);
+    while times.get(cursor + step).is_some_and(has) {
         cursor += step;
         step *= 2;
     }
     let end = times.len().min(cursor + step);
     let rest = times.get(cursor..end).unwrap_or_default();
-    cursor + rest.partition_point(|time| has(*time))
+    cursor + rest.partition_point(has)
 }
 
 /// The codes of a stream at ascending times, from the cursor on. Returns the cursor at the end.

@@ -221,6 +221,31 @@ impl Counter {
         self.entries.reserve(codes);
     }
 
+    /// Counts a column of samples, each of weight 1; `first` names the stream of a row.
+    ///
+    /// Neighbouring streams are mostly in the same state, so runs are counted rather than single
+    /// cells: one comparison a stream, and a counter is touched where the state changes.
+    #[inline]
+    pub(crate) fn column<'a>(
+        &mut self,
+        codes: impl Iterator<Item = &'a u32>,
+        first: impl Fn(usize) -> u32,
+    ) {
+        let mut codes = codes.enumerate();
+        let Some((_, code)) = codes.next() else {
+            return;
+        };
+        let (mut run, mut start, mut end) = (*code, 0, 1);
+        for (row, code) in codes {
+            if *code != run {
+                self.add(run, (row - start) as u64, first(start));
+                (run, start) = (*code, row);
+            }
+            end = row + 1;
+        }
+        self.add(run, (end - start) as u64, first(start));
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, code: u32, weight: u64, first: u32) {
         let mut code = code;

@@ -80,7 +80,7 @@ fn system(random: &mut Xorshift, count: u32) -> SystemTree {
                 GroupKind::Process
             },
             parent: Some(SystemNodeId(index % 2)),
-            creator: device.then_some(LocationGroupId(index - 4)),
+            creator: index.checked_sub(4).map(LocationGroupId),
         }
     };
     let location = |index: u32| {
