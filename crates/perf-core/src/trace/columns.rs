@@ -96,6 +96,16 @@ impl Events {
         self.words.reserve(events);
     }
 
+    /// Takes all events out and keeps the memory for others.
+    pub fn clear(&mut self) {
+        self.times.clear();
+        self.words.clear();
+        self.records.clear();
+        self.args.clear();
+        self.attributes.clear();
+        self.absent = false;
+    }
+
     /// Gives back memory that holds nothing.
     pub fn shrink_to_fit(&mut self) {
         self.times.shrink_to_fit();
