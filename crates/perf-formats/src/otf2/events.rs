@@ -15,46 +15,58 @@ use perf_core::{
     AttributeId, AttributeValue, Diagnostics, Event, Events, Place, RegionId, Rule, Ticks,
     TimeRange,
 };
-use std::borrow::Cow;
 use std::sync::Arc;
+
+/// What belongs to one location: its local definitions, put together with the global ones.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) local: LocalDefinitions,
+    /// Dense regions by local id, where a mapping table makes them differ from the global ones.
+    regions: Option<Vec<u32>>,
+}
+
+impl Shared {
+    pub(crate) fn new(resolved: &Resolved, local: LocalDefinitions) -> Self {
+        let map = &resolved.maps.regions;
+        let regions = local.maps(Space::Region).then(|| {
+            let ids = local.low_ids(Space::Region);
+            ids.iter().map(|id| map.get(*id).unwrap_or(NONE)).collect()
+        });
+        Shared { local, regions }
+    }
+
+    pub(crate) fn context<'r>(
+        &'r self,
+        file: Arc<str>,
+        resolved: &'r Resolved,
+        kinds: &'r Kinds,
+        window: TimeRange,
+    ) -> Context<'r> {
+        let all = resolved.maps.regions.low();
+        Context {
+            file,
+            resolved,
+            local: &self.local,
+            regions: self.regions.as_deref().unwrap_or(all),
+            kinds,
+            window,
+        }
+    }
+}
 
 /// What the events of one location are read with.
 #[derive(Debug)]
 pub(crate) struct Context<'r> {
     pub(crate) file: Arc<str>,
-    pub(crate) resolved: &'r Resolved,
-    pub(crate) local: LocalDefinitions,
+    resolved: &'r Resolved,
+    pub(crate) local: &'r LocalDefinitions,
     /// Dense regions by local id; [`NONE`] where the long way must be taken.
-    regions: Cow<'r, [u32]>,
+    regions: &'r [u32],
     kinds: &'r Kinds,
     window: TimeRange,
 }
 
 impl<'r> Context<'r> {
-    pub(crate) fn new(
-        file: Arc<str>,
-        resolved: &'r Resolved,
-        local: LocalDefinitions,
-        kinds: &'r Kinds,
-        window: TimeRange,
-    ) -> Self {
-        let map = &resolved.maps.regions;
-        let regions = if local.maps(Space::Region) {
-            let ids = local.low_ids(Space::Region);
-            Cow::Owned(ids.iter().map(|id| map.get(*id).unwrap_or(NONE)).collect())
-        } else {
-            Cow::Borrowed(map.low())
-        };
-        Context {
-            file,
-            resolved,
-            local,
-            regions,
-            kinds,
-            window,
-        }
-    }
-
     fn maps(&self) -> &'r Maps {
         &self.resolved.maps
     }
@@ -77,38 +89,52 @@ pub(crate) enum Stop {
     Window,
 }
 
-/// What is decoded of one location, and how far.
-#[derive(Debug)]
-pub(crate) struct Decoder<'c> {
-    context: &'c Context<'c>,
+/// How far a location is decoded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
     order: ByteOrder,
     segment: Segment,
     /// The latest time so far, corrected.
-    time: u64,
+    pub(crate) time: u64,
     /// Whether events at that time are inside the window.
     keep: bool,
     /// Attributes of the next event.
     pending: Vec<AttributeValue>,
-    args: Vec<u64>,
-    values: Vec<u64>,
     pub(crate) unresolved: Unresolved,
     pub(crate) found: Diagnostics,
 }
 
+impl State {
+    /// At the start of a chunk. `time` is the last one of what comes before.
+    pub(crate) fn new(order: ByteOrder, time: u64, window: TimeRange) -> Self {
+        State {
+            order,
+            time,
+            // No time belongs to this line, so that the first one looks for its own.
+            segment: Segment::NOWHERE,
+            keep: window == TimeRange::ALL || window.contains(Ticks(time)),
+            ..State::default()
+        }
+    }
+}
+
+/// Decodes one location.
+#[derive(Debug)]
+pub(crate) struct Decoder<'c> {
+    context: &'c Context<'c>,
+    pub(crate) state: State,
+    args: Vec<u64>,
+    values: Vec<u64>,
+}
+
 impl<'c> Decoder<'c> {
-    /// `time` is the last one of what comes before.
-    pub(crate) fn new(context: &'c Context<'c>, order: ByteOrder, time: u64) -> Self {
+    /// Goes on from `state`.
+    pub(crate) fn new(context: &'c Context<'c>, state: State) -> Self {
         Decoder {
             context,
-            order,
-            segment: context.local.clock().segment(0),
-            time,
-            keep: context.window == TimeRange::ALL,
-            pending: Vec::new(),
+            state,
             args: Vec::new(),
             values: Vec::new(),
-            unresolved: Unresolved::default(),
-            found: Diagnostics::default(),
         }
     }
 
@@ -117,9 +143,14 @@ impl<'c> Decoder<'c> {
         &self.context.file
     }
 
-    /// The latest time so far.
-    pub(crate) fn time(&self) -> u64 {
-        self.time
+    /// Counts what is wrong with how a chunk stopped at byte `at`.
+    pub(crate) fn note_stop(&mut self, stop: Stop, is_last: bool, at: u64) {
+        match stop {
+            Stop::Chunk | Stop::Cut if is_last => self.note(rules::TRUNCATED, at),
+            Stop::Cut | Stop::Damage => self.note(rules::DAMAGED_CHUNK, at),
+            Stop::File if !is_last => self.note(rules::DAMAGED_CHUNK, at),
+            _ => {}
+        }
     }
 
     /// Decodes `data`, which begins at byte `base` of the file, with a record. `whole` says that
@@ -137,14 +168,14 @@ impl<'c> Decoder<'c> {
             if at >= data.len() {
                 return (at, if whole { Stop::Chunk } else { Stop::Block });
             }
-            let mut cursor = Cursor::new(data, self.order);
+            let mut cursor = Cursor::new(data, self.state.order);
             cursor.jump(at);
             match self.record(&mut cursor, base, out) {
                 Ok(None) => at = cursor.at(),
                 Ok(Some(stop)) => return (cursor.at(), stop),
                 Err(damage) if damage.short && !whole => return (at, Stop::Block),
                 Err(damage) => {
-                    self.pending.clear();
+                    self.state.pending.clear();
                     return (
                         at,
                         if damage.short {
@@ -162,11 +193,11 @@ impl<'c> Decoder<'c> {
     /// where the first other record begins.
     #[inline]
     fn fast(&mut self, data: &[u8], mut at: usize, base: u64, out: &mut Events) -> usize {
-        if !self.pending.is_empty() || self.order != ByteOrder::Little {
+        if !self.state.pending.is_empty() || self.state.order != ByteOrder::Little {
             return at;
         }
-        let regions = &*self.context.regions;
-        let mut now = Ticks(self.time);
+        let regions = self.context.regions;
+        let mut now = Ticks(self.state.time);
         // The longest of them takes 15 bytes: a time, and an enter of a region of four bytes. One
         // test of what is left covers all that is read of it.
         while let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
@@ -191,8 +222,8 @@ impl<'c> Decoder<'c> {
                 ] = *bytes;
                 let raw = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
                 self.set_time(raw, base + at as u64);
-                now = Ticks(self.time);
-                if !self.keep && self.time >= self.context.window.end.0 {
+                now = Ticks(self.state.time);
+                if !self.state.keep && self.state.time >= self.context.window.end.0 {
                     return at + 9;
                 }
                 (id, len, [v0, v1, v2, v3], 9)
@@ -220,7 +251,7 @@ impl<'c> Decoder<'c> {
                 break;
             };
             at = at_event + 2 + usize::from(len);
-            if self.keep {
+            if self.state.keep {
                 if id == 12 {
                     out.push_enter(now, RegionId(*region));
                 } else {
@@ -233,24 +264,24 @@ impl<'c> Decoder<'c> {
 
     #[inline]
     fn set_time(&mut self, raw: u64, offset: u64) {
-        if !self.segment.holds(raw) {
-            self.segment = self.context.local.clock().segment(raw);
+        if !self.state.segment.holds(raw) {
+            self.state.segment = self.context.local.clock().segment(raw);
         }
-        let time = self.segment.apply(raw);
-        if time < self.time {
+        let time = self.state.segment.apply(raw);
+        if time < self.state.time {
             self.note(rules::TIME_BACKWARDS, offset);
         } else {
-            self.time = time;
+            self.state.time = time;
         }
         let window = self.context.window;
-        self.keep = window.contains(Ticks(self.time)) || window == TimeRange::ALL;
+        self.state.keep = window.contains(Ticks(self.state.time)) || window == TimeRange::ALL;
     }
 
     /// Counts something about this file.
     #[cold]
     pub(crate) fn note(&mut self, rule: Rule, offset: u64) {
         let place = Place::file(self.context.file.clone()).at(offset);
-        self.found.add(rule, place);
+        self.state.found.add(rule, place);
     }
 
     /// One record, of any kind.
@@ -262,7 +293,7 @@ impl<'c> Decoder<'c> {
     ) -> Read<Option<Stop>> {
         let at = cursor.at();
         let offset = base + at as u64;
-        if self.time >= self.context.window.end.0 && self.context.window != TimeRange::ALL {
+        if self.state.time >= self.context.window.end.0 && self.context.window != TimeRange::ALL {
             return Ok(Some(Stop::Window));
         }
         let id = cursor.u8("a record")?;
@@ -276,7 +307,7 @@ impl<'c> Decoder<'c> {
             }
             internal::ATTRIBUTES => {
                 let payload = cursor.payload()?;
-                let mut list = Cursor::new(payload, self.order);
+                let mut list = Cursor::new(payload, self.state.order);
                 if self.attributes(&mut list).is_err() {
                     self.note(rules::DAMAGED_RECORD, offset);
                 }
@@ -291,9 +322,9 @@ impl<'c> Decoder<'c> {
             self.decode(id, cursor, out, offset)?;
         } else {
             let payload = cursor.payload()?;
-            let mut fields = Cursor::new(payload, self.order);
+            let mut fields = Cursor::new(payload, self.state.order);
             if self.decode(id, &mut fields, out, offset).is_err() {
-                self.pending.clear();
+                self.state.pending.clear();
                 self.note(rules::DAMAGED_RECORD, offset);
             }
         }
@@ -313,22 +344,27 @@ impl<'c> Decoder<'c> {
         if let Some(record) = known {
             let mut ids = Ids {
                 context: self.context,
-                unresolved: &mut self.unresolved,
-                found: &mut self.found,
+                unresolved: &mut self.state.unresolved,
+                found: &mut self.state.found,
                 offset,
                 // Ids of events outside the window are nobody's concern.
-                quiet: !self.keep,
+                quiet: !self.state.keep,
             };
-            let mut map = |space, id| ids.dense(space, id);
+            // Arguments without a noun may refer to nothing; a noun needs an id.
+            let may_lack = !kinds::has_noun(id);
+            let mut map = |space: Space, id: u64| match may_lack && id == space.undefined() {
+                true => id,
+                false => ids.dense(space, id),
+            };
             fields.numbers(record.fields, &mut self.args, &mut map)?;
         } else {
             let place = Place::file(self.context.file.clone()).at(offset);
             let place = place.record(format!("record {id}"));
-            self.found.add(rules::UNKNOWN_RECORD, place);
+            self.state.found.add(rules::UNKNOWN_RECORD, place);
             self.args.push(id.into());
         }
-        if !self.keep {
-            self.pending.clear();
+        if !self.state.keep {
+            self.state.pending.clear();
             return Ok(());
         }
         let context = self.context;
@@ -347,12 +383,12 @@ impl<'c> Decoder<'c> {
                 args: &self.args,
             },
         };
-        if out.push(Ticks(self.time), event).is_err() {
-            self.pending.clear();
+        if out.push(Ticks(self.state.time), event).is_err() {
+            self.state.pending.clear();
             self.note(rules::LONG_EVENT, offset);
             return Ok(());
         }
-        for attribute in self.pending.drain(..) {
+        for attribute in self.state.pending.drain(..) {
             out.push_attribute(attribute);
         }
         Ok(())
@@ -363,10 +399,10 @@ impl<'c> Decoder<'c> {
         let count = list.v32("the number of attributes")?;
         let mut ids = Ids {
             context: self.context,
-            unresolved: &mut self.unresolved,
-            found: &mut self.found,
+            unresolved: &mut self.state.unresolved,
+            found: &mut self.state.found,
             offset: 0,
-            quiet: !self.keep,
+            quiet: !self.state.keep,
         };
         for _ in 0..count {
             let id = list.id(Space::Attribute, "an attribute")?;
@@ -376,7 +412,7 @@ impl<'c> Decoder<'c> {
                 bits = ids.reference(space, bits);
             }
             let attribute = AttributeId(ids.dense(Space::Attribute, id) as u32);
-            self.pending.push(AttributeValue {
+            self.state.pending.push(AttributeValue {
                 attribute,
                 type_code,
                 value: typed(type_code, bits),
@@ -430,7 +466,7 @@ impl Ids<'_, '_> {
         }
         let place = super::resolve::unresolved_place(&self.context.file, space, id);
         self.found.add(rules::UNRESOLVED_ID, place.at(self.offset));
-        let defined = self.context.resolved.count(space);
-        self.unresolved.stand_in(space, id, defined).into()
+        self.unresolved.add(space, id);
+        0
     }
 }

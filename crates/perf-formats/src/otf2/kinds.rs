@@ -19,7 +19,7 @@ pub(crate) fn names() -> Vec<String> {
 }
 
 /// Whether records of `id` become an event of their own.
-fn has_noun(id: u8) -> bool {
+pub(crate) fn has_noun(id: u8) -> bool {
     matches!(id, 10..=23 | 31 | 46 | 47 | 49..=52 | 66..=68 | 85 | 86)
 }
 

@@ -164,7 +164,7 @@ pub(crate) struct Correction {
 /// `T = t + offset + rint(slope * (t - base))` for `t` up to `until`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Segment {
-    /// Times after this one, inclusive of none for the first segment, belong here.
+    /// Times after this one belong here; on the first line all do.
     pub(crate) after: Option<u64>,
     pub(crate) until: u64,
     base: u64,
@@ -182,6 +182,12 @@ impl Segment {
         slope: 0.0,
     };
 
+    /// A line that holds no time.
+    pub(crate) const NOWHERE: Segment = Segment {
+        after: Some(u64::MAX),
+        ..Segment::NONE
+    };
+
     #[inline]
     pub(crate) fn holds(&self, time: u64) -> bool {
         time <= self.until && self.after.is_none_or(|after| time > after)
@@ -192,6 +198,12 @@ impl Segment {
         let since = time.wrapping_sub(self.base).cast_signed() as f64;
         let shift = self.offset.saturating_add(rint(self.slope * since));
         time.saturating_add_signed(shift)
+    }
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        Segment::NOWHERE
     }
 }
 

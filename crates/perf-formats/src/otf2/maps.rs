@@ -1,7 +1,7 @@
 //! From the ids of a recording to the dense ids of `perf-core`.
 
 use super::schema::Space;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// An id that has no dense one.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -107,44 +107,32 @@ impl Maps {
 
 /// Ids that events refer to and nobody defined.
 ///
-/// While locations are read side by side nobody can tell which of them comes first, so they are
-/// collected here under numbers for the time being. Once all are known, placeholders are made in
-/// ascending order and the locations concerned are read again.
+/// While locations are read side by side nobody can tell which of them comes first, so such ids
+/// are collected. Once all are known, placeholders are made in ascending order and what refers to
+/// them is decoded again.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Unresolved {
-    ids: BTreeMap<(Space, u64), u32>,
-    next: HashMap<Space, u32>,
-}
+pub(crate) struct Unresolved(BTreeSet<(Space, u64)>);
 
 impl Unresolved {
-    /// A dense id for one that is not defined; `defined` is how many of its space are.
-    #[cold]
-    pub(crate) fn stand_in(&mut self, space: Space, id: u64, defined: u32) -> u32 {
-        let next = &mut self.next;
-        *self.ids.entry((space, id)).or_insert_with(|| {
-            let slot = next.entry(space).or_insert(defined);
-            let dense = *slot;
-            *slot = slot.saturating_add(1);
-            dense
-        })
+    pub(crate) fn add(&mut self, space: Space, id: u64) {
+        self.0.insert((space, id));
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = (Space, u64)> {
-        self.ids.keys().copied()
+        self.0.iter().copied()
     }
 
     /// Adds the ids of `other`.
     pub(crate) fn merge(&mut self, other: &Unresolved) {
-        self.ids
-            .extend(other.ids.iter().map(|(id, dense)| (*id, *dense)));
+        self.0.extend(other.ids());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.0.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.ids.len()
+        self.0.len()
     }
 }
 

@@ -21,10 +21,13 @@ mod format;
 mod kinds;
 mod local;
 mod maps;
+mod merge;
 mod read;
 mod reader;
+mod records;
 mod resolve;
 mod source;
+mod tree;
 pub(crate) mod wire;
 mod write;
 
@@ -34,7 +37,9 @@ pub use definitions::{DefinitionFile, DefinitionRecord};
 pub use format::FORMAT;
 pub use kinds::record_name;
 pub use local::LocalDefinitions;
+pub use merge::Merged;
 pub use reader::{Estimate, Reader};
+pub use records::RawEvent;
 pub use wire::ByteOrder;
 pub use write::{
     ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewFolder, REGION_NAMED, Sink,

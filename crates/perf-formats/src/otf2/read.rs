@@ -1,7 +1,7 @@
 //! Reads events into columns, location by location and chunk by chunk.
 
 use super::definitions::chunk_header;
-use super::events::{Context, Decoder, Stop};
+use super::events::{Context, Decoder, Shared, State, Stop};
 use super::maps::Unresolved;
 use super::reader::Reader;
 use super::resolve::Resolved;
@@ -136,7 +136,7 @@ impl Reader<'_> {
         }
     }
 
-    fn check_placeholders(&self, unresolved: &Unresolved) -> Result<()> {
+    pub(crate) fn check_placeholders(&self, unresolved: &Unresolved) -> Result<()> {
         let limit = self.options.get_limits().definitions;
         if unresolved.len() > limit as usize {
             return Err(Error::Limit {
@@ -185,12 +185,13 @@ impl Reader<'_> {
         let local = self.local(key, &mut part.found)?;
         let window = self.options.get_window();
         let file = Arc::from(member.as_str());
-        let context = Context::new(file, pass.resolved, local, &self.kinds, window);
+        let shared = Shared::new(pass.resolved, local);
+        let context = shared.context(file, pass.resolved, &self.kinds, window);
         let chunks = self.chunks_in(&context, shape, window)?;
         if pass.by_chunk && chunks.end - chunks.start > 1 {
             self.side_by_side(&context, shape, chunks, pass, &mut part)?;
         } else {
-            let mut decoder = Decoder::new(&context, shape.order, 0);
+            let mut decoder = Decoder::new(&context, State::new(shape.order, 0, window));
             self.source.with_buffer(|buffer| {
                 for chunk in chunks {
                     let stop =
@@ -201,8 +202,8 @@ impl Reader<'_> {
                 }
                 Ok::<(), Error>(())
             })?;
-            part.found.merge(&decoder.found);
-            part.unresolved = decoder.unresolved;
+            part.found.merge(&decoder.state.found);
+            part.unresolved = decoder.state.unresolved;
         }
         let used = part.events.memory() as u64;
         if used / 4 > part.events.len() as u64 * 4 {
@@ -236,15 +237,12 @@ impl Reader<'_> {
             let group: Vec<u64> = (next..until).collect();
             let decode = |chunk: u64, time: u64| {
                 let mut events = Events::default();
-                let mut decoder = Decoder::new(context, shape.order, time);
+                let window = self.options.get_window();
+                let mut decoder = Decoder::new(context, State::new(shape.order, time, window));
                 let stop = self.source.with_buffer(|buffer| {
                     self.chunk(&mut decoder, shape, chunk, &mut events, buffer, pass)
                 })?;
-                let Decoder {
-                    found, unresolved, ..
-                } = &mut decoder;
-                let rest = (std::mem::take(found), std::mem::take(unresolved));
-                Ok::<_, Error>((events, decoder.time(), stop, rest))
+                Ok::<_, Error>((events, stop, decoder.state))
             };
             let decoded = pass.threads.map(&group, |chunk| decode(*chunk, 0))?;
             for (chunk, mut done) in group.into_iter().zip(decoded) {
@@ -252,15 +250,15 @@ impl Reader<'_> {
                 if first.is_none_or(|first| first < time) && time > 0 {
                     done = decode(chunk, time)?;
                 }
-                let (events, last, stop, (found, unresolved)) = done;
+                let (events, stop, state) = done;
                 if part.events.append(&events).is_err() {
                     let (start, _) = shape.span(chunk);
                     let place = Place::file(context.file.clone()).at(start);
                     part.found.add(rules::LONG_EVENT, place);
                 }
-                part.found.merge(&found);
-                part.unresolved.merge(&unresolved);
-                time = time.max(last);
+                part.found.merge(&state.found);
+                part.unresolved.merge(&state.unresolved);
+                time = time.max(state.time);
                 if stop == Stop::Window {
                     return Ok(());
                 }
@@ -321,19 +319,18 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            match stop {
-                Stop::Chunk if is_last => decoder.note(rules::TRUNCATED, at),
-                Stop::Cut if is_last => decoder.note(rules::TRUNCATED, at),
-                Stop::Cut | Stop::Damage => decoder.note(rules::DAMAGED_CHUNK, at),
-                Stop::File if !is_last => decoder.note(rules::DAMAGED_CHUNK, at),
-                _ => {}
-            }
+            decoder.note_stop(stop, is_last, at);
             return Ok(stop);
         }
     }
 
     /// The corrected time that a chunk begins with; `None` where it begins with none.
-    fn first_time(&self, context: &Context<'_>, shape: Shape, chunk: u64) -> Result<Option<u64>> {
+    pub(crate) fn first_time(
+        &self,
+        context: &Context<'_>,
+        shape: Shape,
+        chunk: u64,
+    ) -> Result<Option<u64>> {
         const LEN: usize = internal::CHUNK_HEADER_LEN + 9;
         let (start, end) = shape.span(chunk);
         if end - start < LEN as u64 {
@@ -356,7 +353,7 @@ impl Reader<'_> {
 
     /// The chunks that can hold events of a window, by the times they begin with. Where these are
     /// out of order or missing, all of them.
-    fn chunks_in(
+    pub(crate) fn chunks_in(
         &self,
         context: &Context<'_>,
         shape: Shape,

@@ -1,0 +1,185 @@
+//! The events of one location as they stand in the file.
+
+use super::definitions::chunk_header;
+use super::reader::Reader;
+use super::schema::{self, internal};
+use super::source::Source;
+use super::wire::{ByteOrder, Cursor, Read};
+use crate::{Error, Result};
+use perf_core::{LocationId, Place};
+use std::ops::ControlFlow;
+
+/// An event as it stands in the file: nothing is mapped, corrected or left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RawEvent<'a> {
+    /// Time by the location's own clock.
+    pub time: u64,
+    /// The id of the record; [`schema::event`] knows its fields.
+    pub id: u8,
+    /// The bytes of its fields: what its length spans, or the one integer of a record without.
+    pub payload: &'a [u8],
+    /// The payload of the attribute list before it; empty where there is none.
+    pub attributes: &'a [u8],
+    /// Where the record starts in the file.
+    pub offset: u64,
+    /// The byte order of the payload.
+    pub order: ByteOrder,
+}
+
+impl RawEvent<'_> {
+    /// The name of the record, `Unknown` where this version does not know it.
+    pub fn name(&self) -> &'static str {
+        schema::event(self.id).map_or(super::kinds::UNKNOWN, |record| record.name)
+    }
+
+    /// The fields as numbers with local ids, in the order of the schema; the count of a list
+    /// stands before its elements. `None` for an unknown or damaged record.
+    pub fn fields(&self) -> Option<Vec<u64>> {
+        let record = schema::event(self.id)?;
+        let mut fields = Vec::new();
+        let mut cursor = Cursor::new(self.payload, self.order);
+        let read = cursor.numbers(record.fields, &mut fields, &mut |_, id| id);
+        read.ok().map(|()| fields)
+    }
+}
+
+impl Reader<'_> {
+    /// Gives each event of a location as it stands in its file, until `visit` says not to go on.
+    /// The window of the options does not matter.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] and [`Error::Truncated`] where the file is damaged: what cannot be read
+    /// cannot be copied. [`Error::Io`] where the system cannot read, a missing file included.
+    pub fn records(
+        &self,
+        location: LocationId,
+        mut visit: impl FnMut(RawEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let member = self.source.events(self.key(location)?);
+        let Some((shape, _)) = self.source.shape(&member, self.known())? else {
+            let source = std::io::ErrorKind::NotFound.into();
+            return Err(super::source::failed(&member, None, source));
+        };
+        self.source.with_buffer(|buffer| {
+            let mut time = 0;
+            for chunk in 0..shape.chunks() {
+                let (start, end) = shape.span(chunk);
+                let mut at = start;
+                let mut least = Source::block_len();
+                loop {
+                    self.source.block(&member, at, end, least, buffer)?;
+                    let whole = at + buffer.len() as u64 >= end || buffer.len() < least;
+                    let mut walk = Walk {
+                        order: shape.order,
+                        base: at,
+                        time,
+                        is_start: at == start,
+                        done: 0,
+                    };
+                    let walked = walk.run(buffer, &mut visit);
+                    time = walk.time;
+                    at += walk.done as u64;
+                    match walked {
+                        Ok(Some(Walked::End)) => return Ok(()),
+                        Ok(Some(Walked::Chunk)) => break,
+                        Ok(None) if whole => break,
+                        Ok(None) => {}
+                        Err(damage) if damage.short && !whole => {
+                            if walk.done == 0 {
+                                least = least.saturating_mul(2);
+                            }
+                        }
+                        Err(damage) => return Err(damage.error(&member, walk.base, "event")),
+                    }
+                }
+            }
+            Err(Error::Truncated {
+                place: Place::file(member.as_str()).at(shape.size),
+                expected: "the end mark".into(),
+            })
+        })
+    }
+}
+
+enum Walked {
+    Chunk,
+    End,
+}
+
+/// A walk through one block.
+struct Walk {
+    order: ByteOrder,
+    base: u64,
+    time: u64,
+    /// Whether the block begins with a chunk header.
+    is_start: bool,
+    /// Bytes that need not be read again: up to the last whole event.
+    done: usize,
+}
+
+impl Walk {
+    fn run(
+        &mut self,
+        data: &[u8],
+        visit: &mut impl FnMut(RawEvent<'_>) -> ControlFlow<()>,
+    ) -> Read<Option<Walked>> {
+        let mut cursor = Cursor::new(data, self.order);
+        if self.is_start {
+            chunk_header(&mut cursor, self.order)?;
+            self.done = cursor.at();
+        }
+        let mut attributes: &[u8] = &[];
+        while !cursor.is_empty() {
+            let offset = cursor.at();
+            let id = cursor.u8("an event")?;
+            match id {
+                internal::END_OF_CHUNK => return Ok(Some(Walked::Chunk)),
+                internal::END_OF_BUFFER | internal::END_OF_FILE => return Ok(Some(Walked::End)),
+                internal::CHUNK_HEADER => return cursor.wrong("an event"),
+                internal::TIMESTAMP => {
+                    self.time = cursor.u64("a time")?;
+                    if attributes.is_empty() {
+                        self.done = cursor.at();
+                    }
+                    continue;
+                }
+                internal::ATTRIBUTES => {
+                    attributes = cursor.payload()?;
+                    continue;
+                }
+                _ => {}
+            }
+            let payload = if schema::event(id).is_some_and(|record| !record.has_length) {
+                let start = cursor.at();
+                cursor.v64("the field of an event")?;
+                let len = cursor.at() - start;
+                cursor.jump(start);
+                cursor.take(len, "the field of an event")?
+            } else {
+                cursor.payload()?
+            };
+            self.done = cursor.at();
+            let event = RawEvent {
+                time: self.time,
+                id,
+                payload,
+                attributes,
+                offset: self.base + offset as u64,
+                order: self.order,
+            };
+            attributes = &[];
+            if visit(event).is_break() {
+                return Ok(Some(Walked::End));
+            }
+        }
+        if attributes.is_empty() {
+            return Ok(None);
+        }
+        Err(super::wire::Damage {
+            at: cursor.at(),
+            expected: "an event after its attributes",
+            short: true,
+        })
+    }
+}
