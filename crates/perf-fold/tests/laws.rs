@@ -40,7 +40,7 @@ fn boundary() -> impl Strategy<Value = Boundary> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn sampled_equals_a_linear_search_a_pixel(
