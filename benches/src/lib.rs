@@ -1,1 +1,46 @@
-//! benches
+//! What the measuring programs and benches share.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+/// Costs of a stretch of work in this process.
+#[derive(Debug)]
+pub struct Meter {
+    wall: Instant,
+    cpu: cpu_time::ProcessTime,
+}
+
+impl Meter {
+    /// Starts to measure.
+    pub fn start() -> Self {
+        Meter {
+            wall: Instant::now(),
+            cpu: cpu_time::ProcessTime::now(),
+        }
+    }
+
+    /// `cpu_s=.. wall_s=.. rss_kb=..`: processor time of all threads and wall time since the start
+    /// in seconds, and the most memory the process ever had in KiB (0 where the system does not say).
+    pub fn costs(&self) -> String {
+        let (cpu, wall) = (self.cpu.elapsed(), self.wall.elapsed());
+        let mut line = String::new();
+        // Writing to a string does not fail.
+        let _ = write!(
+            line,
+            "cpu_s={:.4} wall_s={:.4}",
+            cpu.as_secs_f64(),
+            wall.as_secs_f64()
+        );
+        let _ = write!(line, " rss_kb={}", peak_memory().unwrap_or_default());
+        line
+    }
+}
+
+/// Linux keeps it in `/proc`; elsewhere there is no answer without system calls.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}

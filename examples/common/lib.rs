@@ -5,4 +5,7 @@
 pub mod cli;
 pub mod picture;
 pub mod progress;
+pub mod recording;
+pub mod summary;
 pub mod table;
+pub mod timeline;

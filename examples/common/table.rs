@@ -65,3 +65,9 @@ pub fn shortened(text: &str, most: usize) -> String {
     let end: String = text.chars().skip(count - tail).collect();
     format!("{start}...{end}")
 }
+
+/// `1 row`, `2 rows`.
+pub fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}

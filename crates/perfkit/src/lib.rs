@@ -13,3 +13,27 @@ pub use perf_core as core;
 #[cfg(feature = "fold")]
 pub use perf_fold as fold;
 pub use perf_formats as formats;
+
+use std::path::Path;
+
+/// Opens a recording in any format that [`formats`] knows, tolerantly and on all cores.
+///
+/// ```no_run
+/// let recording = perfkit::open("run/traces.otf2")?;
+/// println!("{} repairs", recording.diagnostics.repairs());
+/// if let Some(trace) = recording.into_trace() {
+///     println!("{} events", trace.len());
+/// }
+/// # Ok::<(), perfkit::formats::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`formats::open`], which also takes options: strict reading, a window of time, some
+/// locations, limits, progress.
+pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
+    formats::open(path, &formats::OpenOptions::new())
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -51,6 +51,40 @@ impl Definitions {
             None => format!("region {id}").into(),
         }
     }
+
+    /// The name of an event's kind: that of its variant, or the one in [`kinds`](Self::kinds).
+    ///
+    /// ```
+    /// use perf_core::{Definitions, Event, KindId};
+    /// let mut definitions = Definitions::default();
+    /// definitions.kinds.push("ThreadFork".into());
+    /// assert_eq!(definitions.event_name(Event::CollectiveBegin), "CollectiveBegin");
+    /// assert_eq!(definitions.event_name(Event::Other { kind: KindId(0), args: &[] }), "ThreadFork");
+    /// ```
+    pub fn event_name(&self, event: Event<'_>) -> &str {
+        match event {
+            Event::Enter { .. } => "Enter",
+            Event::Leave { .. } => "Leave",
+            Event::Send(_) => "Send",
+            Event::SendComplete { .. } => "SendComplete",
+            Event::RecvPost { .. } => "RecvPost",
+            Event::Recv(_) => "Recv",
+            Event::RequestTest { .. } => "RequestTest",
+            Event::RequestCancelled { .. } => "RequestCancelled",
+            Event::CollectiveBegin => "CollectiveBegin",
+            Event::CollectivePost { .. } => "CollectivePost",
+            Event::CollectiveEnd(_) => "CollectiveEnd",
+            Event::Rma { .. } => "Rma",
+            Event::RmaComplete { .. } => "RmaComplete",
+            Event::Metric { .. } => "Metric",
+            Event::Measuring { .. } => "Measuring",
+            Event::Flush { .. } => "Flush",
+            Event::Sample { .. } => "Sample",
+            Event::Other { kind, .. } => {
+                self.kinds.get(kind.index()).map_or("Other", String::as_str)
+            }
+        }
+    }
 }
 
 /// What happened, location by location.

@@ -1,0 +1,187 @@
+//! Reads an OTF2 archive in one way and prints one line: answers, then costs.
+//!
+//! `cargo xtask compare otf2` runs it beside libotf2; see `data/peers/README.md` for the line.
+
+use perfkit::core::{CancelToken, Event, LocationId, Ticks, TimeRange, Trace};
+use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
+use perfkit::formats::OpenOptions;
+use perfkit::formats::otf2::{NewFolder, Reader, WriteOptions, Writer};
+use perfkit_benches::Meter;
+use std::path::Path;
+use std::process::ExitCode;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "usage: perfkit-bench-otf2 generate FOLDER --locations N --events M
+       perfkit-bench-otf2 decode|merge|fold|refold ANCHOR [--threads T]
+
+generate  writes an archive of N locations with M events each
+decode    reads all events into columns
+merge     walks through all events in order of time
+fold      opens, makes timelines and folds 1920 columns of one row a location
+refold    the same, and then folds zoomed windows; the costs are those of one refold";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Outcome<String> {
+    let [mode, path, rest @ ..] = args else {
+        return Err("a mode and a path, please".into());
+    };
+    let number = |name: &str, otherwise: usize| -> Outcome<usize> {
+        match rest.iter().position(|word| word == name) {
+            Some(at) => Ok(rest.get(at + 1).ok_or("a number is missing")?.parse()?),
+            None => Ok(otherwise),
+        }
+    };
+    let (path, threads) = (Path::new(path), number("--threads", 0)?);
+    if threads > 0 {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()?;
+    }
+    match mode.as_str() {
+        "generate" => generate(
+            path,
+            number("--locations", 1024)?,
+            number("--events", 20_000)?,
+        ),
+        "decode" => decode(path, threads),
+        "merge" => merge(path),
+        "fold" => fold(path, threads),
+        "refold" => refold(path, threads),
+        _ => Err(format!("unknown mode {mode}").into()),
+    }
+}
+
+fn generate(folder: &Path, locations: usize, events: usize) -> Outcome<String> {
+    let meter = Meter::start();
+    let ranks = u32::try_from(locations)?;
+    let definitions = perf_testdata::wide::definitions(ranks);
+    let mut sink = NewFolder::new(folder)?;
+    let mut writer = Writer::new(&mut sink, &definitions, WriteOptions::default());
+    for rank in 0..ranks {
+        // One location at a time: a trace of this one alone has the same definitions.
+        let mut all = vec![perfkit::core::Events::absent(); locations];
+        if let Some(own) = all.get_mut(rank as usize) {
+            *own = perf_testdata::wide::events(rank, ranks, events);
+        }
+        let trace = Trace::new(definitions.clone(), all)?;
+        let location = trace
+            .location(LocationId(rank))
+            .ok_or("every rank is a location")?;
+        writer.location(location)?;
+    }
+    let lost = writer.finish()?;
+    if !lost.is_empty() {
+        return Err(lost.to_string().into());
+    }
+    Ok(format!("events={} {}", locations * events, meter.costs()))
+}
+
+fn open(anchor: &Path, threads: usize) -> Outcome<Trace> {
+    let options = OpenOptions::new().threads(threads);
+    let (trace, _) = Reader::open(anchor, &options)?.read()?;
+    Ok(trace)
+}
+
+fn decode(anchor: &Path, threads: usize) -> Outcome<String> {
+    let meter = Meter::start();
+    let trace = open(anchor, threads)?;
+    let costs = meter.costs();
+    let (mut frames, mut sum) = (0u64, 0u64);
+    for location in trace.view().locations() {
+        for (at, event) in location.iter() {
+            if matches!(event, Event::Enter { .. } | Event::Leave { .. }) {
+                frames += 1;
+                sum = sum.wrapping_add(at.0);
+            }
+        }
+    }
+    Ok(format!(
+        "events={} frames={frames} time_sum={sum} {costs}",
+        trace.len()
+    ))
+}
+
+fn merge(anchor: &Path) -> Outcome<String> {
+    let meter = Meter::start();
+    let reader = Reader::open(anchor, &OpenOptions::new())?;
+    let mut stream = reader.merged()?;
+    let (mut events, mut frames, mut sum) = (0u64, 0u64, 0u64);
+    let mut last = Ticks(0);
+    while let Some((_, at, event)) = stream.next()? {
+        if at < last {
+            return Err("the stream is not in order".into());
+        }
+        last = at;
+        events += 1;
+        if matches!(event, Event::Enter { .. } | Event::Leave { .. }) {
+            frames += 1;
+            sum = sum.wrapping_add(at.0);
+        }
+    }
+    Ok(format!(
+        "events={events} frames={frames} time_sum={sum} {}",
+        meter.costs()
+    ))
+}
+
+fn timelines(anchor: &Path, threads: usize) -> Outcome<(usize, Folder)> {
+    let trace = open(anchor, threads)?;
+    let map = RegionMap::by_name(trace.definitions())?;
+    let timelines = Timelines::with(trace.view(), &map, &(), &CancelToken::new())?;
+    let groups = Groups::by(&timelines, GroupBy::Location);
+    let params = Folder::params().columns(1920).check()?;
+    Ok((trace.len(), Folder::new(&timelines, groups, params)?))
+}
+
+fn fold(anchor: &Path, threads: usize) -> Outcome<String> {
+    let meter = Meter::start();
+    let (events, folder) = timelines(anchor, threads)?;
+    let fold = folder.fold(folder.timelines().range())?;
+    let costs = meter.costs();
+    let painted = fold
+        .cells()
+        .iter()
+        .filter(|cell| cell.picture().is_some())
+        .count();
+    Ok(format!(
+        "events={events} cells={} painted={painted} {costs}",
+        fold.cells().len()
+    ))
+}
+
+fn refold(anchor: &Path, threads: usize) -> Outcome<String> {
+    const TIMES: u64 = 20;
+    let (_, folder) = timelines(anchor, threads)?;
+    let all = folder.timelines().range();
+    let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
+    folder.refold(all, &mut scratch, &mut fold)?;
+    let (mut cpu, mut wall) = (0.0, 0.0);
+    for step in 0..TIMES {
+        // Each window is half of all, and begins a little later than the last one.
+        let start = Ticks(all.start.0 + all.len() / 2 * step / TIMES);
+        let end = Ticks(start.0 + all.len() / 2);
+        let window = TimeRange::new(start, end).ok_or("it ends after it starts")?;
+        let (from, cpu_from) = (std::time::Instant::now(), cpu_time::ProcessTime::now());
+        folder.refold(window, &mut scratch, &mut fold)?;
+        wall += from.elapsed().as_secs_f64() / TIMES as f64;
+        cpu += cpu_from.elapsed().as_secs_f64() / TIMES as f64;
+    }
+    let cells = fold.cells().len();
+    Ok(format!(
+        "cells={cells} cpu_s={cpu:.5} wall_s={wall:.5} rss_kb=0"
+    ))
+}

@@ -1,0 +1,272 @@
+//! What is in a recording, as text and as JSON.
+
+use crate::cli::{Failure, Outcome, input};
+use crate::progress::Bar;
+use crate::recording::Recording;
+use crate::table::{self, counted, grouped, shortened};
+use perfkit::core::{CallPathId, CancelToken, Nanos, Profile, Ticks, Value, match_messages};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// A call path with its times and visits, summed over all locations.
+#[derive(Debug)]
+struct Path {
+    name: String,
+    exclusive: u64,
+    inclusive: u64,
+    visits: u64,
+}
+
+/// What is in a recording.
+#[derive(Debug)]
+pub struct Summary {
+    format: &'static str,
+    creator: Option<String>,
+    locations: usize,
+    groups: usize,
+    nodes: usize,
+    absent: usize,
+    regions: usize,
+    events: u64,
+    kinds: BTreeMap<String, u64>,
+    start: Nanos,
+    end: Nanos,
+    paths: Vec<Path>,
+    messages: usize,
+    collectives: usize,
+    accesses: usize,
+    unmatched: Vec<(String, usize)>,
+    findings: Vec<(String, u64, String, String)>,
+    mended: Vec<(&'static str, u64)>,
+    repairs: u64,
+}
+
+impl Summary {
+    /// Looks at a whole recording.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the trace makes no profile.
+    pub fn of(recording: &Recording) -> Result<Self, Failure> {
+        let trace = &recording.trace;
+        let definitions = trace.definitions();
+        let bar = Bar::new();
+        let (profile, counts) =
+            Profile::from_trace(trace.view(), &bar, &CancelToken::new()).map_err(input)?;
+        let mut kinds = BTreeMap::new();
+        for location in trace.view().locations() {
+            for (_, event) in location.iter() {
+                *kinds.entry(definitions.event_name(event)).or_insert(0) += 1;
+            }
+        }
+        let found = match_messages(trace.view());
+        let clock = definitions.clock;
+        let range = trace.range();
+        // The end of a recording is its last event.
+        let start = range.and_then(|range| clock.nanos(range.start));
+        let end = range.and_then(|range| clock.nanos(Ticks(range.end.0 - 1)));
+        let diagnostics = &recording.diagnostics;
+        let creator = definitions
+            .properties
+            .iter()
+            .find(|(key, _)| key == "otf2.creator");
+        let creator = creator.and_then(|(_, creator)| creator.lines().next());
+        Ok(Summary {
+            format: recording.format,
+            creator: creator.filter(|name| !name.is_empty()).map(str::to_string),
+            locations: definitions.system.locations().len(),
+            groups: definitions.system.groups().len(),
+            nodes: definitions.system.nodes().len(),
+            absent: trace
+                .events()
+                .iter()
+                .filter(|events| events.is_absent())
+                .count(),
+            regions: definitions.regions.len(),
+            events: trace.len() as u64,
+            kinds: kinds
+                .into_iter()
+                .map(|(name, count)| (name.to_string(), count))
+                .collect(),
+            start: start.unwrap_or_default(),
+            end: end.unwrap_or_default(),
+            paths: paths(&profile)?,
+            messages: found.messages.len(),
+            collectives: found.collectives.len(),
+            accesses: found.accesses.len(),
+            unmatched: found
+                .causes()
+                .into_iter()
+                .map(|(cause, count)| (format!("{cause:?}"), count))
+                .collect(),
+            findings: diagnostics
+                .iter()
+                .map(|(rule, finding)| {
+                    let first = finding.places.first().map(ToString::to_string);
+                    let (name, what) = (rule.name.to_string(), rule.what.to_string());
+                    (name, finding.count, what, first.unwrap_or_default())
+                })
+                .collect(),
+            mended: vec![
+                ("leaves that closed inner frames", counts.nearest),
+                ("leaves under another name", counts.renamed),
+                ("leaves with nothing open", counts.orphan),
+                ("frames open at the end", counts.open_at_end),
+            ],
+            repairs: diagnostics.repairs() + counts.repairs(),
+        })
+    }
+
+    /// The summary as one object, with `top` call paths.
+    pub fn json(&self, top: usize) -> serde_json::Value {
+        let paths = self.paths.iter().take(top);
+        let findings = self.findings.iter();
+        json!({
+            "format": self.format,
+            "creator": self.creator,
+            "locations": self.locations,
+            "absent_locations": self.absent,
+            "groups": self.groups,
+            "nodes": self.nodes,
+            "regions": self.regions,
+            "events": self.events,
+            "event_kinds": self.kinds,
+            "start_ns": self.start.0,
+            "end_ns": self.end.0,
+            "repairs": self.repairs,
+            "findings": findings
+                .map(|(rule, count, what, first)| json!({
+                    "rule": rule, "count": count, "what": what, "first": first,
+                }))
+                .collect::<Vec<_>>(),
+            "mended_frames": self.mended.iter().copied().collect::<BTreeMap<_, _>>(),
+            "messages": {
+                "matched": self.messages,
+                "collectives": self.collectives,
+                "remote_accesses": self.accesses,
+                "unmatched": self.unmatched.iter().cloned().collect::<BTreeMap<_, _>>(),
+            },
+            "call_paths": paths
+                .map(|path| json!({
+                    "path": path.name,
+                    "exclusive_ns": path.exclusive,
+                    "inclusive_ns": path.inclusive,
+                    "visits": path.visits,
+                }))
+                .collect::<Vec<_>>(),
+        })
+    }
+
+    /// The summary as text, with `top` call paths.
+    ///
+    /// # Errors
+    /// What `out` fails with.
+    pub fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let creator = self
+            .creator
+            .as_ref()
+            .map(|creator| format!(", written by {creator}"));
+        writeln!(
+            out,
+            "  format      {}{}",
+            self.format,
+            creator.unwrap_or_default()
+        )?;
+        let absent = match self.absent {
+            0 => String::new(),
+            absent => format!("; {absent} without events"),
+        };
+        let (locations, regions) = (self.locations, self.regions);
+        let groups = counted(self.groups, "group");
+        let nodes = counted(self.nodes, "node");
+        writeln!(
+            out,
+            "  locations   {locations} in {groups} (processes, devices) on {nodes}{absent}"
+        )?;
+        writeln!(out, "  regions     {regions}")?;
+        let kinds = self
+            .kinds
+            .iter()
+            .map(|(name, count)| format!("{} {name}", grouped(*count)));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        writeln!(out, "  events      {}: {kinds}", grouped(self.events))?;
+        let duration = Nanos(self.end.0.saturating_sub(self.start.0));
+        writeln!(
+            out,
+            "  duration    {duration}, from {} to {}",
+            self.start, self.end
+        )?;
+        let Summary {
+            messages,
+            collectives,
+            accesses,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "  messages    {messages} matched, {collectives} collectives, {accesses} remote accesses"
+        )?;
+        for (cause, count) in &self.unmatched {
+            writeln!(out, "              {count} unmatched: {cause}")?;
+        }
+        writeln!(out, "  repairs     {}", grouped(self.repairs))?;
+        for (rule, count, what, first) in &self.findings {
+            writeln!(
+                out,
+                "              {count} x {rule}: {what} (first: {first})"
+            )?;
+        }
+        for (what, count) in self.mended.iter().filter(|(_, count)| *count > 0) {
+            writeln!(out, "              {count} {what}")?;
+        }
+        if !self.paths.is_empty() {
+            writeln!(
+                out,
+                "  top call paths by exclusive time, summed over locations"
+            )?;
+            let total: u64 = self.paths.iter().map(|path| path.exclusive).sum();
+            let rows = self.paths.iter().take(top).map(|path| {
+                vec![
+                    format!("  {}", shortened(&path.name, 60)),
+                    Nanos(path.exclusive as i64).to_string(),
+                    format!(
+                        "{:.1} %",
+                        100.0 * path.exclusive as f64 / total.max(1) as f64
+                    ),
+                    Nanos(path.inclusive as i64).to_string(),
+                    grouped(path.visits),
+                ]
+            });
+            let head = ["  call path", "exclusive", "share", "inclusive", "visits"];
+            table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+}
+
+/// All call paths, the one with most exclusive time first.
+fn paths(profile: &Profile) -> Result<Vec<Path>, Failure> {
+    let total = |metric: &str, path: CallPathId| -> Result<u64, Failure> {
+        let Some(metric) = profile.metric(metric) else {
+            return Ok(0);
+        };
+        match profile.total(metric, path).map_err(input)? {
+            Value::U64(total) => Ok(total),
+            _ => Ok(0),
+        }
+    };
+    let mut paths = Vec::new();
+    for path in (0..profile.calls().paths().len()).filter_map(CallPathId::from_index) {
+        paths.push((total("exclusive time", path)?, path));
+    }
+    paths.sort_by_key(|(exclusive, path)| (std::cmp::Reverse(*exclusive), *path));
+    let named = paths.into_iter().map(|(exclusive, path)| {
+        Ok(Path {
+            name: profile.calls().name(path, profile.regions()),
+            exclusive,
+            inclusive: total("time", path)?,
+            visits: total("visits", path)?,
+        })
+    });
+    named.collect()
+}

@@ -1,0 +1,352 @@
+//! The folded timeline of a recording: many streams in few rows.
+//!
+//! `cargo run --release --example fold -- data/recordings/jacobi-16 --op diff --png fold.png`
+
+use perfkit::core::{CancelToken, Nanos, TimeRange};
+use perfkit::fold::{
+    Cell, ClassId, Fold, Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, Selection,
+    Timelines, Usage, Value as Shown,
+};
+use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::picture::{self, Colours};
+use perfkit_examples::progress::Bar;
+use perfkit_examples::recording::{self, Recording, parse_time};
+use perfkit_examples::table::{counted, shortened};
+use perfkit_examples::timeline::{legend, panel};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: fold FILE [OPTIONS]
+
+Prints the folded timeline of a recording.
+
+  FILE              an OTF2 archive: its anchor (.otf2) or its folder
+  --by LEVEL        rows: all (default), node, process, device, location
+  --op OP           max, min, diff, idle, share, entropy, any=STATE, count=STATE or outliers=K;
+                    default: idle for accelerator streams, max for all else
+  --exact           count the time in each state instead of sampling each pixel's centre
+  --group NAME=GLOB regions whose names match become one state NAME, such as MPI=MPI_*; repeatable
+  --depth D         the state is the frame at depth D (0 is the outermost), not the innermost one
+  --from T, --to T  the window, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns
+  --columns N       pixels of a row, default 1200
+  --png OUT         also draw it
+  --json            one JSON object instead of text";
+
+fn main() -> ExitCode {
+    cli::main(USAGE, run)
+}
+
+/// What was asked for.
+#[derive(Debug, Default)]
+struct Asked {
+    file: PathBuf,
+    by: GroupBy,
+    op: Option<String>,
+    exact: bool,
+    groups: Vec<(String, String)>,
+    depth: Option<usize>,
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+    columns: usize,
+    png: Option<PathBuf>,
+    json: bool,
+}
+
+/// The work: arguments in, text out.
+pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
+    let asked = parse(args)?;
+    let recording = recording::open(&asked.file)?;
+    let view = View::of(&recording, &asked)?;
+    if let Some(path) = &asked.png {
+        view.save(path)?;
+    }
+    if asked.json {
+        writeln!(out, "{}", view.json())?;
+    } else {
+        writeln!(out, "{}", asked.file.display())?;
+        view.text(out)?;
+    }
+    Ok(())
+}
+
+fn parse(args: &[OsString]) -> Result<Asked, Failure> {
+    use lexopt::prelude::*;
+    let mut asked = Asked {
+        by: GroupBy::All,
+        columns: 1200,
+        ..Asked::default()
+    };
+    let mut parser = lexopt::Parser::from_args(args);
+    let mut file = None;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("by") => asked.by = level(&parser.value()?.string()?)?,
+            Long("op") => asked.op = Some(parser.value()?.string()?),
+            Long("exact") => asked.exact = true,
+            Long("group") => {
+                let rule = parser.value()?.string()?;
+                let wrong = || Failure::Usage(format!("`{rule}` is not NAME=GLOB"));
+                let (name, glob) = rule.split_once('=').ok_or_else(wrong)?;
+                asked.groups.push((name.into(), glob.into()));
+            }
+            Long("depth") => asked.depth = Some(parser.value()?.parse()?),
+            Long("from") => asked.from = Some(parse_time(&parser.value()?.string()?)?),
+            Long("to") => asked.to = Some(parse_time(&parser.value()?.string()?)?),
+            Long("columns") => asked.columns = parser.value()?.parse()?,
+            Long("png") => asked.png = Some(parser.value()?.into()),
+            Long("json") => asked.json = true,
+            Short('h') | Long("help") => return Err(Failure::Help),
+            Value(path) if file.is_none() => file = Some(PathBuf::from(path)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    asked.file = file.ok_or_else(|| Failure::Usage("which file?".into()))?;
+    Ok(asked)
+}
+
+fn level(name: &str) -> Result<GroupBy, Failure> {
+    Ok(match name {
+        "all" => GroupBy::All,
+        "node" => GroupBy::Node,
+        "process" => GroupBy::Process,
+        "device" => GroupBy::Device,
+        "location" => GroupBy::Location,
+        _ => {
+            return Err(Failure::Usage(format!(
+                "--by {name}: not all, node, process, device or location"
+            )));
+        }
+    })
+}
+
+/// The operation of this name; `None` where each kind of row has its own.
+fn operation(name: Option<&str>, timelines: &Timelines) -> Result<Option<Op>, Failure> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let state = |state: &str| {
+        let found = timelines.classes().id(state);
+        found.ok_or_else(|| Failure::Usage(format!("--op {name}: there is no state `{state}`")))
+    };
+    let number = |text: &str| {
+        let wrong = |_| Failure::Usage(format!("--op {name}: `{text}` is no number of streams"));
+        text.parse().map_err(wrong)
+    };
+    Ok(Some(match name.split_once('=') {
+        None => match name {
+            "max" => Op::Max,
+            "min" => Op::Min,
+            "diff" => Op::Diff,
+            "idle" => Op::Idle,
+            "share" => Op::Share,
+            "entropy" => Op::Entropy,
+            _ => return Err(Failure::Usage(format!("--op {name}: unknown"))),
+        },
+        Some(("any", class)) => Op::Any(state(class)?),
+        Some(("count", class)) => Op::Count(state(class)?),
+        Some(("outliers", most)) => Op::Outliers(number(most)?),
+        Some(_) => return Err(Failure::Usage(format!("--op {name}: unknown"))),
+    }))
+}
+
+/// A fold with what is said about its rows.
+#[derive(Debug)]
+struct View {
+    folder: Folder,
+    fold: Fold,
+    usage: Vec<Usage>,
+    op: String,
+}
+
+impl View {
+    fn of(recording: &Recording, asked: &Asked) -> Result<Self, Failure> {
+        let trace = &recording.trace;
+        let definitions = trace.definitions();
+        let mut groups = RegionGroups::new();
+        for (name, glob) in &asked.groups {
+            groups = groups.name(name, glob);
+        }
+        let map: RegionMap = groups.plan(definitions).map_err(input)?;
+        let map = asked.depth.map_or(map.clone(), |depth| map.at_depth(depth));
+        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
+        let op = operation(asked.op.as_deref(), &timelines)?;
+        let mut params = Folder::params().columns(asked.columns);
+        if let Some(op) = op {
+            params = params.op(op);
+        }
+        if asked.exact {
+            params = params.selection(Selection::Exact);
+        }
+        let usage_error = |error: perfkit::fold::Error| Failure::Usage(error.to_string());
+        let groups = Groups::by(&timelines, asked.by);
+        let folder = Folder::new(&timelines, groups, params.check().map_err(usage_error)?)
+            .map_err(usage_error)?;
+        let all = timelines.range();
+        if all.is_empty() {
+            return Err(Failure::Input(format!(
+                "{}: no region is entered",
+                asked.file.display()
+            )));
+        }
+        let window = recording::window(all, definitions.clock, asked.from, asked.to)?;
+        let mut fold = folder.empty();
+        let mut scratch = folder.scratch();
+        folder
+            .refold_with(window, &mut scratch, &mut fold, &bar, &cancel)
+            .map_err(input)?;
+        let usage = folder.usage_with(window, &bar, &cancel).map_err(input)?;
+        let op = asked.op.clone().unwrap_or_else(|| "by kind".into());
+        Ok(View {
+            folder,
+            fold,
+            usage,
+            op,
+        })
+    }
+
+    fn times(&self, window: TimeRange) -> (Nanos, Nanos) {
+        let clock = self.folder.timelines().clock();
+        let nanos = |at| clock.nanos(at).unwrap_or_default();
+        (nanos(window.start), nanos(window.end))
+    }
+
+    /// The share of a row's cells that paint each state.
+    fn shares(&self, cells: &[Cell]) -> Vec<(ClassId, f64)> {
+        let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();
+        for class in cells.iter().filter_map(Cell::picture) {
+            *counts.entry(class).or_default() += 1;
+        }
+        let all = cells.len().max(1) as f64;
+        let mut shares: Vec<_> = counts
+            .into_iter()
+            .map(|(class, count)| (class, count as f64 / all))
+            .collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        shares
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let classes = self.fold.classes();
+        let rows = self.fold.rows().zip(&self.usage).map(|(row, usage)| {
+            let shares = self.shares(row.cells()).into_iter();
+            let states: BTreeMap<_, _> = shares
+                .map(|(class, share)| (classes.name(class), share))
+                .collect();
+            let numbers: Vec<f32> = row
+                .cells()
+                .iter()
+                .filter_map(|cell| cell.value.number())
+                .collect();
+            let mean = numbers.iter().sum::<f32>() / numbers.len().max(1) as f32;
+            json!({
+                "group": row.label(),
+                "kind": format!("{:?}", row.group().kind),
+                "streams": row.streams(),
+                "utilisation": usage.utilisation.utilisation(),
+                "overlap": usage.utilisation.overlap_share(),
+                "mean_concurrency": usage.utilisation.mean_concurrency(),
+                "cells_idle": row.idle_cells(),
+                "states": states,
+                "time_shares": usage.named(classes).collect::<BTreeMap<_, _>>(),
+                "mean": (!numbers.is_empty()).then_some(mean),
+            })
+        });
+        let (start, end) = self.times(self.fold.window());
+        json!({
+            "op": self.op,
+            "start_ns": start.0,
+            "end_ns": end.0,
+            "columns": self.fold.columns(),
+            "rows": rows.collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self, out: &mut dyn Write) -> Outcome {
+        let (start, end) = self.times(self.fold.window());
+        let streams: usize = self.fold.rows().map(|row| row.streams()).sum();
+        let rows = self.folder.groups().rows().len();
+        writeln!(
+            out,
+            "  {streams} streams in {}, {start} to {end}, op {}",
+            counted(rows, "row"),
+            self.op
+        )?;
+        let mut letters = Letters::default();
+        let label = self
+            .fold
+            .rows()
+            .map(|row| row.label().chars().count())
+            .max();
+        let label = label.unwrap_or_default().min(32);
+        for (row, usage) in self.fold.rows().zip(&self.usage) {
+            let strip: String = thinned(row.cells(), 80)
+                .map(|cell| letters.of(cell.value))
+                .collect();
+            let busy = 100.0 * usage.utilisation.utilisation();
+            let name = shortened(row.label(), 32);
+            writeln!(out, "  {name:<label$} |{strip}| {busy:5.1} % busy")?;
+        }
+        let all = self.shares(self.fold.cells());
+        for (class, share) in all {
+            if let Some(letter) = letters.given.get(&class) {
+                let (name, share) = (self.fold.classes().name(class), 100.0 * share);
+                writeln!(out, "    {letter} {name:<40} {share:5.1} % of cells")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&self, path: &Path) -> Outcome {
+        let (start, end) = self.times(self.fold.window());
+        let mut colours = Colours::default();
+        let title = format!("folded with {}", self.op);
+        let panel = panel(
+            &self.folder,
+            &self.fold,
+            &self.usage,
+            title,
+            (start, end),
+            &mut colours,
+        );
+        let legend = legend(&[&self.fold], &mut colours);
+        let name = path
+            .file_stem()
+            .map_or_else(String::new, |name| name.to_string_lossy().into());
+        let canvas = picture::timeline(&name, &[panel], 0, &legend);
+        let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
+        canvas.save(path).map_err(failed)
+    }
+}
+
+/// `count` cells of a row, evenly spaced.
+fn thinned(cells: &[Cell], count: usize) -> impl Iterator<Item = &Cell> {
+    (0..count).filter_map(move |at| cells.get((2 * at + 1) * cells.len() / (2 * count)))
+}
+
+/// Letters for states, in the order in which they appear.
+#[derive(Debug, Default)]
+struct Letters {
+    given: BTreeMap<ClassId, char>,
+}
+
+impl Letters {
+    fn of(&mut self, value: Shown) -> char {
+        match (value.picture(), value) {
+            (Some(class), _) => {
+                let letters = ('A'..='Z').chain('a'..='z').chain('0'..='9');
+                let next = letters.clone().nth(self.given.len()).unwrap_or('#');
+                *self.given.entry(class).or_insert(next)
+            }
+            (None, Shown::Uniform) => '=',
+            (None, Shown::Number(number)) => {
+                char::from_digit((number.round().max(0.0) as u32).min(9), 10).unwrap_or('.')
+            }
+            _ => '.',
+        }
+    }
+}

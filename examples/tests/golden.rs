@@ -1,0 +1,194 @@
+//! The examples print what their golden files hold. `cargo xtask golden` rewrites the files.
+//!
+//! The bundled recordings are fixtures, so that the text does not change from run to run.
+
+#![allow(dead_code, reason = "the examples bring a `main` that no test calls")]
+
+#[path = "../fold.rs"]
+mod fold;
+#[path = "../inspect.rs"]
+mod inspect;
+#[path = "../tour.rs"]
+mod tour;
+
+use perfkit_examples::cli::{Failure, Run};
+use perfkit_examples::recording::bundled;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+fn arguments(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+fn print(run: Run, words: &[&str]) -> Result<String, Failure> {
+    let mut out = Vec::new();
+    run(&arguments(words), &mut out)?;
+    Ok(String::from_utf8(out).expect("examples print UTF-8"))
+}
+
+/// Text without the folder this checkout lies in.
+fn neutral(text: &str) -> String {
+    let data = bundled("");
+    text.replace(&data.display().to_string(), "data/recordings/")
+}
+
+fn golden(name: &str, run: Run, words: &[&str]) {
+    let printed = match print(run, words) {
+        Ok(text) => neutral(&text),
+        Err(failure) => panic!("{name}: {failure:?}"),
+    };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("golden")
+        .join(name);
+    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
+        std::fs::write(&file, printed).expect("golden files can be written");
+        return;
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    for (number, (printed, expected)) in printed.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(printed, expected, "{name}, line {}", number + 1);
+    }
+    let (printed, expected) = (printed.lines().count(), expected.lines().count());
+    assert_eq!(
+        printed, expected,
+        "{name}: lines; `cargo xtask golden` rewrites it"
+    );
+}
+
+fn recording(name: &str) -> String {
+    bundled(name).display().to_string()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Width and height of a PNG file, and how many colours its pixels have.
+fn look(file: &Path) -> (u32, u32, usize) {
+    let bytes = std::io::BufReader::new(std::fs::File::open(file).expect("a picture was drawn"));
+    let mut reader = png::Decoder::new(bytes).read_info().expect("it is a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("it fits")];
+    let frame = reader.next_frame(&mut pixels).expect("it is whole");
+    let colours: std::collections::BTreeSet<_> = pixels.chunks(3).collect();
+    (frame.width, frame.height, colours.len())
+}
+
+#[test]
+fn tour() {
+    let folder = scratch("tour");
+    golden(
+        "tour.txt",
+        tour::run,
+        &["--out", &folder.display().to_string()],
+    );
+    for name in ["nwchem-md-4", "jacobi-16"] {
+        let (width, height, colours) = look(&folder.join(format!("{name}.png")));
+        assert!(width > 1400 && height > 300, "{name}: {width} x {height}");
+        assert!(colours > 20, "{name}: {colours} colours");
+    }
+}
+
+#[test]
+fn inspect() {
+    golden(
+        "inspect.txt",
+        inspect::run,
+        &[&recording("jacobi-4"), "--top", "3"],
+    );
+    golden(
+        "inspect.json",
+        inspect::run,
+        &[&recording("jacobi-4"), "--top", "3", "--json"],
+    );
+}
+
+#[test]
+fn fold() {
+    let file = recording("jacobi-16");
+    golden(
+        "fold.txt",
+        fold::run,
+        &[&file, "--op", "diff", "--from", "0.1s", "--to", "450ms"],
+    );
+    let group = ["--group", "MPI=MPI_*", "--by", "process"];
+    golden(
+        "fold-process.txt",
+        fold::run,
+        &[&[file.as_str()], group.as_slice()].concat(),
+    );
+    golden(
+        "fold.json",
+        fold::run,
+        &[&file, "--op", "max", "--columns", "500", "--json"],
+    );
+    let picture = scratch("fold.png");
+    let to = picture.display().to_string();
+    for op in [
+        "min",
+        "share",
+        "entropy",
+        "any=microphysics",
+        "count=MPI_Recv",
+        "outliers=4",
+    ] {
+        print(
+            fold::run,
+            &[&file, "--op", op, "--columns", "300", "--png", &to],
+        )
+        .expect(op);
+        assert!(look(&picture).2 > 2, "{op}");
+    }
+}
+
+#[test]
+fn imbalance_is_seen() {
+    // In truth ranks 5, 6, 9 and 10 do more and more microphysics while all others wait, so that
+    // late in the run ranks differ and the outliers are in microphysics.
+    let file = recording("jacobi-16");
+    let words = [
+        file.as_str(),
+        "--op",
+        "diff",
+        "--from",
+        "350ms",
+        "--to",
+        "470ms",
+        "--json",
+    ];
+    let printed = print(fold::run, &words).expect("it folds");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    let states = &result["rows"][0]["states"];
+    let share = |name: &str| states[name].as_f64().unwrap_or_default();
+    assert!(share("microphysics") > 0.1, "{states}");
+}
+
+#[test]
+fn wrong_arguments_are_usage_and_wrong_files_are_input() {
+    let file = recording("jacobi-4");
+    let usage: [(Run, &[&str]); 9] = [
+        (inspect::run, &[]),
+        (inspect::run, &[&file, &file]),
+        (inspect::run, &[&file, "--unknown"]),
+        (fold::run, &[&file, "--op", "best"]),
+        (fold::run, &[&file, "--op", "any=nothing"]),
+        (fold::run, &[&file, "--by", "colour"]),
+        (fold::run, &[&file, "--columns", "0"]),
+        (fold::run, &[&file, "--from", "5s", "--to", "1s"]),
+        (fold::run, &[&file, "--columns", "99999999999"]),
+    ];
+    for (run, words) in usage {
+        assert!(
+            matches!(print(run, words), Err(Failure::Usage(_))),
+            "{words:?}"
+        );
+    }
+    let readme = recording("README.md");
+    for words in [["/nonexistent/traces.otf2"], [readme.as_str()]] {
+        for run in [inspect::run as Run, fold::run] {
+            assert!(
+                matches!(print(run, &words), Err(Failure::Input(_))),
+                "{words:?}"
+            );
+        }
+    }
+}

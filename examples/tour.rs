@@ -1,0 +1,117 @@
+//! The main job on the bundled recordings: what is in them, and their folded timelines.
+//!
+//! `cargo run --release --example tour`
+
+use perfkit::core::{CancelToken, Trace};
+use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, Timelines, Usage};
+use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::picture::{self, Colours};
+use perfkit_examples::progress::Bar;
+use perfkit_examples::recording::{self, Recording};
+use perfkit_examples::summary::Summary;
+use perfkit_examples::timeline::{legend, panel};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: tour [--out FOLDER]
+
+Opens the bundled recordings, prints what is in them, and draws the folded timelines of two.
+
+  --out FOLDER   where the pictures go, default target/tour";
+
+/// Name, and the title of its picture if it has one.
+const RECORDINGS: [(&str, Option<&str>); 5] = [
+    (
+        "nwchem-md-4",
+        Some("NWChem, molecular dynamics of water on 4 ranks"),
+    ),
+    ("jacobi-4", None),
+    ("jacobi-9", None),
+    (
+        "jacobi-16",
+        Some("Jacobi on 16 ranks with a growing imbalance under a cloud"),
+    ),
+    ("jacobi-64", None),
+];
+
+fn main() -> ExitCode {
+    cli::main(USAGE, run)
+}
+
+/// The work: arguments in, text out.
+pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
+    use lexopt::prelude::*;
+    let mut folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tour");
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("out") => folder = PathBuf::from(parser.value()?),
+            Short('h') | Long("help") => return Err(Failure::Help),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    for (name, title) in RECORDINGS {
+        let recording = recording::open(&recording::bundled(name))?;
+        writeln!(out, "{name}")?;
+        Summary::of(&recording)?.text(5, out)?;
+        if let Some(title) = title {
+            let file = folder.join(format!("{name}.png"));
+            draw(&recording, title, &file)?;
+            writeln!(out, "  picture     target/tour/{name}.png")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// All ranks below one another, and under them the fold of all with max, min and diff.
+fn draw(recording: &Recording, title: &str, file: &Path) -> Outcome {
+    let trace: &Trace = &recording.trace;
+    let (bar, cancel) = (Bar::new(), CancelToken::new());
+    let map = RegionGroups::new()
+        .plan(trace.definitions())
+        .map_err(input)?;
+    let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
+    let window = timelines.range();
+    let clock = timelines.clock();
+    let nanos = |at| clock.nanos(at).unwrap_or_default();
+    let span = (nanos(window.start), nanos(window.end));
+    let mut colours = Colours::default();
+    let fold = |by, op, columns| {
+        let params = Folder::params()
+            .op(op)
+            .columns(columns)
+            .check()
+            .map_err(input)?;
+        let folder = Folder::new(&timelines, Groups::by(&timelines, by), params).map_err(input)?;
+        let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
+        folder
+            .refold_with(window, &mut scratch, &mut fold, &bar, &cancel)
+            .map_err(input)?;
+        let usage: Vec<Usage> = folder.usage_with(window, &bar, &cancel).map_err(input)?;
+        Ok::<_, Failure>((folder, fold, usage))
+    };
+    let mut folds = vec![("every rank", fold(GroupBy::Location, Op::Max, 1440)?)];
+    for (title, op) in [
+        ("max: what most ranks do", Op::Max),
+        ("min: what the fewest do", Op::Min),
+        ("diff: where ranks differ", Op::Diff),
+    ] {
+        folds.push((title, fold(GroupBy::All, op, 400)?));
+    }
+    let all: Vec<_> = folds.iter().map(|(_, (_, fold, _))| fold).collect();
+    let legend = legend(&all, &mut colours);
+    let panels: Vec<_> = folds
+        .iter()
+        .map(|(title, (folder, fold, usage))| {
+            panel(folder, fold, usage, (*title).into(), span, &mut colours)
+        })
+        .collect();
+    let canvas = picture::timeline(title, &panels, 3, &legend);
+    let failed = |error| Failure::Input(format!("{}: {error}", file.display()));
+    canvas.save(file).map_err(failed)
+}
