@@ -164,7 +164,7 @@ impl<'c> Decoder<'c> {
     ) -> (usize, Stop) {
         let mut at = 0;
         loop {
-            at = self.fast(data, at, base, out);
+            at = self.fast(data, at, out);
             if at >= data.len() {
                 return (at, if whole { Stop::Chunk } else { Stop::Block });
             }
@@ -191,13 +191,25 @@ impl<'c> Decoder<'c> {
 
     /// Times, enters and leaves that need nothing special, which are nearly all records. Returns
     /// where the first other record begins.
-    #[inline]
-    fn fast(&mut self, data: &[u8], mut at: usize, base: u64, out: &mut Events) -> usize {
+    fn fast(&mut self, data: &[u8], at: usize, out: &mut Events) -> usize {
         if !self.state.pending.is_empty() || self.state.order != ByteOrder::Little {
-            return at;
+            at
+        } else if self.context.window == TimeRange::ALL {
+            self.fast_in::<true>(data, at, out)
+        } else {
+            self.fast_in::<false>(data, at, out)
         }
+    }
+
+    /// `ALL` says that the window is all of time.
+    #[inline]
+    fn fast_in<const ALL: bool>(&mut self, data: &[u8], mut at: usize, out: &mut Events) -> usize {
         let regions = self.context.regions;
+        let window = self.context.window;
+        let segment = self.state.segment;
+        let is_right = segment.is_none();
         let mut now = Ticks(self.state.time);
+        let mut keep = self.state.keep;
         // The longest of them takes 15 bytes: a time, and an enter of a region of four bytes. One
         // test of what is left covers all that is read of it.
         while let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
@@ -221,23 +233,25 @@ impl<'c> Decoder<'c> {
                     _,
                 ] = *bytes;
                 let raw = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
-                self.set_time(raw, base + at as u64);
-                now = Ticks(self.state.time);
-                if !self.state.keep && self.state.time >= self.context.window.end.0 {
-                    return at + 9;
+                let time = Ticks(if is_right { raw } else { segment.apply(raw) });
+                if !segment.holds(raw) || time < now {
+                    break;
+                }
+                now = time;
+                if !ALL {
+                    keep = window.contains(now);
+                    if now >= window.end {
+                        at += 9;
+                        break;
+                    }
                 }
                 (id, len, [v0, v1, v2, v3], 9)
             } else {
                 let [id, len, v0, v1, v2, v3, ..] = *bytes;
                 (id, len, [v0, v1, v2, v3], 0)
             };
-            let at_event = at + from;
+            at += from;
             if id & !1 != 12 || len > 4 {
-                at = at_event;
-                // Two times in a row are odd but no reason to leave.
-                if from == 9 && id == internal::TIMESTAMP {
-                    continue;
-                }
                 break;
             }
             // The shift is done in 64 bits, where a length of 0 leaves nothing.
@@ -247,11 +261,10 @@ impl<'c> Decoder<'c> {
                 .get(local as usize)
                 .filter(|region| **region != NONE)
             else {
-                at = at_event;
                 break;
             };
-            at = at_event + 2 + usize::from(len);
-            if self.state.keep {
+            at += 2 + usize::from(len);
+            if ALL || keep {
                 if id == 12 {
                     out.push_enter(now, RegionId(*region));
                 } else {
@@ -259,10 +272,11 @@ impl<'c> Decoder<'c> {
                 }
             }
         }
+        self.state.time = now.0;
+        self.state.keep = keep;
         at
     }
 
-    #[inline]
     fn set_time(&mut self, raw: u64, offset: u64) {
         if !self.state.segment.holds(raw) {
             self.state.segment = self.context.local.clock().segment(raw);
@@ -274,7 +288,8 @@ impl<'c> Decoder<'c> {
             self.state.time = time;
         }
         let window = self.context.window;
-        self.state.keep = window.contains(Ticks(self.state.time)) || window == TimeRange::ALL;
+        let now = Ticks(self.state.time);
+        self.state.keep = window == TimeRange::ALL || window.contains(now);
     }
 
     /// Counts something about this file.
@@ -321,8 +336,7 @@ impl<'c> Decoder<'c> {
         if is_bare {
             self.decode(id, cursor, out, offset)?;
         } else {
-            let payload = cursor.payload()?;
-            let mut fields = Cursor::new(payload, self.state.order);
+            let mut fields = cursor.record()?;
             if self.decode(id, &mut fields, out, offset).is_err() {
                 self.state.pending.clear();
                 self.note(rules::DAMAGED_RECORD, offset);

@@ -164,9 +164,10 @@ pub(crate) struct Correction {
 /// `T = t + offset + rint(slope * (t - base))` for `t` up to `until`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Segment {
-    /// Times after this one belong here; on the first line all do.
-    pub(crate) after: Option<u64>,
-    pub(crate) until: u64,
+    /// The first time that belongs here.
+    from: u64,
+    /// The last one.
+    until: u64,
     base: u64,
     offset: i64,
     slope: f64,
@@ -175,7 +176,7 @@ pub(crate) struct Segment {
 impl Segment {
     /// A clock that needs no correction.
     pub(crate) const NONE: Segment = Segment {
-        after: None,
+        from: 0,
         until: u64::MAX,
         base: 0,
         offset: 0,
@@ -184,13 +185,19 @@ impl Segment {
 
     /// A line that holds no time.
     pub(crate) const NOWHERE: Segment = Segment {
-        after: Some(u64::MAX),
+        from: u64::MAX,
+        until: 0,
         ..Segment::NONE
     };
 
     #[inline]
     pub(crate) fn holds(&self, time: u64) -> bool {
-        time <= self.until && self.after.is_none_or(|after| time > after)
+        self.from <= time && time <= self.until
+    }
+
+    /// Whether times stay as they are.
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Segment::NONE
     }
 
     #[inline]
@@ -243,7 +250,7 @@ impl Correction {
                 continue;
             };
             segments.push(Segment {
-                after: segments.last().map(|last| last.until),
+                from: segments.last().map_or(0, |last| last.until + 1),
                 until: to,
                 base: from,
                 offset,

@@ -52,12 +52,19 @@ pub(crate) type Read<T> = Result<T, Damage>;
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
     at: usize,
+    /// Where reading ends; at most the length of the data.
+    limit: usize,
     order: ByteOrder,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(data: &'a [u8], order: ByteOrder) -> Self {
-        Cursor { data, at: 0, order }
+        Cursor {
+            data,
+            at: 0,
+            limit: data.len(),
+            order,
+        }
     }
 
     pub(crate) fn at(&self) -> usize {
@@ -65,15 +72,15 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn jump(&mut self, at: usize) {
-        self.at = at.min(self.data.len());
+        self.at = at.min(self.limit);
     }
 
     pub(crate) fn rest(&self) -> &'a [u8] {
-        self.data.get(self.at..).unwrap_or_default()
+        self.data.get(self.at..self.limit).unwrap_or_default()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.at >= self.data.len()
+        self.at >= self.limit
     }
 
     fn short<T>(&self, expected: &'static str) -> Read<T> {
@@ -154,9 +161,15 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn compressed(&mut self, width: u8, expected: &'static str) -> Read<u64> {
-        // Nine bytes at once where there are nine: one test instead of one a byte.
-        if let Some([len, value @ ..]) = self.rest().first_chunk::<9>()
+        // Nine bytes at once where there are nine, be they beyond the record: one test instead of
+        // one a byte. The integer itself must end within the record.
+        let bytes = self
+            .data
+            .get(self.at..)
+            .and_then(|rest| rest.first_chunk::<9>());
+        if let Some([len, value @ ..]) = bytes
             && *len <= width
+            && self.at + 1 + usize::from(*len) <= self.limit
         {
             self.at += 1 + usize::from(*len);
             return Ok(low_bytes(*value, *len, self.order));
@@ -208,6 +221,17 @@ impl<'a> Cursor<'a> {
             len => usize::from(len),
         };
         self.take(len, EXPECTED)
+    }
+
+    /// A cursor over what the length byte of a record announces; this one then stands after it.
+    #[inline]
+    pub(crate) fn record(&mut self) -> Read<Cursor<'a>> {
+        let len = self.payload()?.len();
+        Ok(Cursor {
+            at: self.at - len,
+            limit: self.at,
+            ..*self
+        })
     }
 
     /// A value of an attribute's type: its bits, see [`typed`].

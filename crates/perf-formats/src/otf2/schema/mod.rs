@@ -239,9 +239,21 @@ pub mod internal {
 /// assert_eq!(schema::event(14).map(|record| record.name), Some("MpiSend"));
 /// assert_eq!(schema::event(9), None);
 /// ```
+#[inline]
 pub fn event(id: u8) -> Option<&'static Record> {
-    find(EVENTS, id)
+    EVENTS.get(usize::from(*EVENT_AT.get(usize::from(id))?))
 }
+
+/// The place of each event id in [`EVENTS`]; past its end for ids that are none.
+const EVENT_AT: [u8; 256] = {
+    let mut at = [u8::MAX; 256];
+    let mut index = 0;
+    while index < EVENTS.len() {
+        at[EVENTS[index].id as usize] = index as u8;
+        index += 1;
+    }
+    at
+};
 
 /// The event record of `name`.
 pub fn event_named(name: &str) -> Option<&'static Record> {
@@ -323,6 +335,9 @@ mod tests {
     fn tables_are_in_order_of_id() {
         for table in [EVENTS, DEFINITIONS, LOCAL_DEFINITIONS] {
             assert!(table.is_sorted_by(|a, b| a.id < b.id));
+        }
+        for id in 0..=u8::MAX {
+            assert_eq!(event(id), find(EVENTS, id));
         }
     }
 
