@@ -1,4 +1,85 @@
-//! Folded timelines: what a thousand streams are doing, on one screen.
+//! Folded timelines: what are a thousand streams doing, on one screen?
+//!
+//! A timeline has a row for each thread, and a screen has a thousand rows and no eye to read them.
+//! Folding puts many streams into one row and keeps what matters: what most of them do, what the
+//! odd ones do, and where they differ. The method is Weber's (folding methods for event timelines,
+//! HIPS workshop at IPDPS 2015):
+//!
+//! 1. **State.** Each stream is, at each time, in a [`State`]: a class that a [`StateMap`] makes
+//!    of its call stack, idle (the paper's `None`), or absent. [`Timelines`] hold them.
+//! 2. **Sample.** Each pixel of the time axis is the time at its centre. The cost is that of a
+//!    search a pixel, however many events lie between.
+//! 3. **Select.** For each pixel the states of a group of streams are counted and an [`Op`]
+//!    selects one: `max` what most do, `min` what fewest do, `diff` where they differ, `idle` what
+//!    those do that do something.
+//!
+//! ```
+//! use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
+//! // 40 ranks, 4 of which have more and more to do. Any trace will do.
+//! let trace = perf_testdata::cosmo::trace();
+//!
+//! let states = RegionMap::by_name(trace.definitions())?;
+//! let timelines = Timelines::new(trace.view(), &states)?;
+//! let groups = Groups::by(&timelines, GroupBy::Node);
+//! let params = Folder::params().columns(800).op(Op::Max).check()?;
+//! let folder = Folder::new(&timelines, groups, params)?;
+//!
+//! let window = timelines.range();
+//! let fold = folder.fold(window)?;
+//! for (row, usage) in fold.rows().zip(folder.usage(window)?) {
+//!     let busy = usage.utilisation.utilisation();
+//!     println!("{}: {} streams, {:.0} % busy", row.label(), row.streams(), 100.0 * busy);
+//!     for (state, share) in usage.named(timelines.classes()) {
+//!         println!("  {state}: {:.1} %", 100.0 * share);
+//!     }
+//!     assert_eq!(row.cells().len(), 800);
+//! }
+//! // Late in the run 4 of the 10 ranks of the first node still compute while the others wait.
+//! let waiting = timelines.classes().id("MPI_Allreduce").expect("it is entered");
+//! let cell = fold.row(0).and_then(|row| row.cells().get(795)).expect("it is there");
+//! assert_eq!((cell.picture(), cell.winning, cell.total), (Some(waiting), 6, 10));
+//! # Ok::<(), perf_fold::Error>(())
+//! ```
+//!
+//! # What to ask with what
+//!
+//! | question | ask |
+//! |---|---|
+//! | What does the job do, phase by phase? | [`Op::Max`] over [`GroupBy::All`] or [`GroupBy::Node`] |
+//! | Is any rank out of step, and when? | [`Op::Diff`], [`Op::Outliers`], then [`Folder::unfold`] |
+//! | What do the few do that are out of step? | [`Op::Min`] |
+//! | Do the accelerators work? | [`Op::Idle`] over [`GroupBy::Device`], [`Utilisation`] |
+//! | How many are in MPI? | [`Op::Count`], with classes by [`RegionGroups`] |
+//! | How mixed is it? | [`Op::Entropy`], [`Cell::agreement`] |
+//! | What takes the time in a pixel, not only at its centre? | [`Selection::Exact`], [`Op::Share`] |
+//! | What exactly is in this cell? | [`Folder::tally`] |
+//! | Who talks to whom? | [`Folder::lines`] |
+//!
+//! # Cost
+//!
+//! A transition takes 12 bytes. On one core of 2.5 GHz, 19.8 M events of 1024 streams become
+//! timelines in 0.3 to 0.4 s. Folding them into 1920 pixels then takes 60 ms at full zoom and
+//! 16 to 48 ms zoomed in twice to a thousandfold (two cores: 40 and 9 to 25 ms); exact selection
+//! takes 140 ms at full zoom. [`Folder::refold`] allocates nothing. All results are the same for any
+//! number of threads.
+//!
+//! # Pitfalls
+//!
+//! * Sampling misses what is shorter than a pixel. It does not do so evenly: a loop in step with
+//!   the pixels shows one of its phases only. Zoom, or select exactly.
+//! * With single regions as classes no two ranks of a large application are ever alike and `diff`
+//!   is coloured everywhere. Group regions first, see [`RegionGroups`].
+//! * `max` over an accelerator with many streams shows it idle while it is busy; rows of streams
+//!   are folded by `idle` unless told otherwise.
+//! * No colour in a published `diff` picture means that all agree, or that the idle ones are the
+//!   minority. [`Value`] tells these apart; [`Cell::picture`] does not.
+//! * A majority of majorities is no majority: [`Nesting::Nested`] differs from [`Nesting::Flat`].
+//! * A thread that has ended is absent, not idle. Absent streams are counted as idle, as
+//!   published, unless [`AbsentRule::LeaveOut`] is asked for.
+//!
+//! # Features
+//! * `parallel` (default): builds timelines and folds on all cores.
+
 mod build;
 mod class;
 mod error;

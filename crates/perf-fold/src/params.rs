@@ -238,11 +238,18 @@ impl Checked {
     /// That `rows` rows are not more cells than allowed.
     pub(crate) fn room(&self, rows: usize) -> Result<usize> {
         let (columns, limit) = (self.0.columns, self.0.max_cells);
-        let cells = rows.checked_mul(columns).filter(|cells| *cells <= limit);
-        cells.ok_or(Error::TooManyCells {
-            rows,
-            columns,
-            limit,
-        })
+        // The times of the columns take memory too, also without rows.
+        let fits = rows
+            .max(1)
+            .checked_mul(columns)
+            .is_some_and(|cells| cells <= limit);
+        match fits {
+            true => Ok(rows * columns),
+            false => Err(Error::TooManyCells {
+                rows,
+                columns,
+                limit,
+            }),
+        }
     }
 }

@@ -26,11 +26,13 @@ pub(crate) fn edges(window: TimeRange, columns: usize, out: &mut Vec<Ticks>) {
     }));
 }
 
-/// Steps that a cursor takes one by one before it begins to gallop.
+/// Steps that a cursor takes one by one before it begins to gallop: how sampling and a linear
+/// pass over the transitions are chosen between, pixel by pixel.
 ///
-/// At full zoom there are few transitions a pixel and walking over them is cheapest; over many it
-/// is a waste. On 1024 streams of 19,000 transitions and 1920 pixels (ten transitions a pixel)
-/// one core took STEPS_TABLE
+/// One core, 1024 streams of 18,000 transitions each, all in one row: over 1920, 200 and 20 pixels
+/// (10, 90 and 900 transitions a pixel) galloping alone takes 65, 30 and 11 ms, the linear pass
+/// alone 62, 28 and 21 ms, and 16 steps before galloping 59, 30 and 9 ms. A binary search a pixel
+/// takes 200 ms over 1920.
 const STEPS: usize = 16;
 
 /// How many transitions have passed at `at`, knowing that at least `from` have.

@@ -2,6 +2,11 @@
 //!
 //! Times are ticks and states are the names of innermost regions.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+
 use perf_core::{Ticks, TimeRange};
 use perf_fold::{FoldRow, Folder, GroupBy, Groups, Op, RegionMap, Timelines, Usage};
 use perf_formats::OpenOptions;

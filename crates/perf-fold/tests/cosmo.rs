@@ -1,5 +1,10 @@
 //! The synthetic case whose folds are known in closed form.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+
 use perf_core::{Ticks, TimeRange};
 use perf_fold::{FoldParams, Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
 use perf_testdata::cosmo;

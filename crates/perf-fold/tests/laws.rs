@@ -1,5 +1,10 @@
 //! Laws that hold for any recording, and agreement with the textbook version.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+
 mod naive;
 
 use naive::{Naive, as_idle, operate, operations};
