@@ -183,13 +183,13 @@ impl Folder {
         Ok(fold)
     }
 
-    /// As [`fold`](Self::fold), into a fold that exists. Allocates nothing if fold and scratch
-    /// were made by this folder (or a larger one) and have been used once.
+    /// As [`fold`](Self::fold), into a fold that exists: the hot call of a zoom. Allocates
+    /// nothing once fold and scratch have been used with this folder (or a larger one).
     ///
     /// # Errors
     /// None at present; that of [`refold_with`](Self::refold_with) needs a token.
     pub fn refold(&self, window: TimeRange, scratch: &mut Scratch, fold: &mut Fold) -> Result<()> {
-        self.refold_with(window, scratch, fold, &(), &CancelToken::new())
+        self.run(window, scratch, fold, &(), None)
     }
 
     /// As [`refold`](Self::refold); reports cells of the phase `fold`, and can be stopped.
@@ -204,6 +204,17 @@ impl Folder {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<()> {
+        self.run(window, scratch, fold, progress, Some(cancel))
+    }
+
+    fn run(
+        &self,
+        window: TimeRange,
+        scratch: &mut Scratch,
+        fold: &mut Fold,
+        progress: &dyn Progress,
+        cancel: Option<&CancelToken>,
+    ) -> Result<()> {
         let plan = &*self.0;
         let (columns, rows) = (plan.params.columns(), plan.groups.rows());
         let cells = plan.params.room(rows.len())?;
@@ -213,7 +224,7 @@ impl Folder {
         let (centres, edges) = (&fold.centres, &fold.edges);
         let scratch = &*scratch;
         par::pieces(&mut fold.cells, columns, plan.piece, |row, from, out| {
-            cancel.check()?;
+            cancel.map_or(Ok(()), CancelToken::check)?;
             let to = from + out.len();
             let (Some(centres), Some(edges)) = (centres.get(from..to), edges.get(from..=to)) else {
                 return Ok(());

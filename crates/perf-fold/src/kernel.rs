@@ -33,7 +33,8 @@ impl Workspace {
     /// Room for every row of `plan`, so that folding does not allocate.
     pub(crate) fn prepare(&mut self, plan: &Plan) {
         let codes = plan.timelines.classes().len() + code::FIRST as usize;
-        self.counter.prepare(codes, plan.params.absent());
+        self.counter
+            .prepare(codes, plan.most_streams, plan.params.absent());
         if self.samples.len() < plan.room {
             self.samples.resize(plan.room, code::ABSENT);
         }

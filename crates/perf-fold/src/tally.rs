@@ -212,13 +212,14 @@ impl Counter {
         }
     }
 
-    /// Room for `codes` states, so that counting them does not allocate.
-    pub(crate) fn prepare(&mut self, codes: usize, rule: AbsentRule) {
+    /// Room for any of `codes` states, as many at a time as there are streams or a few thousand, so
+    /// that counting them does not allocate.
+    pub(crate) fn prepare(&mut self, codes: usize, streams: usize, rule: AbsentRule) {
         self.rule = rule;
         if self.places.len() < codes {
             self.places.resize(codes, 0);
         }
-        self.entries.reserve(codes);
+        self.entries.reserve(codes.min(streams.max(4096)));
     }
 
     /// Counts a column of samples, each of weight 1; `first` names the stream of a row.

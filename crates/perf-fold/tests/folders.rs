@@ -382,3 +382,23 @@ fn lines_are_bundled_by_row_and_pixel() {
         (1, 2, 2)
     );
 }
+
+#[test]
+fn every_message_of_a_recording_is_somewhere() {
+    let trace = perf_testdata::wide::trace(8, 2_000);
+    let map = RegionMap::by_name(trace.definitions()).unwrap();
+    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    let found = perf_core::match_messages(trace.view());
+    let count = |by| {
+        let params = Folder::params().columns(50).check().unwrap();
+        let folder = Folder::new(&timelines, Groups::by(&timelines, by), params).unwrap();
+        let lines = folder.lines(timelines.range(), Line::of(&found));
+        let between: u64 = lines.bundles.values().map(|traffic| traffic.count).sum();
+        assert_eq!((lines.outside.count, lines.elsewhere.count), (0, 0));
+        assert_eq!(between + lines.inside.count, found.messages.len() as u64);
+        between
+    };
+    // A ring of eight ranks on one node.
+    assert_eq!(count(GroupBy::Process), found.messages.len() as u64);
+    assert_eq!(count(GroupBy::Node), 0);
+}

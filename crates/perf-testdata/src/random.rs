@@ -107,3 +107,41 @@ fn system(random: &mut Xorshift, count: u32) -> SystemTree {
     let locations = (0..count).map(location).collect();
     SystemTree::new(nodes, groups, locations, &Limits::default()).expect("every parent is there")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_core::{Merge, ReplayCounts, Visitor, replay};
+
+    #[test]
+    fn traces_are_untidy_and_the_same_each_time() {
+        #[derive(Default)]
+        struct Seen {
+            off: usize,
+            flushes: usize,
+            frames: usize,
+        }
+        impl Visitor for Seen {
+            fn enter(&mut self, _: Ticks, _: RegionId, _: usize) {
+                self.frames += 1;
+            }
+            fn leave(&mut self, _: Ticks, _: RegionId, _: usize, _: perf_core::Close) {}
+            fn event(&mut self, _: Ticks, event: Event<'_>, _: usize) {
+                self.off += usize::from(event == Event::Measuring { on: false });
+                self.flushes += usize::from(matches!(event, Event::Flush { .. }));
+            }
+        }
+        let (mut seen, mut counts, mut absent) = (Seen::default(), ReplayCounts::default(), 0);
+        for seed in 0..40 {
+            let trace = trace(seed, 12, 60);
+            assert_eq!(trace, super::trace(seed, 12, 60));
+            for location in trace.view().locations() {
+                counts.merge(&replay(location, &mut seen));
+                absent += usize::from(location.all().is_absent());
+            }
+        }
+        assert!(absent > 0 && seen.off > 0 && seen.flushes > 0 && seen.frames > 1_000);
+        assert!(counts.top > 0 && counts.nearest > 0 && counts.renamed > 0);
+        assert!(counts.orphan > 0 && counts.open_at_end > 0);
+    }
+}
