@@ -51,7 +51,7 @@ pub use messages::{
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Profile, ProfileMetric, RowStore, Scope, Severities};
 pub use progress::{CancelToken, Cancelled, Progress};
-pub use replay::{Close, ReplayCounts, Visitor, open_frames, replay};
+pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use time::{Clock, Nanos, Ticks, TimeRange};
 pub use trace::{

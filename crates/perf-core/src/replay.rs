@@ -107,7 +107,7 @@ pub trait Visitor {
 pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) -> ReplayCounts {
     let events = location.all();
     let range = location.range();
-    let mut stack = Stack::before(events, range.start);
+    let mut stack = FrameStack::before(events, range.start);
     let counts_before = stack.counts;
     let window = location.window();
     let last = events.times().last().copied().unwrap_or_default();
@@ -158,7 +158,7 @@ pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) 
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 pub fn open_frames(events: &Events, index: usize) -> Vec<RegionId> {
-    Stack::before(events, index).frames
+    FrameStack::before(events, index).frames
 }
 
 impl ReplayCounts {
@@ -174,9 +174,21 @@ impl ReplayCounts {
     }
 }
 
-/// The frames that are open, and the rules for leaves.
-#[derive(Debug, Default)]
-struct Stack {
+/// The frames that are open, and the rules for leaves: [`replay`] one event at a time, for who
+/// does not have a location's events at once.
+///
+/// ```
+/// use perf_core::{Close, FrameStack, RegionId};
+/// let mut stack = FrameStack::default();
+/// stack.enter(RegionId(0));
+/// stack.enter(RegionId(1));
+/// let mut closed = Vec::new();
+/// stack.leave(RegionId(0), |region, depth, why| closed.push((region, depth, why)));
+/// assert_eq!(closed, [(RegionId(1), 1, Close::Implicit), (RegionId(0), 0, Close::Nearest)]);
+/// assert_eq!(stack.counts().nearest, 1);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct FrameStack {
     frames: Vec<RegionId>,
     counts: ReplayCounts,
     /// How often each region is open. Filled at the first leave that does not fit, so that a
@@ -184,10 +196,10 @@ struct Stack {
     open: Option<std::collections::HashMap<RegionId, u32>>,
 }
 
-impl Stack {
+impl FrameStack {
     /// The stack before event `index`.
     fn before(events: &Events, index: usize) -> Self {
-        let mut stack = Stack::default();
+        let mut stack = FrameStack::default();
         for index in 0..index {
             match events.event(index) {
                 Some(Event::Enter { region }) => stack.enter(region),
@@ -198,16 +210,29 @@ impl Stack {
         stack
     }
 
+    /// The open frames, the outermost first.
+    pub fn frames(&self) -> &[RegionId] {
+        &self.frames
+    }
+
+    /// What was mended so far.
+    pub fn counts(&self) -> ReplayCounts {
+        self.counts
+    }
+
+    /// Opens a frame.
     #[inline]
-    fn enter(&mut self, region: RegionId) {
+    pub fn enter(&mut self, region: RegionId) {
         self.frames.push(region);
         if let Some(open) = &mut self.open {
             *open.entry(region).or_default() += 1;
         }
     }
 
+    /// Closes frames by the rules of [`replay`], telling region, depth and reason of each, the
+    /// innermost first.
     #[inline]
-    fn leave(&mut self, region: RegionId, mut closed: impl FnMut(RegionId, usize, Close)) {
+    pub fn leave(&mut self, region: RegionId, mut closed: impl FnMut(RegionId, usize, Close)) {
         let Some(top) = self.frames.last().copied() else {
             self.counts.orphan += 1;
             return;

@@ -7,7 +7,8 @@
 )]
 
 use perf_core::*;
-use perf_formats::otf2::{NewFolder, WriteOptions, write};
+use perf_formats::OpenOptions;
+use perf_formats::otf2::{Cut, NewFolder, Reader, WriteOptions, cut, write};
 use std::process::Command;
 
 /// A wide trace with one of everything the writer knows.
@@ -287,4 +288,45 @@ fn a_record_longer_than_a_chunk_is_an_error() {
         &CancelToken::new(),
     );
     assert!(matches!(outcome, Err(perf_formats::Error::Limit { .. })));
+}
+
+#[test]
+fn otf2_print_takes_what_we_cut() {
+    if Command::new("otf2-print")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        println!("skipped: otf2-print is not installed");
+        return;
+    }
+    // Archives that it takes as they are.
+    for name in [
+        "pipit-pingpong",
+        "sstmacro-otf2",
+        "casita-2_cuda_simple",
+        "syn-cosmo",
+    ] {
+        let Some(path) = perf_testdata::corpus::corpus(&format!("otf2/{name}")) else {
+            println!("skipped: corpus absent");
+            return;
+        };
+        let reader = Reader::open(&path, &OpenOptions::new()).unwrap();
+        let range = reader.read().unwrap().0.range().unwrap();
+        let third = range.len() / 3;
+        let window =
+            TimeRange::new(Ticks(range.start.0 + third), Ticks(range.end.0 - third)).unwrap();
+        let folder = scratch(&format!("cut-{name}"));
+        let mut sink = NewFolder::new(&folder).unwrap();
+        let kept = reader.definitions().system.location_ids().take(2).collect();
+        let selection = Cut::new().window(window).locations(kept).name("part");
+        cut(&reader, &selection, &mut sink, &(), &CancelToken::new()).unwrap();
+        let print = Command::new("otf2-print")
+            .args(["-Werror", "--silent"])
+            .arg(folder.join("part.otf2"))
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&print.stderr);
+        assert!(print.status.success(), "{name}: {errors}");
+    }
 }

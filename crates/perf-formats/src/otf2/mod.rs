@@ -15,6 +15,7 @@ pub mod schema;
 
 mod anchor;
 mod codes;
+mod cut;
 mod definitions;
 mod events;
 mod format;
@@ -33,6 +34,7 @@ mod write;
 
 pub use anchor::Anchor;
 pub use archive::{Archive, Folder, Members};
+pub use cut::{Cut, cut};
 pub use definitions::{DefinitionFile, DefinitionRecord};
 pub use format::FORMAT;
 pub use kinds::record_name;

@@ -63,6 +63,16 @@ impl Encoder {
         self.bytes.clear();
     }
 
+    /// The byte order.
+    pub fn order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// Bytes that are encoded already.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
     /// One byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);

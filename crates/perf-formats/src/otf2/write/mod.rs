@@ -10,9 +10,10 @@ pub use encode::{Arg, Encoder};
 pub use sink::{NewFolder, Sink};
 
 use crate::Result;
+use crate::otf2::anchor::Anchor;
 use crate::otf2::schema::internal;
 use crate::otf2::wire::ByteOrder;
-use chunks::{Chunks, put};
+pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
 use perf_core::{
@@ -316,52 +317,79 @@ impl<'a> Writer<'a> {
         chunks.finish(self.sink)?;
         let locations = self.seen.events.iter().flatten().count() as u64;
         let anchor = self.anchor(locations, records.len() as u64, id.0);
-        put(self.sink, &format!("{name}.otf2"), anchor.bytes())?;
+        put(
+            self.sink,
+            &format!("{name}.otf2"),
+            encode_anchor(&anchor).bytes(),
+        )?;
         Ok(self.lost)
     }
 
-    fn anchor(&self, locations: u64, definitions: u64, id: u64) -> Encoder {
+    fn anchor(&self, locations: u64, definitions: u64, id: u64) -> Anchor {
         let property = |key: &str| {
             let mut all = self.definitions.properties.iter();
-            all.find(|(name, _)| name == key)
-                .map_or("", |(_, value)| value)
+            let found = all.find(|(name, _)| name == key);
+            found.map_or_else(String::new, |(_, value)| value.clone())
         };
-        let mut anchor = Encoder::new(self.options.order);
-        anchor.u8(internal::CHUNK_HEADER);
-        anchor.u8(self.options.order.byte());
-        anchor.text("OTF2");
-        // Anchor format 3, trace format 2, written as by version 3.0.0; POSIX files, no compression.
-        for byte in [3, 2, 3, 0, 0] {
-            anchor.u8(byte);
-        }
-        anchor.u64(self.options.event_chunk);
-        anchor.u64(self.options.definition_chunk);
-        anchor.u8(1);
-        anchor.u8(1);
-        anchor.u64(locations);
-        anchor.u64(definitions);
-        anchor.text(property("otf2.machine"));
-        anchor.text(&self.options.creator);
-        anchor.text(property("otf2.description"));
         // Names of properties are `NAMESPACE::NAME`; others are not those of an archive.
         let properties = self.definitions.properties.iter();
-        let properties: Vec<_> = properties.filter(|(key, _)| key.contains("::")).collect();
-        anchor.u32(properties.len() as u32);
-        for (key, value) in properties {
-            anchor.text(key);
-            anchor.text(value);
+        let properties = properties.filter(|(key, _)| key.contains("::"));
+        Anchor {
+            byte_order: self.options.order,
+            anchor_format: 3,
+            trace_format: 2,
+            version: (3, 0, 0),
+            event_chunk: self.options.event_chunk,
+            definition_chunk: self.options.definition_chunk,
+            substrate: 1,
+            compression: 1,
+            locations,
+            definitions,
+            machine: property("otf2.machine"),
+            creator: self.options.creator.clone(),
+            description: property("otf2.description"),
+            properties: properties.cloned().collect(),
+            trace_id: Some(id),
+            snapshots: 0,
+            thumbnails: 0,
         }
-        anchor.u64(id);
-        anchor.u32(0);
-        anchor.u32(0);
-        anchor.u8(internal::END_OF_FILE);
-        anchor.u8(internal::END_OF_BUFFER);
-        anchor
     }
 }
 
+/// The anchor file, in format 3 whatever it was read from.
+pub(super) fn encode_anchor(anchor: &Anchor) -> Encoder {
+    let mut out = Encoder::new(anchor.byte_order);
+    out.u8(internal::CHUNK_HEADER);
+    out.u8(anchor.byte_order.byte());
+    out.text("OTF2");
+    let (major, minor, bugfix) = anchor.version;
+    for byte in [3, anchor.trace_format, major, minor, bugfix] {
+        out.u8(byte);
+    }
+    out.u64(anchor.event_chunk);
+    out.u64(anchor.definition_chunk);
+    out.u8(anchor.substrate);
+    out.u8(anchor.compression);
+    out.u64(anchor.locations);
+    out.u64(anchor.definitions);
+    out.text(&anchor.machine);
+    out.text(&anchor.creator);
+    out.text(&anchor.description);
+    out.u32(anchor.properties.len() as u32);
+    for (key, value) in &anchor.properties {
+        out.text(key);
+        out.text(value);
+    }
+    out.u64(anchor.trace_id.unwrap_or_default());
+    out.u32(anchor.snapshots);
+    out.u32(anchor.thumbnails);
+    out.u8(internal::END_OF_FILE);
+    out.u8(internal::END_OF_BUFFER);
+    out
+}
+
 /// FNV-1a: the id of an archive follows from its definitions, so that writing is repeatable.
-struct Fnv(u64);
+pub(super) struct Fnv(pub(super) u64);
 
 impl Default for Fnv {
     fn default() -> Self {
@@ -370,7 +398,7 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    fn add(&mut self, bytes: &[u8]) {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         }
