@@ -1,5 +1,11 @@
 //! The same archive read in different ways gives the same events.
 
+#![cfg(feature = "otf2")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
 use perf_core::{Events, Location, Merge as _, Ticks, TimeRange, Trace};
 use perf_formats::otf2::{Members, Reader, rules};
 use perf_formats::{Error, OpenOptions, open};

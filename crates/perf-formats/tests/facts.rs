@@ -1,6 +1,12 @@
 //! Every archive of the corpus gives its facts: counts by type and location, sums of corrected
 //! times, leaves by rule.
 
+#![cfg(feature = "otf2")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
 use perf_core::{Close, Event, Location, RegionId, Ticks, Trace, Visitor, replay};
 use perf_formats::otf2::{Reader, record_name};
 use perf_formats::{OpenOptions, open};

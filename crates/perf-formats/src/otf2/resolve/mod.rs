@@ -193,6 +193,10 @@ impl<'a> Resolver<'a> {
         let cut = bytes.get(..most).unwrap_or(bytes);
         if cut.len() < bytes.len() {
             self.note(rules::LONG_TEXT, offset, || format!("String {id}"));
+            if self.text_left < bytes.len() as u64 {
+                // Names stay apart when there is no more room for them.
+                return format!("string {id}");
+            }
         }
         self.text_left = self.text_left.saturating_sub(cut.len() as u64);
         let text = String::from_utf8_lossy(cut);

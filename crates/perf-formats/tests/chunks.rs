@@ -1,0 +1,163 @@
+//! Files of many chunks, in both byte orders: threads, windows and lost anchors.
+
+#![cfg(feature = "otf2")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+use perf_core::{Events, Ticks, TimeRange, Trace};
+use perf_formats::OpenOptions;
+use perf_formats::otf2::{ByteOrder, Members, Reader, WriteOptions, rules, write};
+use perf_testdata::wide;
+
+const CHUNK: u64 = 1 << 16;
+
+fn archive(trace: &Trace, order: ByteOrder, chunk: u64) -> Members {
+    let options = WriteOptions::default()
+        .with_order(order)
+        .with_chunks(chunk, 1 << 20);
+    let mut members = Members::default();
+    let lost = write(
+        trace.view(),
+        &mut members,
+        &options,
+        &(),
+        &Default::default(),
+    )
+    .unwrap();
+    assert!(lost.is_empty(), "{lost}");
+    members
+}
+
+fn read(members: &Members, options: OpenOptions<'_>) -> (Trace, perf_core::Diagnostics) {
+    Reader::new(members, &options).unwrap().read().unwrap()
+}
+
+#[test]
+fn both_byte_orders_and_all_threads_read_the_same() {
+    let trace = wide::trace(3, 30_000);
+    let little = archive(&trace, ByteOrder::Little, CHUNK);
+    assert!(little.get("traces/0.evt").unwrap().len() > 5 * CHUNK as usize);
+    let (one, found) = read(&little, OpenOptions::new().threads(1));
+    assert_eq!(one.events(), trace.events());
+    assert_eq!(found.repairs(), 0, "{found}");
+    for threads in [2, 8] {
+        let many = read(&little, OpenOptions::new().threads(threads));
+        assert_eq!(many, (one.clone(), found.clone()));
+    }
+    let big = archive(&trace, ByteOrder::Big, CHUNK);
+    let (swapped, _) = read(&big, OpenOptions::new());
+    assert_eq!(swapped.events(), one.events());
+}
+
+#[test]
+fn the_merged_stream_crosses_chunks() {
+    let trace = wide::trace(3, 30_000);
+    let members = archive(&trace, ByteOrder::Little, CHUNK);
+    let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
+    let mut merged = reader.merged().unwrap();
+    let mut times: Vec<Vec<Ticks>> = vec![Vec::new(); 3];
+    let mut last = (Ticks(0), 0);
+    while let Some((location, at, _)) = merged.next().unwrap() {
+        assert!(last <= (at, location.index()) || last.0 < at);
+        last = (at, location.index());
+        times[location.index()].push(at);
+    }
+    for (times, events) in times.iter().zip(trace.events()) {
+        assert_eq!(times, events.times());
+    }
+}
+
+#[test]
+fn windows_skip_chunks() {
+    let trace = wide::trace(2, 30_000);
+    let members = archive(&trace, ByteOrder::Little, CHUNK);
+    let range = trace.range().unwrap();
+    for (from, to) in [(0, 1), (30, 34), (60, 64), (63, 64), (10, 11)] {
+        let part = |share: u64| Ticks(range.start.0 + range.len() / 64 * share);
+        let window = TimeRange::new(part(from), part(to)).unwrap();
+        let (some, _) = read(&members, OpenOptions::new().window(window));
+        for (whole, cut) in trace.events().iter().zip(some.events()) {
+            assert_eq!(whole.times().get(whole.range(window)), Some(cut.times()));
+        }
+    }
+}
+
+#[test]
+fn the_size_of_chunks_is_found_without_an_anchor() {
+    let trace = wide::trace(2, 30_000);
+    for chunk in [CHUNK, 3 * CHUNK] {
+        let mut members = archive(&trace, ByteOrder::Little, chunk);
+        members.remove("traces.otf2");
+        let (salvaged, found) = read(&members, OpenOptions::new());
+        assert_eq!(salvaged.events(), trace.events());
+        assert_eq!(found.count(rules::CHUNK_SIZE), 2);
+    }
+}
+
+/// A clock that jumps back between chunks must come out the same whether the chunk after it is
+/// decoded alone or in turn.
+#[test]
+fn time_that_goes_back_between_chunks_is_held_by_any_number_of_threads() {
+    let trace = wide::trace(1, 30_000);
+    let mut members = archive(&trace, ByteOrder::Little, CHUNK);
+    let bytes = members.get_mut("traces/0.evt").unwrap();
+    // The first time of the third chunk: far too late, so that all that follows is held there.
+    let at = 2 * CHUNK as usize + 18;
+    assert_eq!(bytes[at], 5);
+    bytes[at + 7] = 1;
+    let (one, found) = read(&members, OpenOptions::new().threads(1));
+    assert!(found.count(rules::TIME_BACKWARDS) > 1000);
+    assert_eq!(one.len(), trace.len());
+    for threads in [2, 8] {
+        let many = read(&members, OpenOptions::new().threads(threads));
+        assert_eq!(many, (one.clone(), found.clone()));
+    }
+}
+
+#[test]
+fn a_damaged_chunk_loses_its_rest_alone() {
+    let trace = wide::trace(1, 30_000);
+    let mut members = archive(&trace, ByteOrder::Little, CHUNK);
+    let size = members.get("traces/0.evt").unwrap().len();
+    members.get_mut("traces/0.evt").unwrap()[CHUNK as usize] = 9;
+    let (some, found) = read(&members, OpenOptions::new());
+    assert_eq!(found.count(rules::DAMAGED_CHUNK), 1);
+    let place = found
+        .iter()
+        .next()
+        .map(|(_, finding)| finding.places[0].clone());
+    assert_eq!(place.unwrap().offset, Some(CHUNK));
+    assert!(some.len() < trace.len() && some.len() * 2 > trace.len());
+
+    members.get_mut("traces/0.evt").unwrap()[CHUNK as usize] = 3;
+    members.get_mut("traces/0.evt").unwrap().truncate(size / 2);
+    let (some, found) = read(&members, OpenOptions::new());
+    assert_eq!(found.count(rules::TRUNCATED), 1);
+    let whole: &Events = &trace.events()[0];
+    let kept = some.events()[0].times();
+    assert_eq!(whole.times().get(..kept.len()), Some(kept));
+    assert!(kept.len() > whole.len() / 3);
+}
+
+#[test]
+fn memory_is_refused_before_it_is_taken() {
+    let trace = wide::trace(4, 10_000);
+    let members = archive(&trace, ByteOrder::Little, 1 << 20);
+    let estimate = Reader::new(&members, &OpenOptions::new())
+        .unwrap()
+        .estimate()
+        .unwrap();
+    assert_eq!(estimate.events, trace.len() as u64);
+    let (read, _) = read(&members, OpenOptions::new());
+    let used = read.memory() as u64;
+    assert!(estimate.memory / 3 < used && used < estimate.memory * 3);
+    let limits = perf_core::Limits::default().with_memory(estimate.memory / 2);
+    let reader = Reader::new(&members, &OpenOptions::new().limits(limits)).unwrap();
+    let error = reader.read().unwrap_err();
+    assert!(
+        matches!(error, perf_formats::Error::Limit { .. }),
+        "{error}"
+    );
+}
