@@ -114,16 +114,14 @@ impl Usage {
     /// That of some streams. Streams that are not there count as absent.
     pub fn of(timelines: &Timelines, streams: &[u32], window: TimeRange) -> Self {
         let span = window.len();
-        let mut times = vec![0u64; timelines.classes().len() + code::FIRST as usize];
+        let mut times = Times::new(timelines.classes().len());
         let mut intervals: Vec<TimeRange> = Vec::new();
         for stream in streams {
             let mut known = 0u64;
             let mut open: Option<TimeRange> = None;
             let columns = timelines.stream(*stream);
             for (piece, code) in columns.into_iter().flat_map(|c| sample::pieces(c, window)) {
-                if let Some(time) = times.get_mut(code as usize) {
-                    *time = time.saturating_add(piece.len());
-                }
+                times.add(code, piece.len());
                 known = known.saturating_add(piece.len());
                 if code < code::FIRST {
                     continue;
@@ -135,13 +133,9 @@ impl Usage {
                 }
             }
             intervals.extend(open);
-            let absent = &mut times[code::ABSENT as usize];
-            *absent = absent.saturating_add(span.saturating_sub(known));
+            times.add(code::ABSENT, span.saturating_sub(known));
         }
-        let occurs = (0..).zip(times).filter(|(_, time)| *time > 0);
-        let mut times: Vec<_> = occurs
-            .map(|(code, time)| (code::state(code), time))
-            .collect();
+        let mut times = times.list();
         times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
         Usage {
             utilisation: Utilisation::of(intervals, window),
@@ -162,6 +156,37 @@ impl Usage {
     pub fn named<'a>(&'a self, classes: &'a Classes) -> impl Iterator<Item = (&'a str, f64)> + 'a {
         self.shares()
             .map(|(state, share)| (classes.state_name(state), share))
+    }
+}
+
+/// Time by code. Knows which codes occur, so that a row of few among many classes is cheap.
+struct Times {
+    by_code: Vec<u64>,
+    occur: Vec<u32>,
+}
+
+impl Times {
+    fn new(classes: usize) -> Self {
+        Times {
+            by_code: vec![0; classes + code::FIRST as usize],
+            occur: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, code: u32, length: u64) {
+        let Some(time) = self.by_code.get_mut(code as usize) else {
+            return;
+        };
+        if *time == 0 && length > 0 {
+            self.occur.push(code);
+        }
+        *time = time.saturating_add(length);
+    }
+
+    fn list(self) -> Vec<(State, u64)> {
+        let time = |code: &u32| (code::state(*code), self.by_code[*code as usize]);
+        self.occur.iter().map(time).collect()
     }
 }
 
