@@ -1,7 +1,10 @@
 //! How a recording is opened.
 
+#[cfg(feature = "otf2")]
 use crate::{Error, Result};
-use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Weight};
+use perf_core::{CancelToken, Limits, Progress, TimeRange};
+#[cfg(feature = "otf2")]
+use perf_core::{Diagnostics, Weight};
 
 /// How regions that several ranks define each for itself are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -129,8 +132,12 @@ impl<'a> OpenOptions<'a> {
         let keys = self.locations.as_ref();
         keys.is_none_or(|keys| keys.binary_search(&key).is_ok())
     }
+}
 
-    /// Reports `amount` of `total` bytes, and stops if that was asked for.
+/// What readers do with the options.
+#[cfg(feature = "otf2")]
+impl OpenOptions<'_> {
+    /// Reports `amount` of `total` bytes, 0 where nobody knows, and stops if that was asked for.
     pub(crate) fn advance(&self, amount: u64, total: u64) -> Result<()> {
         if let Some(progress) = self.progress {
             progress.advance("read", amount, total);
