@@ -59,7 +59,7 @@
 //!
 //! A transition takes 12 bytes. On one core of 2.5 GHz, 19.8 M events of 1024 streams become
 //! timelines in 0.3 to 0.4 s. Folding them into 1920 pixels then takes 60 ms at full zoom and
-//! 16 to 48 ms zoomed in twice to a thousandfold (two cores: 40 and 9 to 25 ms); exact selection
+//! 16 to 48 ms zoomed in twice to a thousandfold (two cores: 31 and 9 to 23 ms); exact selection
 //! takes 140 ms at full zoom. [`Folder::refold`] allocates nothing. All results are the same for any
 //! number of threads.
 //!
