@@ -158,6 +158,17 @@ impl Events {
         self.words.push(LEAVE | (region.0 & !TAG));
     }
 
+    /// Adds a leave or else an enter, on the terms of [`push_enter`](Self::push_enter), without a
+    /// branch: which of the two comes next is what no processor can guess.
+    #[inline]
+    pub fn push_call(&mut self, at: Ticks, is_leave: bool, region: RegionId) {
+        debug_assert!(region.0 <= Self::MOST && self.times.last().is_none_or(|last| *last <= at));
+        const { assert!(ENTER == 0 && LEAVE == 1 << 30) };
+        self.times.push(at);
+        self.words
+            .push((u32::from(is_leave) << 30) | (region.0 & !TAG));
+    }
+
     /// Adds an event.
     ///
     /// # Errors
