@@ -265,11 +265,7 @@ impl<'c> Decoder<'c> {
             };
             at += 2 + usize::from(len);
             if ALL || keep {
-                if id == 12 {
-                    out.push_enter(now, RegionId(*region));
-                } else {
-                    out.push_leave(now, RegionId(*region));
-                }
+                out.push_call(now, id & 1 == 1, RegionId(*region));
             }
         }
         self.state.time = now.0;

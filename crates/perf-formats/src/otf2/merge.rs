@@ -64,7 +64,7 @@ impl<'o> Reader<'o> {
     /// [`Merged::definitions`].
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read.
+    /// [`Error::Io`](crate::Error::Io) where the system cannot read.
     pub fn merged(&self) -> Result<Merged<'_>> {
         let wanted = self.wanted();
         let (least, most) = BLOCK;
@@ -129,8 +129,8 @@ impl<'r> Merged<'r> {
     /// The next event: where, when and what. `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Strict`] if strict reading was asked
-    /// for and something had to be repaired, [`Error::Cancelled`].
+    /// [`Error::Io`](crate::Error::Io) where the system cannot read, [`Error::Strict`](crate::Error::Strict) if strict reading was asked
+    /// for and something had to be repaired, [`Error::Cancelled`](crate::Error::Cancelled).
     #[inline]
     #[allow(
         clippy::should_implement_trait,
