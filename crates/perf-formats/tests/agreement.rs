@@ -258,3 +258,26 @@ fn a_missing_event_file_makes_its_location_absent() {
         assert_eq!(sum.count(rules::MISSING_EVENTS), 4);
     }
 }
+
+#[test]
+fn public_types_go_from_thread_to_thread() {
+    fn check<T: Send + Sync>() {}
+    check::<Reader<'_>>();
+    check::<Members>();
+    check::<perf_formats::Recording>();
+    check::<perf_formats::Formats>();
+    check::<perf_formats::Error>();
+    check::<perf_formats::otf2::Merged<'_>>();
+}
+
+#[test]
+fn what_is_not_there_or_not_ours_is_an_error_with_its_path() {
+    let error = open("/nowhere/traces.otf2", &OpenOptions::new()).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }));
+    assert!(
+        error.to_string().contains("/nowhere/traces.otf2"),
+        "{error}"
+    );
+    let error = open(env!("CARGO_MANIFEST_DIR"), &OpenOptions::new()).unwrap_err();
+    assert!(matches!(error, Error::UnknownFormat { .. }), "{error}");
+}

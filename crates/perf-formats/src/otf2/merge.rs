@@ -72,7 +72,7 @@ impl<'o> Reader<'o> {
             reader: self,
             resolved: self.resolved.clone(),
             streams: Vec::with_capacity(wanted.len()),
-            tree: LoserTree::default(),
+            tree: LoserTree::new(Vec::new()),
             current: None,
             buffer: Vec::new(),
             block: (AHEAD / wanted.len().max(1)).clamp(least, most),

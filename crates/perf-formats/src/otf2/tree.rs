@@ -1,40 +1,32 @@
 //! A loser tree: the least of many streams, with one comparison a level.
 
 /// The streams of a merge by the time of their next event; ties go to the lower stream.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct LoserTree {
     /// The loser of each match; node `i` has the children `2i` and `2i + 1`, and the leaf of
     /// stream `s` would be node `len + s`.
     losers: Vec<Entry>,
-    winner: Option<Entry>,
+    winner: Entry,
 }
 
-/// A time and a stream. No time is past all times: the stream has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    /// The time, and above it whether the stream has ended.
-    time: u128,
-    stream: usize,
-}
+/// Whether the stream has ended, its time and its number, from the highest bits to the lowest: one
+/// number, since a match is then a minimum and a maximum, without a branch that nobody can guess.
+type Entry = u128;
 
-const ENDED: u128 = 1 << 64;
+const ENDED: Entry = 1 << 96;
 
-impl Entry {
-    fn new(time: Option<u64>, stream: usize) -> Self {
-        Entry {
-            time: time.map_or(ENDED, u128::from),
-            stream,
-        }
-    }
+fn entry(time: Option<u64>, stream: u32) -> Entry {
+    time.map_or(ENDED, |time| u128::from(time) << 32) | u128::from(stream)
 }
 
 impl LoserTree {
-    /// The tree of streams whose next events are at `times`.
+    /// The tree of streams whose next events are at `times`; at most 2^32 - 1 of them.
     pub(crate) fn new(times: Vec<Option<u64>>) -> Self {
         let len = times.len().next_power_of_two();
-        let leaf = |at: usize| Entry::new(times.get(at).copied().flatten(), at);
-        let mut round: Vec<Entry> = (0..len).map(leaf).collect();
-        let mut losers = vec![Entry::new(None, usize::MAX); len];
+        let none = std::iter::repeat_n(None, len - times.len());
+        let all = times.into_iter().chain(none);
+        let mut round: Vec<Entry> = (0..).zip(all).map(|(at, time)| entry(time, at)).collect();
+        let mut losers = vec![ENDED; len];
         while round.len() > 1 {
             let first = round.len() / 2;
             let mut winners = Vec::with_capacity(first);
@@ -49,32 +41,31 @@ impl LoserTree {
         }
         LoserTree {
             losers,
-            winner: round.first().copied(),
+            winner: round.first().copied().unwrap_or(ENDED),
         }
     }
 
     /// The stream with the least time; `None` once all have ended.
     #[inline]
     pub(crate) fn winner(&self) -> Option<usize> {
-        let winner = self.winner.as_ref().filter(|entry| entry.time < ENDED);
-        winner.map(|entry| entry.stream)
+        (self.winner < ENDED).then_some(self.winner as u32 as usize)
     }
 
     /// Gives the winner's stream its next time.
     #[inline]
     pub(crate) fn replace(&mut self, time: Option<u64>) {
-        let Some(winner) = self.winner else { return };
-        let mut entry = Entry::new(time, winner.stream);
-        let mut node = (self.losers.len() + winner.stream) / 2;
+        let stream = self.winner as u32;
+        let mut best = entry(time, stream);
+        let mut node = (self.losers.len() + stream as usize) / 2;
         while node > 0 {
-            if let Some(loser) = self.losers.get_mut(node)
-                && *loser < entry
-            {
-                std::mem::swap(loser, &mut entry);
+            if let Some(loser) = self.losers.get_mut(node) {
+                let (low, high) = (best.min(*loser), best.max(*loser));
+                *loser = high;
+                best = low;
             }
             node /= 2;
         }
-        self.winner = Some(entry);
+        self.winner = best;
     }
 }
 
