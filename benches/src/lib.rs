@@ -1,5 +1,7 @@
 //! What the measuring programs and benches share.
 
+pub mod inputs;
+
 use std::fmt::Write as _;
 use std::time::Instant;
 

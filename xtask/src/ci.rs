@@ -344,10 +344,11 @@ fn instructions(_: &mut Gate) -> Outcome {
     }
     // Library and runner talk a private protocol: only equal versions understand each other.
     let runner = install("gungraun-runner", &locked_version("gungraun-runner")?)?;
+    let package = ["--package", "perfkit-benches", "--no-default-features"];
     let arguments = ["bench", "--quiet", "--locked", "--bench", "instructions"];
     execute(
         cargo(&arguments)
-            .args(["--package", "perfkit-benches"])
+            .args(package)
             .env("GUNGRAUN_RUNNER", runner),
     )
 }

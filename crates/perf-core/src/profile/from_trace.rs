@@ -59,7 +59,8 @@ impl Profile {
         let definitions = view.definitions();
         let locations = definitions.system.locations().len();
         let mut counts = ReplayCounts::default();
-        let mut rows = MemoryRows::new(locations);
+        let metrics = metrics();
+        let mut rows = MemoryRows::new(locations, metrics.len());
         let mut calls = CallTree::default();
         let mut sums = Sums::default();
         let mut in_order: Vec<_> = view.ids().collect();
@@ -82,7 +83,8 @@ impl Profile {
         }
         let regions = definitions.regions.clone();
         let system = definitions.system.clone();
-        let profile = Profile::new(system, regions, calls, metrics(), Arc::new(rows))?
+        let rows = Arc::new(rows.finish(calls.paths().len()));
+        let profile = Profile::new(system, regions, calls, metrics, rows)?
             .with_topologies(definitions.topologies.clone());
         Ok((profile, counts))
     }
@@ -157,6 +159,7 @@ impl Sums {
             calls,
             stack: Vec::new(),
             failed: None,
+            lately: vec![None; LATELY],
         };
         let counts = replay(location, &mut visitor);
         match visitor.failed {
@@ -194,12 +197,39 @@ struct Summing<'a> {
     calls: &'a mut CallTree,
     stack: Vec<Frame>,
     failed: Option<Error>,
+    /// Call paths found lately, by parent and region: programs enter the same ones again and
+    /// again. Without it the profile of the bundled 64-rank recording takes 34.3 million
+    /// instructions instead of 18.2.
+    lately: Vec<Option<(Option<CallPathId>, RegionId, CallPathId)>>,
+}
+
+/// Slots for call paths found lately, a power of two.
+const LATELY: usize = 1024;
+
+impl Summing<'_> {
+    fn child(&mut self, parent: Option<CallPathId>, region: RegionId) -> Result<CallPathId> {
+        let mixed = parent
+            .map_or(u32::MAX, |path| path.0)
+            .wrapping_mul(0x9e37_79b9)
+            ^ region.0;
+        let slot = self.lately.get_mut(mixed as usize % LATELY);
+        if let Some(Some((of, into, path))) = &slot
+            && (*of, *into) == (parent, region)
+        {
+            return Ok(*path);
+        }
+        let path = self.calls.child(parent, region)?;
+        if let Some(slot) = slot {
+            *slot = Some((parent, region, path));
+        }
+        Ok(path)
+    }
 }
 
 impl Visitor for Summing<'_> {
     fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
         let parent = self.stack.last().map(|frame| frame.path);
-        let path = match self.calls.child(parent, region) {
+        let path = match self.child(parent, region) {
             Ok(path) => path,
             Err(error) => {
                 self.failed.get_or_insert(error);

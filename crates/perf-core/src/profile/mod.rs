@@ -6,7 +6,6 @@ use crate::{
     CallPathId, CallTree, CartTopology, Error, LocationId, Metric, MetricId, Region, Result,
     SystemTree, Value, ValueType,
 };
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Whether the severity of a call path holds that of the paths below it.
@@ -112,6 +111,14 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
 
     /// The call paths that have a row for a metric, ascending.
     fn paths(&self, metric: MetricId) -> Vec<CallPathId>;
+
+    /// The sum of a row over all locations, where the store knows it without making the row.
+    ///
+    /// # Errors
+    /// As [`row`](Self::row).
+    fn total(&self, _metric: MetricId, _path: CallPathId) -> Result<Option<Value>> {
+        Ok(None)
+    }
 }
 
 /// A call-path profile: severities `v(metric, call path, location)`.
@@ -205,6 +212,11 @@ impl Profile {
     /// # Errors
     /// [`Error::Undefined`] for an id that is not there, [`Error::Read`] if the source fails.
     pub fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        self.check(metric, path)?;
+        self.rows.row(metric, path)
+    }
+
+    fn check(&self, metric: MetricId, path: CallPathId) -> Result<()> {
         let undefined = |what, id: u32, count| Error::Undefined {
             what,
             id: u64::from(id),
@@ -216,7 +228,7 @@ impl Profile {
         if path.index() >= self.calls.paths().len() {
             return Err(undefined("call path", path.0, self.calls.paths().len()));
         }
-        self.rows.row(metric, path)
+        Ok(())
     }
 
     /// The call paths whose view of a metric is not zero, ascending.
@@ -229,6 +241,10 @@ impl Profile {
     /// # Errors
     /// As [`row`](Self::row).
     pub fn total(&self, metric: MetricId, path: CallPathId) -> Result<Value> {
+        self.check(metric, path)?;
+        if let Some(total) = self.rows.total(metric, path)? {
+            return Ok(total);
+        }
         let kind = self
             .metrics
             .get(metric.index())
@@ -244,36 +260,70 @@ impl Profile {
 #[derive(Debug, Default)]
 pub(crate) struct MemoryRows {
     locations: usize,
-    /// (location, value) by ascending location.
-    rows: BTreeMap<(MetricId, CallPathId), Vec<(LocationId, u64)>>,
+    metrics: Vec<MetricRows>,
+}
+
+/// The rows of one metric: those of call path `p` are the entries from `starts[p]` to `starts[p + 1]`.
+#[derive(Debug, Default)]
+struct MetricRows {
+    starts: Vec<usize>,
+    /// (call path, location, value).
+    entries: Vec<(CallPathId, LocationId, u64)>,
 }
 
 impl MemoryRows {
-    pub(crate) fn new(locations: usize) -> Self {
+    pub(crate) fn new(locations: usize, metrics: usize) -> Self {
         MemoryRows {
             locations,
-            rows: BTreeMap::new(),
+            metrics: (0..metrics).map(|_| MetricRows::default()).collect(),
         }
     }
 
-    /// Adds the next location's value; zeros are not kept.
+    /// Adds a value; zeros are not kept.
     pub(crate) fn push(&mut self, metric: MetricId, path: CallPathId, at: LocationId, value: u64) {
-        if value != 0 {
-            self.rows
-                .entry((metric, path))
-                .or_default()
-                .push((at, value));
+        if value != 0
+            && let Some(metric) = self.metrics.get_mut(metric.index())
+        {
+            metric.entries.push((path, at, value));
         }
+    }
+
+    /// Puts the values in order. No row can be asked for before.
+    pub(crate) fn finish(mut self, paths: usize) -> Self {
+        for metric in &mut self.metrics {
+            metric.entries.sort_unstable();
+            let mut starts = Vec::with_capacity(paths + 1);
+            for (at, (path, _, _)) in metric.entries.iter().enumerate() {
+                while starts.len() <= path.index() {
+                    starts.push(at);
+                }
+            }
+            starts.resize(paths + 1, metric.entries.len());
+            metric.starts = starts;
+        }
+        self
+    }
+
+    fn entries(&self, metric: MetricId, path: CallPathId) -> &[(CallPathId, LocationId, u64)] {
+        let range = || {
+            let metric = self.metrics.get(metric.index())?;
+            let start = *metric.starts.get(path.index())?;
+            metric
+                .entries
+                .get(start..*metric.starts.get(path.index() + 1)?)
+        };
+        range().unwrap_or_default()
     }
 }
 
 impl RowStore for MemoryRows {
     fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
-        let Some(sparse) = self.rows.get(&(metric, path)) else {
+        let entries = self.entries(metric, path);
+        if entries.is_empty() {
             return Ok(None);
-        };
+        }
         let mut row = vec![0; self.locations];
-        for (location, value) in sparse {
+        for (_, location, value) in entries {
             if let Some(slot) = row.get_mut(location.index()) {
                 *slot = *value;
             }
@@ -282,11 +332,18 @@ impl RowStore for MemoryRows {
     }
 
     fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        let from = (metric, CallPathId(0));
-        let to = (metric, CallPathId(u32::MAX));
-        self.rows
-            .range(from..=to)
-            .map(|((_, path), _)| *path)
+        let entries = self
+            .metrics
+            .get(metric.index())
+            .map(|rows| rows.entries.as_slice());
+        let runs = entries.unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
+        runs.filter_map(|run| run.first().map(|entry| entry.0))
             .collect()
+    }
+
+    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
+        let entries = self.entries(metric, path).iter();
+        let sum = entries.fold(0, |sum: u64, (_, _, value)| sum.saturating_add(*value));
+        Ok(Some(Value::U64(sum)))
     }
 }

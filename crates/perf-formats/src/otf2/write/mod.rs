@@ -186,7 +186,7 @@ impl<'a> Writer<'a> {
     /// A location whose events are absent gets no event file.
     ///
     /// # Errors
-    /// As [`write`].
+    /// As [`write()`].
     pub fn location(&mut self, location: LocationView<'_>) -> Result<()> {
         let Some(defined) = self.definitions.system.location(location.id()) else {
             return Err(perf_core::Error::Undefined {
@@ -296,7 +296,7 @@ impl<'a> Writer<'a> {
     /// Writes the global definitions and the anchor.
     ///
     /// # Errors
-    /// As [`write`].
+    /// As [`write()`].
     pub fn finish(self) -> Result<Diagnostics> {
         let WriteOptions {
             name,
