@@ -13,7 +13,7 @@ use gungraun::{
 use perfkit::core::{CancelToken, Messages, Profile, Ticks, TimeRange, Trace, match_messages};
 use perfkit::fold::{Fold, Folder, RegionMap, Scratch, Timelines};
 use perfkit::formats::OpenOptions;
-use perfkit::formats::otf2::{Members, Reader, WriteOptions, write};
+use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
 use perfkit_benches::inputs;
 use std::hint::black_box;
 
@@ -28,7 +28,7 @@ fn at_most(measured: u64) -> LibraryBenchmarkConfig {
 }
 
 /// 16 ranks with 10,000 events each: the figures below are of 160,000 events.
-fn archive() -> Members {
+fn archive() -> MemoryArchive {
     inputs::archive(16, 10_000)
 }
 
@@ -38,14 +38,14 @@ fn trace() -> Trace {
 
 #[library_benchmark]
 #[bench::events(args = (), setup = archive, config = at_most(23_313_370))]
-fn otf2_decode(archive: Members) -> Trace {
+fn otf2_decode(archive: MemoryArchive) -> Trace {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     black_box(reader.read().expect("it was just written").0)
 }
 
 #[library_benchmark]
 #[bench::events(args = (), setup = archive, config = at_most(52_300_040))]
-fn otf2_merge(archive: Members) -> u64 {
+fn otf2_merge(archive: MemoryArchive) -> u64 {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     let mut stream = reader.merged().expect("it was just written");
     let mut sum = 0_u64;
@@ -57,8 +57,8 @@ fn otf2_merge(archive: Members) -> u64 {
 
 #[library_benchmark]
 #[bench::events(args = (), setup = trace, config = at_most(139_739_416))]
-fn otf2_write(trace: Trace) -> Members {
-    let mut archive = Members::default();
+fn otf2_write(trace: Trace) -> MemoryArchive {
+    let mut archive = MemoryArchive::default();
     let options = WriteOptions::default();
     write(
         trace.view(),

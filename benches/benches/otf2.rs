@@ -5,7 +5,7 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use perfkit::core::{CancelToken, match_messages};
 use perfkit::formats::OpenOptions;
-use perfkit::formats::otf2::{Members, Reader, WriteOptions, write};
+use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
 use perfkit_benches::inputs;
 use std::hint::black_box;
 
@@ -38,7 +38,7 @@ fn reading(criterion: &mut Criterion) {
     });
     let trace = inputs::trace(RANKS, EVENTS);
     group.bench_function("write", |bench| {
-        let work = |mut archive: Members| {
+        let work = |mut archive: MemoryArchive| {
             let options = WriteOptions::default();
             write(
                 trace.view(),
@@ -50,7 +50,7 @@ fn reading(criterion: &mut Criterion) {
             .expect("memory takes it");
             archive
         };
-        bench.iter_batched(Members::default, work, BatchSize::PerIteration);
+        bench.iter_batched(MemoryArchive::default, work, BatchSize::PerIteration);
     });
     group.bench_function("match messages", |bench| {
         bench.iter(|| black_box(match_messages(trace.view())));

@@ -2,7 +2,7 @@
 
 use perfkit::core::{CancelToken, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
-use perfkit::formats::otf2::{Members, WriteOptions, write};
+use perfkit::formats::otf2::{MemoryArchive, WriteOptions, write};
 
 /// A wide trace.
 pub fn trace(ranks: u32, events: usize) -> Trace {
@@ -13,8 +13,8 @@ pub fn trace(ranks: u32, events: usize) -> Trace {
 ///
 /// # Panics
 /// Never: writing to memory does not fail.
-pub fn archive(ranks: u32, events: usize) -> Members {
-    let mut archive = Members::default();
+pub fn archive(ranks: u32, events: usize) -> MemoryArchive {
+    let mut archive = MemoryArchive::default();
     let trace = trace(ranks, events);
     write(
         trace.view(),

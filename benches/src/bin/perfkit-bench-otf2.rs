@@ -5,7 +5,7 @@
 use perfkit::core::{CancelToken, Event, LocationId, Ticks, TimeRange, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::OpenOptions;
-use perfkit::formats::otf2::{NewFolder, Reader, WriteOptions, Writer};
+use perfkit::formats::otf2::{NewArchive, Reader, WriteOptions, Writer};
 use perfkit_benches::Meter;
 use std::path::Path;
 use std::process::ExitCode;
@@ -69,7 +69,7 @@ fn generate(folder: &Path, locations: usize, events: usize) -> Outcome<String> {
     let meter = Meter::start();
     let ranks = u32::try_from(locations)?;
     let definitions = perf_testdata::wide::definitions(ranks);
-    let mut sink = NewFolder::new(folder)?;
+    let mut sink = NewArchive::new(folder)?;
     let mut writer = Writer::new(&mut sink, &definitions, WriteOptions::default());
     for rank in 0..ranks {
         // One location at a time: a trace of this one alone has the same definitions.

@@ -7,7 +7,7 @@
 )]
 
 use perf_core::{Events, Location, Merge as _, Ticks, TimeRange, Trace};
-use perf_formats::otf2::{Members, Reader, rules};
+use perf_formats::otf2::{MemoryArchive, Reader, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus::corpus;
 use std::path::PathBuf;
@@ -159,7 +159,7 @@ fn a_window_or_some_locations_are_a_slice_of_all() {
 #[test]
 fn bytes_in_memory_are_as_good_as_a_folder() {
     for path in archives(&SOME) {
-        let members = Members::read(&path).unwrap();
+        let members = MemoryArchive::read(&path).unwrap();
         let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
         assert_eq!(reader.read().unwrap().0, read(&path, OpenOptions::new()));
     }
@@ -196,7 +196,7 @@ fn what_is_left_of_an_aborted_run_is_read() {
         "tracer-stencil4d-32",
     ]) {
         let whole = read(&path, OpenOptions::new());
-        let mut members = Members::read(&path).unwrap();
+        let mut members = MemoryArchive::read(&path).unwrap();
         let name = Reader::new(&members, &OpenOptions::new())
             .unwrap()
             .name()
@@ -242,7 +242,7 @@ fn what_is_left_of_an_aborted_run_is_read() {
 #[test]
 fn a_missing_event_file_makes_its_location_absent() {
     for path in archives(&["tracer-stencil4d-32"]) {
-        let mut members = Members::read(&path).unwrap();
+        let mut members = MemoryArchive::read(&path).unwrap();
         members.remove("traces/3.evt");
         members.insert("traces/5.evt", Vec::new());
         let (trace, found) = Reader::new(&members, &OpenOptions::new())
@@ -263,7 +263,7 @@ fn a_missing_event_file_makes_its_location_absent() {
 fn public_types_go_from_thread_to_thread() {
     fn check<T: Send + Sync>() {}
     check::<Reader<'_>>();
-    check::<Members>();
+    check::<MemoryArchive>();
     check::<perf_formats::Recording>();
     check::<perf_formats::Formats>();
     check::<perf_formats::Error>();

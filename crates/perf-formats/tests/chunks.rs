@@ -8,16 +8,16 @@
 
 use perf_core::{Events, Ticks, TimeRange, Trace};
 use perf_formats::OpenOptions;
-use perf_formats::otf2::{ByteOrder, Members, Reader, WriteOptions, rules, write};
+use perf_formats::otf2::{ByteOrder, MemoryArchive, Reader, WriteOptions, rules, write};
 use perf_testdata::wide;
 
 const CHUNK: u64 = 1 << 16;
 
-fn archive(trace: &Trace, order: ByteOrder, chunk: u64) -> Members {
+fn archive(trace: &Trace, order: ByteOrder, chunk: u64) -> MemoryArchive {
     let options = WriteOptions::default()
         .with_order(order)
         .with_chunks(chunk, 1 << 20);
-    let mut members = Members::default();
+    let mut members = MemoryArchive::default();
     let lost = write(
         trace.view(),
         &mut members,
@@ -30,7 +30,7 @@ fn archive(trace: &Trace, order: ByteOrder, chunk: u64) -> Members {
     members
 }
 
-fn read(members: &Members, options: OpenOptions<'_>) -> (Trace, perf_core::Diagnostics) {
+fn read(members: &MemoryArchive, options: OpenOptions<'_>) -> (Trace, perf_core::Diagnostics) {
     Reader::new(members, &options).unwrap().read().unwrap()
 }
 

@@ -9,7 +9,7 @@
 
 use perf_core::Members as Ranks;
 use perf_core::{Limits, Ticks, TimeRange};
-use perf_formats::otf2::{Members, Reader, WriteOptions, rules, write};
+use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, rules, write};
 use perf_formats::{Error, OpenOptions};
 use perf_testdata::corpus::corpus;
 use perf_testdata::wide;
@@ -17,9 +17,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Small archives, as (name, bytes): real ones where the corpus is, and one of our own.
-fn archives() -> Vec<(String, Members)> {
+fn archives() -> Vec<(String, MemoryArchive)> {
     let mut all = Vec::new();
-    let mut own = Members::default();
+    let mut own = MemoryArchive::default();
     let trace = wide::trace(3, 400);
     let options = WriteOptions::default().with_chunks(2048, 1 << 12);
     write(trace.view(), &mut own, &options, &(), &Default::default()).unwrap();
@@ -30,7 +30,7 @@ fn archives() -> Vec<(String, Members)> {
         "casita-4_mpi_ls_barr",
     ] {
         match corpus(&format!("otf2/{name}")) {
-            Some(path) => all.push((name.to_string(), Members::read(&path).unwrap())),
+            Some(path) => all.push((name.to_string(), MemoryArchive::read(&path).unwrap())),
             None => println!("skipped: corpus absent"),
         }
     }
@@ -51,7 +51,7 @@ impl Random {
 }
 
 /// Reads in all ways. Whatever comes out must be small and quick.
-fn survive(members: &Members, what: &str) {
+fn survive(members: &MemoryArchive, what: &str) {
     let start = Instant::now();
     let size: usize = members.iter().map(|(_, bytes)| bytes.len()).sum();
     let window = TimeRange::new(Ticks(5_000), Ticks(1 << 60));
@@ -95,7 +95,7 @@ fn located(error: &Error) -> bool {
     error.place().is_some_and(|place| !place.file.is_empty())
 }
 
-fn names(members: &Members) -> Vec<String> {
+fn names(members: &MemoryArchive) -> Vec<String> {
     members.iter().map(|(name, _)| name.to_string()).collect()
 }
 
@@ -159,7 +159,7 @@ fn definitions(records: &[(u8, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-fn own_with(records: &[(u8, Vec<u8>)]) -> Members {
+fn own_with(records: &[(u8, Vec<u8>)]) -> MemoryArchive {
     let (_, mut members) = archives().swap_remove(0);
     members.insert("traces.def", definitions(records));
     // An anchor with chunks that hold them.
@@ -169,7 +169,7 @@ fn own_with(records: &[(u8, Vec<u8>)]) -> Members {
     members
 }
 
-fn open(members: &Members) -> Reader<'_> {
+fn open(members: &MemoryArchive) -> Reader<'_> {
     Reader::new(members, &OpenOptions::new()).unwrap()
 }
 

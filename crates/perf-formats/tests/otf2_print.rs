@@ -8,7 +8,7 @@
 
 use perf_core::*;
 use perf_formats::OpenOptions;
-use perf_formats::otf2::{Cut, NewFolder, Reader, WriteOptions, cut, write};
+use perf_formats::otf2::{Cut, NewArchive, Reader, WriteOptions, cut, write};
 use std::process::Command;
 
 /// A wide trace with one of everything the writer knows.
@@ -180,7 +180,7 @@ fn otf2_print_takes_what_we_write() {
     for (name, view) in views {
         let folder = scratch(name);
         let options = WriteOptions::default().with_chunks(1 << 18, 1 << 18);
-        let mut sink = NewFolder::new(&folder).unwrap();
+        let mut sink = NewArchive::new(&folder).unwrap();
         let lost = write(view, &mut sink, &options, &(), &CancelToken::new()).unwrap();
         assert!(lost.is_empty(), "{lost}");
         if name == "whole" {
@@ -248,7 +248,7 @@ fn what_cannot_be_written_is_counted() {
     };
     events[1].push_attribute(string);
     let trace = Trace::new(definitions, events).unwrap();
-    let mut archive = perf_formats::otf2::Members::default();
+    let mut archive = perf_formats::otf2::MemoryArchive::default();
     let options = WriteOptions::default();
     let lost = write(
         trace.view(),
@@ -269,7 +269,7 @@ fn files_that_are_there_stay() {
     let trace = perf_testdata::wide::trace(1, 10);
     let options = WriteOptions::default();
     for time in 0..2 {
-        let mut sink = NewFolder::new(&folder).unwrap();
+        let mut sink = NewArchive::new(&folder).unwrap();
         let outcome = write(trace.view(), &mut sink, &options, &(), &CancelToken::new());
         assert_eq!(outcome.is_ok(), time == 0);
     }
@@ -278,7 +278,7 @@ fn files_that_are_there_stay() {
 #[test]
 fn a_record_longer_than_a_chunk_is_an_error() {
     let trace = perf_testdata::wide::trace(1, 10);
-    let mut archive = perf_formats::otf2::Members::default();
+    let mut archive = perf_formats::otf2::MemoryArchive::default();
     let options = WriteOptions::default().with_chunks(30, 1 << 20);
     let outcome = write(
         trace.view(),
@@ -317,7 +317,7 @@ fn otf2_print_takes_what_we_cut() {
         let window =
             TimeRange::new(Ticks(range.start.0 + third), Ticks(range.end.0 - third)).unwrap();
         let folder = scratch(&format!("cut-{name}"));
-        let mut sink = NewFolder::new(&folder).unwrap();
+        let mut sink = NewArchive::new(&folder).unwrap();
         let kept = reader.definitions().system.location_ids().take(2).collect();
         let selection = Cut::new().window(window).locations(kept).name("part");
         cut(&reader, &selection, &mut sink, &(), &CancelToken::new()).unwrap();

@@ -35,8 +35,8 @@ fn read(reader: &Reader<'_>) -> Trace {
     reader.read().unwrap().0
 }
 
-fn written(view: TraceView<'_>, options: &WriteOptions) -> (otf2::Members, Diagnostics) {
-    let mut archive = otf2::Members::default();
+fn written(view: TraceView<'_>, options: &WriteOptions) -> (otf2::MemoryArchive, Diagnostics) {
+    let mut archive = otf2::MemoryArchive::default();
     let lost = write(view, &mut archive, options, &(), &CancelToken::new()).unwrap();
     (archive, lost)
 }
@@ -105,7 +105,7 @@ fn a_cut_of_everything_is_the_same_archive() {
     for path in archives() {
         let options = OpenOptions::new();
         let reader = Reader::open(&path, &options).unwrap();
-        let mut archive = otf2::Members::default();
+        let mut archive = otf2::MemoryArchive::default();
         cut(&reader, &Cut::new(), &mut archive, &(), &CancelToken::new()).unwrap();
         let again = Reader::new(archive, &options).unwrap();
         assert_eq!(reader.definition_counts(), again.definition_counts());
@@ -136,7 +136,7 @@ fn a_cut_holds_what_lies_in_it_and_is_balanced() {
             .window(window)
             .locations(kept.clone())
             .name("part");
-        let mut archive = otf2::Members::default();
+        let mut archive = otf2::MemoryArchive::default();
         cut(&reader, &selection, &mut archive, &(), &CancelToken::new()).unwrap();
         let reader = Reader::new(archive, &options).unwrap();
         assert_eq!(reader.name(), "part");

@@ -65,14 +65,14 @@ impl<A: Archive + ?Sized> Archive for &A {
 /// Files are opened for each read and closed again, so that an archive of many thousand locations
 /// needs no more open files than there are threads that read.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct DiskArchive {
     root: PathBuf,
 }
 
-impl Folder {
+impl DiskArchive {
     /// The archive whose anchor and global definitions lie in `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Folder { root: root.into() }
+        DiskArchive { root: root.into() }
     }
 
     /// The folder.
@@ -87,7 +87,7 @@ impl Folder {
     }
 }
 
-impl Archive for Folder {
+impl Archive for DiskArchive {
     fn members(&self, folder: &str) -> io::Result<Vec<String>> {
         let path = if folder.is_empty() {
             self.root.clone()
@@ -134,19 +134,19 @@ impl Archive for Folder {
 /// An archive in memory: the bytes of each member by name.
 ///
 /// ```
-/// use perf_formats::otf2::{Archive, Members};
-/// let members = Members::from_iter([("traces/0.evt".to_string(), vec![3, 0x42])]);
+/// use perf_formats::otf2::{Archive, MemoryArchive};
+/// let members = MemoryArchive::from_iter([("traces/0.evt".to_string(), vec![3, 0x42])]);
 /// assert_eq!(members.size("traces/0.evt")?, 2);
 /// assert_eq!(members.members("traces")?, ["traces/0.evt"]);
 /// assert!(members.members("")?.is_empty());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Members {
+pub struct MemoryArchive {
     members: BTreeMap<String, Vec<u8>>,
 }
 
-impl Members {
+impl MemoryArchive {
     /// All members of the archive in a folder, read into memory.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl Members {
     pub fn read(path: &Path) -> Result<Self> {
         let (folder, anchor) = locate(path)?;
         let name = anchor.trim_end_matches(".otf2").to_string();
-        let mut members = Members::default();
+        let mut members = MemoryArchive::default();
         let mut names = vec![anchor, format!("{name}.def")];
         let at = |name: &str| Place::file(folder.path(name).to_string_lossy().into_owned());
         names.extend(folder.members(&name).map_err(|source| Error::Io {
@@ -202,15 +202,15 @@ impl Members {
     }
 }
 
-impl FromIterator<(String, Vec<u8>)> for Members {
+impl FromIterator<(String, Vec<u8>)> for MemoryArchive {
     fn from_iter<T: IntoIterator<Item = (String, Vec<u8>)>>(members: T) -> Self {
-        Members {
+        MemoryArchive {
             members: members.into_iter().collect(),
         }
     }
 }
 
-impl Archive for Members {
+impl Archive for MemoryArchive {
     fn members(&self, folder: &str) -> io::Result<Vec<String>> {
         let inside = |name: &&String| match name.rsplit_once('/') {
             Some((parent, _)) => parent == folder,
@@ -254,10 +254,10 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
 }
 
 /// The folder of an archive and the name of its anchor, from a path to either.
-pub(crate) fn locate(path: &Path) -> Result<(Folder, String)> {
+pub(crate) fn locate(path: &Path) -> Result<(DiskArchive, String)> {
     let text = path.to_string_lossy().into_owned();
     if path.is_dir() {
-        let folder = Folder::new(path);
+        let folder = DiskArchive::new(path);
         return match find_anchor(&folder) {
             Ok(anchor) => Ok((folder, anchor)),
             Err(error) => match find_folder(path) {
@@ -277,7 +277,7 @@ pub(crate) fn locate(path: &Path) -> Result<(Folder, String)> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
-    let folder = Folder::new(parent.unwrap_or(Path::new(".")));
+    let folder = DiskArchive::new(parent.unwrap_or(Path::new(".")));
     let stem = name.strip_suffix(".otf2").unwrap_or(name);
     let is_left = folder.path(stem).is_dir() || folder.path(&format!("{stem}.def")).is_file();
     if !path.exists() && !is_left {
@@ -289,7 +289,7 @@ pub(crate) fn locate(path: &Path) -> Result<(Folder, String)> {
     Ok((folder, name.to_string()))
 }
 
-fn has_anchor(folder: &Folder) -> bool {
+fn has_anchor(folder: &DiskArchive) -> bool {
     let members = folder.members("").unwrap_or_default();
     members.iter().any(|name| name.ends_with(".otf2"))
 }
@@ -303,7 +303,7 @@ pub(crate) fn find_folder(path: &Path) -> Option<String> {
         .filter(|name| path.join(name).is_dir())
         .collect();
     names.sort_unstable();
-    let folder = Folder::new(path);
+    let folder = DiskArchive::new(path);
     names.into_iter().find(|name| {
         let members = folder.members(name).unwrap_or_default();
         let is_ours = |name: &String| {

@@ -71,7 +71,7 @@ impl Cut {
 /// ```
 /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
 /// use perf_core::TimeRange;
-/// use perf_formats::{OpenOptions, otf2::{Cut, Members, Reader, cut, write}};
+/// use perf_formats::{OpenOptions, otf2::{Cut, MemoryArchive, Reader, cut, write}};
 /// # let mut definitions = Definitions::default();
 /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
 /// # definitions.regions.push(Region::named("main"));
@@ -79,12 +79,12 @@ impl Cut {
 /// # events.push(Ticks(10), Event::Enter { region: RegionId(0) })?;
 /// # events.push(Ticks(90), Event::Leave { region: RegionId(0) })?;
 /// # let trace = Trace::new(definitions, vec![events])?;
-/// # let mut whole = Members::default();
+/// # let mut whole = MemoryArchive::default();
 /// # write(trace.view(), &mut whole, &Default::default(), &(), &Default::default())?;
 /// // One location that is in `main` from 10 to 90.
 /// let reader = Reader::new(whole, &OpenOptions::new())?;
 /// let window = TimeRange::new(Ticks(20), Ticks(31)).expect("it ends after it starts");
-/// let mut part = Members::default();
+/// let mut part = MemoryArchive::default();
 /// cut(&reader, &Cut::new().window(window), &mut part, &(), &Default::default())?;
 /// let (trace, _) = Reader::new(part, &OpenOptions::new())?.read()?;
 /// assert_eq!(trace.events()[0].times(), [Ticks(20), Ticks(30)]);

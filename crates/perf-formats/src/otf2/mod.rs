@@ -3,7 +3,7 @@
 //! | level | what |
 //! |---|---|
 //! | [`schema`] | every record of the format as one table |
-//! | [`Archive`] | where bytes come from: a [`Folder`], [`Members`] in memory, or one's own |
+//! | [`Archive`] | where bytes come from: a [`DiskArchive`], [`MemoryArchive`] in memory, or one's own |
 //! | [`Reader`] | definitions, and events in columns, merged by time, or record by record |
 //!
 //! Reading is tolerant: what real tools write and libotf2 refuses is repaired and counted under
@@ -33,7 +33,7 @@ pub(crate) mod wire;
 mod write;
 
 pub use anchor::Anchor;
-pub use archive::{Archive, Folder, Members};
+pub use archive::{Archive, DiskArchive, MemoryArchive};
 pub use cut::{Cut, cut};
 pub use definitions::{DefinitionFile, DefinitionRecord};
 pub use format::FORMAT;
@@ -44,6 +44,6 @@ pub use reader::{Estimate, Reader};
 pub use records::RawEvent;
 pub use wire::ByteOrder;
 pub use write::{
-    ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewFolder, REGION_NAMED, Sink,
+    ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewArchive, REGION_NAMED, Sink,
     WriteOptions, Writer, write,
 };

@@ -7,7 +7,7 @@ mod events;
 mod sink;
 
 pub use encode::{Arg, Encoder};
-pub use sink::{NewFolder, Sink};
+pub use sink::{NewArchive, Sink};
 
 use crate::Result;
 use crate::otf2::anchor::Anchor;
@@ -103,7 +103,7 @@ impl WriteOptions {
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
-/// use perf_formats::otf2::{Archive, Members, write};
+/// use perf_formats::otf2::{Archive, MemoryArchive, write};
 /// let mut definitions = Definitions::default();
 /// definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
 /// definitions.regions.push(Region::named("main"));
@@ -112,7 +112,7 @@ impl WriteOptions {
 /// events.push(Ticks(90), Event::Leave { region: RegionId(0) })?;
 /// let trace = Trace::new(definitions, vec![events])?;
 ///
-/// let mut archive = Members::default();
+/// let mut archive = MemoryArchive::default();
 /// let lost = write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
 /// assert!(lost.is_empty());
 /// assert!(archive.size("traces/0.evt").is_ok());

@@ -1,6 +1,6 @@
 //! Where the bytes of an archive go: a folder, or members in memory.
 
-use crate::otf2::archive::Members;
+use crate::otf2::archive::MemoryArchive;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub trait Sink {
     fn append(&mut self, member: &str, bytes: &[u8]) -> io::Result<()>;
 }
 
-impl Sink for Members {
+impl Sink for MemoryArchive {
     fn append(&mut self, member: &str, bytes: &[u8]) -> io::Result<()> {
         match self.get_mut(member) {
             Some(there) => there.extend_from_slice(bytes),
@@ -26,12 +26,12 @@ impl Sink for Members {
 
 /// Writes an archive into a folder of the file system. Never replaces a file that is there.
 #[derive(Debug)]
-pub struct NewFolder {
+pub struct NewArchive {
     root: PathBuf,
     current: Option<(String, File)>,
 }
 
-impl NewFolder {
+impl NewArchive {
     /// An archive whose anchor will lie in `root`, which is made if it is not there.
     ///
     /// # Errors
@@ -39,14 +39,14 @@ impl NewFolder {
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
         std::fs::create_dir_all(&root)?;
-        Ok(NewFolder {
+        Ok(NewArchive {
             root,
             current: None,
         })
     }
 }
 
-impl Sink for NewFolder {
+impl Sink for NewArchive {
     fn append(&mut self, member: &str, bytes: &[u8]) -> io::Result<()> {
         if let Some((name, file)) = &mut self.current
             && name == member
