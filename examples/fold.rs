@@ -4,17 +4,17 @@
 
 use perfkit::core::{CancelToken, Nanos, TimeRange};
 use perfkit::fold::{
-    Cell, ClassId, Fold, Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, Selection,
+    Cell, ClassId, Fold, Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, Selection, State,
     Timelines, Usage, Value as Shown,
 };
 use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::picture::{self, Colours};
+use perfkit_examples::picture;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{counted, shortened};
-use perfkit_examples::timeline::{legend, panel};
+use perfkit_examples::timeline::{Paint, panel};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 struct Asked {
     file: PathBuf,
     by: GroupBy,
-    op: Option<String>,
+    op: Option<(String, Operation)>,
     exact: bool,
     groups: Vec<(String, String)>,
     depth: Option<usize>,
@@ -85,7 +85,11 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     while let Some(arg) = parser.next()? {
         match arg {
             Long("by") => asked.by = level(&parser.value()?.string()?)?,
-            Long("op") => asked.op = Some(parser.value()?.string()?),
+            Long("op") => {
+                let name = parser.value()?.string()?;
+                let operation = Operation::parse(&name)?;
+                asked.op = Some((name, operation));
+            }
             Long("exact") => asked.exact = true,
             Long("group") => {
                 let rule = parser.value()?.string()?;
@@ -105,6 +109,10 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         }
     }
     asked.file = file.ok_or_else(|| Failure::Usage("which file?".into()))?;
+    let params = Folder::params().columns(asked.columns);
+    params
+        .check()
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(asked)
 }
 
@@ -123,34 +131,45 @@ fn level(name: &str) -> Result<GroupBy, Failure> {
     })
 }
 
-/// The operation of this name; `None` where each kind of row has its own.
-fn operation(name: Option<&str>, timelines: &Timelines) -> Result<Option<Op>, Failure> {
-    let Some(name) = name else {
-        return Ok(None);
-    };
-    let state = |state: &str| {
-        let found = timelines.classes().id(state);
-        found.ok_or_else(|| Failure::Usage(format!("--op {name}: there is no state `{state}`")))
-    };
-    let number = |text: &str| {
-        let wrong = |_| Failure::Usage(format!("--op {name}: `{text}` is no number of streams"));
-        text.parse().map_err(wrong)
-    };
-    Ok(Some(match name.split_once('=') {
-        None => match name {
-            "max" => Op::Max,
-            "min" => Op::Min,
-            "diff" => Op::Diff,
-            "idle" => Op::Idle,
-            "share" => Op::Share,
-            "entropy" => Op::Entropy,
-            _ => return Err(Failure::Usage(format!("--op {name}: unknown"))),
-        },
-        Some(("any", class)) => Op::Any(state(class)?),
-        Some(("count", class)) => Op::Count(state(class)?),
-        Some(("outliers", most)) => Op::Outliers(number(most)?),
-        Some(_) => return Err(Failure::Usage(format!("--op {name}: unknown"))),
-    }))
+/// An operation as it was asked for: states are names until the recording is read.
+#[derive(Debug)]
+enum Operation {
+    Known(Op),
+    Any(String),
+    Count(String),
+}
+
+impl Operation {
+    fn parse(name: &str) -> Result<Self, Failure> {
+        let wrong = || Failure::Usage(format!("--op {name}: no such operation, see --help"));
+        Ok(Operation::Known(match name.split_once('=') {
+            Some(("any", state)) => return Ok(Operation::Any(state.into())),
+            Some(("count", state)) => return Ok(Operation::Count(state.into())),
+            Some(("outliers", most)) => Op::Outliers(most.parse().map_err(|_| wrong())?),
+            Some(_) => return Err(wrong()),
+            None => match name {
+                "max" => Op::Max,
+                "min" => Op::Min,
+                "diff" => Op::Diff,
+                "idle" => Op::Idle,
+                "share" => Op::Share,
+                "entropy" => Op::Entropy,
+                _ => return Err(wrong()),
+            },
+        }))
+    }
+
+    fn find(&self, timelines: &Timelines) -> Result<Op, Failure> {
+        let state = |name: &String| {
+            let found = timelines.classes().id(name);
+            found.ok_or_else(|| Failure::Usage(format!("--op: there is no state `{name}`")))
+        };
+        Ok(match self {
+            Operation::Known(op) => *op,
+            Operation::Any(name) => Op::Any(state(name)?),
+            Operation::Count(name) => Op::Count(state(name)?),
+        })
+    }
 }
 
 /// A fold with what is said about its rows.
@@ -174,10 +193,9 @@ impl View {
         let map = asked.depth.map_or(map.clone(), |depth| map.at_depth(depth));
         let (bar, cancel) = (Bar::new(), CancelToken::new());
         let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
-        let op = operation(asked.op.as_deref(), &timelines)?;
         let mut params = Folder::params().columns(asked.columns);
-        if let Some(op) = op {
-            params = params.op(op);
+        if let Some((_, operation)) = &asked.op {
+            params = params.op(operation.find(&timelines)?);
         }
         if asked.exact {
             params = params.selection(Selection::Exact);
@@ -200,7 +218,11 @@ impl View {
             .refold_with(window, &mut scratch, &mut fold, &bar, &cancel)
             .map_err(input)?;
         let usage = folder.usage_with(window, &bar, &cancel).map_err(input)?;
-        let op = asked.op.clone().unwrap_or_else(|| "by kind".into());
+        let op = asked
+            .op
+            .as_ref()
+            .map_or("by kind", |(name, _)| name)
+            .to_string();
         Ok(View {
             folder,
             fold,
@@ -237,12 +259,17 @@ impl View {
             let states: BTreeMap<_, _> = shares
                 .map(|(class, share)| (classes.name(class), share))
                 .collect();
-            let numbers: Vec<f32> = row
-                .cells()
-                .iter()
-                .filter_map(|cell| cell.value.number())
-                .collect();
-            let mean = numbers.iter().sum::<f32>() / numbers.len().max(1) as f32;
+            let numbers = row.cells().iter().filter_map(|cell| cell.value.number());
+            let count = numbers.clone().count();
+            let mean = numbers.map(f64::from).sum::<f64>() / count.max(1) as f64;
+            let time_of = |state: State| {
+                let found = usage.shares().find(|(other, _)| *other == state);
+                found.map_or(0.0, |(_, share)| share)
+            };
+            let in_classes = usage.shares().filter_map(|(state, share)| {
+                let class = state.class()?;
+                Some((classes.name(class), share))
+            });
             json!({
                 "group": row.label(),
                 "kind": format!("{:?}", row.group().kind),
@@ -252,8 +279,10 @@ impl View {
                 "mean_concurrency": usage.utilisation.mean_concurrency(),
                 "cells_idle": row.idle_cells(),
                 "states": states,
-                "time_shares": usage.named(classes).collect::<BTreeMap<_, _>>(),
-                "mean": (!numbers.is_empty()).then_some(mean),
+                "time_shares": in_classes.collect::<BTreeMap<_, _>>(),
+                "time_idle": time_of(State::Idle),
+                "time_absent": time_of(State::Absent),
+                "mean": (count > 0).then_some(mean),
             })
         });
         let (start, end) = self.times(self.fold.window());
@@ -276,7 +305,15 @@ impl View {
             counted(rows, "row"),
             self.op
         )?;
-        let mut letters = Letters::default();
+        let numbers = self
+            .fold
+            .cells()
+            .iter()
+            .filter_map(|cell| cell.value.number());
+        let mut letters = Letters {
+            largest: numbers.fold(0.0, f32::max),
+            ..Letters::default()
+        };
         let label = self
             .fold
             .rows()
@@ -298,26 +335,32 @@ impl View {
                 writeln!(out, "    {letter} {name:<40} {share:5.1} % of cells")?;
             }
         }
+        for (sign, what) in [
+            ('.', "in no region"),
+            ('=', "all equal"),
+            ('#', "other states"),
+        ] {
+            if letters.seen.contains(&sign) {
+                writeln!(out, "    {sign} {what}")?;
+            }
+        }
+        if letters.largest > 0.0 {
+            writeln!(out, "    0 to 9: a digit is {:.2}", letters.largest / 9.0)?;
+        }
         Ok(())
     }
 
     fn save(&self, path: &Path) -> Outcome {
-        let (start, end) = self.times(self.fold.window());
-        let mut colours = Colours::default();
-        let title = format!("folded with {}", self.op);
-        let panel = panel(
-            &self.folder,
-            &self.fold,
-            &self.usage,
-            title,
-            (start, end),
-            &mut colours,
-        );
-        let legend = legend(&[&self.fold], &mut colours);
-        let name = path
-            .file_stem()
-            .map_or_else(String::new, |name| name.to_string_lossy().into());
-        let canvas = picture::timeline(&name, &[panel], 0, &legend);
+        let span = self.times(self.fold.window());
+        let title = match self.op.as_str() {
+            "by kind" => "folded, each kind of row by its usual operation".to_string(),
+            op => format!("folded by {op}"),
+        };
+        let paint = Paint::plan(&[(&self.folder, &self.fold)]);
+        let panel = panel(&self.folder, &self.fold, &self.usage, title, span, &paint);
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let too_large = |error: picture::TooLarge| Failure::Usage(error.to_string());
+        let canvas = picture::timeline(&name, &[panel], 0, &paint.legend).map_err(too_large)?;
         let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
         canvas.save(path).map_err(failed)
     }
@@ -328,25 +371,31 @@ fn thinned(cells: &[Cell], count: usize) -> impl Iterator<Item = &Cell> {
     (0..count).filter_map(move |at| cells.get((2 * at + 1) * cells.len() / (2 * count)))
 }
 
-/// Letters for states, in the order in which they appear.
+/// Letters for states, in the order in which they appear, and digits for numbers.
 #[derive(Debug, Default)]
 struct Letters {
     given: BTreeMap<ClassId, char>,
+    /// The number that is written as 9.
+    largest: f32,
+    seen: BTreeSet<char>,
 }
 
 impl Letters {
     fn of(&mut self, value: Shown) -> char {
-        match (value.picture(), value) {
+        let sign = match (value.picture(), value) {
             (Some(class), _) => {
-                let letters = ('A'..='Z').chain('a'..='z').chain('0'..='9');
+                let letters = ('A'..='Z').chain('a'..='z');
                 let next = letters.clone().nth(self.given.len()).unwrap_or('#');
                 *self.given.entry(class).or_insert(next)
             }
             (None, Shown::Uniform) => '=',
             (None, Shown::Number(number)) => {
-                char::from_digit((number.round().max(0.0) as u32).min(9), 10).unwrap_or('.')
+                let share = number / self.largest.max(f32::MIN_POSITIVE);
+                char::from_digit((9.0 * share).round() as u32, 10).unwrap_or('9')
             }
             _ => '.',
-        }
+        };
+        self.seen.insert(sign);
+        sign
     }
 }

@@ -5,21 +5,23 @@
 use perfkit::core::{CancelToken, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, Timelines, Usage};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::picture::{self, Colours};
+use perfkit_examples::picture;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, Recording};
 use perfkit_examples::summary::Summary;
-use perfkit_examples::timeline::{legend, panel};
+use perfkit_examples::timeline::{Paint, panel};
+use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: tour [--out FOLDER]
+const USAGE: &str = "usage: tour [--out FOLDER] [--json]
 
 Opens the bundled recordings, prints what is in them, and draws the folded timelines of two.
 
-  --out FOLDER   where the pictures go, default target/tour";
+  --out FOLDER   where the pictures go, default target/tour
+  --json         one JSON object instead of text";
 
 /// Name, and the title of its picture if it has one.
 const RECORDINGS: [(&str, Option<&str>); 5] = [
@@ -43,27 +45,47 @@ fn main() -> ExitCode {
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     use lexopt::prelude::*;
-    let mut folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tour");
+    let (mut folder, mut as_json) = (None, false);
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("out") => folder = PathBuf::from(parser.value()?),
+            Long("out") => folder = Some(PathBuf::from(parser.value()?)),
+            Long("json") => as_json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             other => return Err(other.unexpected().into()),
         }
     }
+    // Written in full, read from the folder of the workspace.
+    let shown = folder
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("target/tour"));
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = folder.unwrap_or_else(|| workspace.join("target/tour"));
     let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(failed)?;
+    let mut all = Vec::new();
     for (name, title) in RECORDINGS {
         let recording = recording::open(&recording::bundled(name))?;
-        writeln!(out, "{name}")?;
-        Summary::of(&recording)?.text(5, out)?;
+        let summary = Summary::of(&recording)?;
+        let picture = format!("{name}.png");
         if let Some(title) = title {
-            let file = folder.join(format!("{name}.png"));
-            draw(&recording, title, &file)?;
-            writeln!(out, "  picture     target/tour/{name}.png")?;
+            draw(&recording, title, &folder.join(&picture))?;
+        }
+        let picture = title.map(|_| shown.join(picture).display().to_string());
+        if as_json {
+            let summary = summary.json(5);
+            all.push(json!({ "name": name, "summary": summary, "picture": picture }));
+            continue;
+        }
+        writeln!(out, "{name}")?;
+        summary.text(5, out)?;
+        if let Some(picture) = picture {
+            writeln!(out, "  picture     {picture}")?;
         }
         writeln!(out)?;
+    }
+    if as_json {
+        writeln!(out, "{}", json!({ "recordings": all }))?;
     }
     Ok(())
 }
@@ -80,7 +102,6 @@ fn draw(recording: &Recording, title: &str, file: &Path) -> Outcome {
     let clock = timelines.clock();
     let nanos = |at| clock.nanos(at).unwrap_or_default();
     let span = (nanos(window.start), nanos(window.end));
-    let mut colours = Colours::default();
     let fold = |by, op, columns| {
         let params = Folder::params()
             .op(op)
@@ -103,15 +124,17 @@ fn draw(recording: &Recording, title: &str, file: &Path) -> Outcome {
     ] {
         folds.push((title, fold(GroupBy::All, op, 400)?));
     }
-    let all: Vec<_> = folds.iter().map(|(_, (_, fold, _))| fold).collect();
-    let legend = legend(&all, &mut colours);
+    let all: Vec<_> = folds
+        .iter()
+        .map(|(_, (folder, fold, _))| (folder, fold))
+        .collect();
+    let paint = Paint::plan(&all);
     let panels: Vec<_> = folds
         .iter()
-        .map(|(title, (folder, fold, usage))| {
-            panel(folder, fold, usage, (*title).into(), span, &mut colours)
-        })
+        .map(|(title, (folder, fold, usage))| panel(folder, fold, usage, *title, span, &paint))
         .collect();
-    let canvas = picture::timeline(title, &panels, 3, &legend);
-    let failed = |error| Failure::Input(format!("{}: {error}", file.display()));
-    canvas.save(file).map_err(failed)
+    let failed = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+    let canvas = picture::timeline(title, &panels, 3, &paint.legend);
+    let canvas = canvas.map_err(|error| failed(error.to_string()))?;
+    canvas.save(file).map_err(|error| failed(error.to_string()))
 }

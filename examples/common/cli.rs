@@ -53,14 +53,15 @@ pub type Run = fn(&[OsString], &mut dyn Write) -> Outcome;
 pub fn main(usage: &str, run: Run) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut out = BufWriter::new(io::stdout().lock());
-    let outcome = run(&args, &mut out).and_then(|()| Ok(out.flush()?));
-    drop(out);
+    let outcome = match run(&args, &mut out) {
+        Err(Failure::Help) => writeln!(out, "{usage}").map_err(Failure::Output),
+        other => other,
+    };
+    let outcome = outcome.and_then(|()| Ok(out.flush()?));
+    // What is left in the buffer after an error has nowhere to go.
+    drop(out.into_parts());
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Help) => {
-            println!("{usage}");
-            ExitCode::SUCCESS
-        }
+        Ok(()) | Err(Failure::Help) => ExitCode::SUCCESS,
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }

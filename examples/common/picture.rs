@@ -22,6 +22,33 @@ pub const IDLE: Rgb888 = Rgb888::new(0xec, 0xec, 0xf0);
 /// The stream does not exist at that time.
 pub const ABSENT: Rgb888 = Rgb888::new(0xfa, 0xfa, 0xfc);
 
+/// The colour of all states that are too rare for one of their own.
+pub const OTHER: Rgb888 = Rgb888::new(0x9a, 0x9a, 0xa2);
+/// All streams are in the same state, whichever it is.
+pub const EQUAL: Rgb888 = Rgb888::new(0xdf, 0xe9, 0xf4);
+
+/// Most pixels of a picture: 2^26, which take 256 MiB.
+pub const MOST_PIXELS: u64 = 1 << 26;
+
+/// A picture would have more than [`MOST_PIXELS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Its width in pixels.
+    pub width: u32,
+    /// Its height in pixels.
+    pub height: u32,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let TooLarge { width, height } = self;
+        write!(
+            f,
+            "a picture of {width} x {height} pixels is too large, {MOST_PIXELS} are allowed"
+        )
+    }
+}
+
 /// A picture in memory.
 #[derive(Debug)]
 pub struct Canvas {
@@ -31,12 +58,18 @@ pub struct Canvas {
 
 impl Canvas {
     /// White paper of `width` x `height` pixels.
-    pub fn new(width: u32, height: u32) -> Self {
-        let count = width as usize * height as usize;
-        Canvas {
-            size: Size::new(width, height),
-            pixels: vec![PAPER; count],
+    ///
+    /// # Errors
+    /// [`TooLarge`] past [`MOST_PIXELS`].
+    pub fn new(width: u32, height: u32) -> Result<Self, TooLarge> {
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels > MOST_PIXELS {
+            return Err(TooLarge { width, height });
         }
+        Ok(Canvas {
+            size: Size::new(width, height),
+            pixels: vec![PAPER; pixels as usize],
+        })
     }
 
     /// Writes a PNG file.
@@ -140,19 +173,27 @@ const TITLE: u32 = 24;
 const AXIS: u32 = 30;
 const MARGIN: u32 = 16;
 const LEGEND_LINE: u32 = 18;
+/// Longest label of a row and of the legend, in characters.
+const LABEL: usize = 40;
+/// Width of a character of the small font, in pixels.
+const CHARACTER: u32 = 6;
 
 impl Panel {
     fn label_width(&self) -> u32 {
         let longest = self
             .rows
             .iter()
-            .map(|row| row.label.chars().count().min(28));
-        longest.max().map_or(0, |count| count as u32 * 6 + 8)
+            .map(|row| row.label.chars().count().min(LABEL));
+        longest
+            .max()
+            .map_or(0, |count| count as u32 * CHARACTER + 8)
     }
 
     fn remark_width(&self) -> u32 {
         let longest = self.rows.iter().map(|row| row.remark.chars().count());
-        longest.max().map_or(0, |count| count as u32 * 6 + 8)
+        longest
+            .max()
+            .map_or(0, |count| count as u32 * CHARACTER + 8)
     }
 
     fn cells(&self) -> u32 {
@@ -188,7 +229,7 @@ impl Panel {
             }
             if index % every == 0 {
                 let middle = top + self.row_height as i32 / 2;
-                let label = shortened(&row.label, 28);
+                let label = shortened(&row.label, LABEL);
                 canvas.text(left - 6, middle, &label, INK, &SMALL, Alignment::Right);
                 let right = left + self.cells() as i32 + 6;
                 canvas.text(right, middle, &row.remark, INK, &SMALL, Alignment::Left);
@@ -205,23 +246,22 @@ impl Panel {
         if span <= 0 || width == 0 {
             return;
         }
-        let step = nice_step(span, width / 110 + 1);
-        let mut at = self.start.0.div_euclid(step) * step;
-        while at <= self.end.0 {
+        // The longest label is that of the last tick.
+        let mut step = nice_step(span, width / 100 + 1);
+        let needed = |step| (axis_label(self.end.0, step).len() as u32 * CHARACTER + 16) as f64;
+        while step as f64 / span as f64 * f64::from(width) < needed(step) && step < span {
+            step = nice_step(span, (span / step / 2).max(1) as u32);
+        }
+        let mut next = Some(self.start.0.div_euclid(step).saturating_mul(step));
+        while let Some(at) = next.filter(|at| *at <= self.end.0) {
             if at >= self.start.0 {
                 let share = (at - self.start.0) as f64 / span as f64;
                 let x = left + (share * f64::from(width)) as i32;
                 canvas.fill(x, top, 1, 5, FAINT);
-                canvas.text(
-                    x,
-                    top + 13,
-                    &axis_label(at, step),
-                    FAINT,
-                    &SMALL,
-                    Alignment::Center,
-                );
+                let label = axis_label(at, step);
+                canvas.text(x, top + 13, &label, FAINT, &SMALL, Alignment::Center);
             }
-            at += step;
+            next = at.checked_add(step);
         }
     }
 }
@@ -254,13 +294,17 @@ fn axis_label(at: i64, step: i64) -> String {
 
 /// Draws panels: the first ones below one another at full width, the last row of them side by side.
 ///
-/// `beside` says how many of the last panels stand side by side.
+/// `beside` says how many of the last panels stand side by side. An entry of the legend without a
+/// colour is a remark.
+///
+/// # Errors
+/// [`TooLarge`] if the panels are too wide or too many.
 pub fn timeline(
     title: &str,
     panels: &[Panel],
     beside: usize,
-    legend: &[(Rgb888, String)],
-) -> Canvas {
+    legend: &[(Option<Rgb888>, String)],
+) -> Result<Canvas, TooLarge> {
     let (above, beside) = panels.split_at(panels.len().saturating_sub(beside));
     let below_width: u32 = beside.iter().map(|panel| panel.size().width + MARGIN).sum();
     let widest = above.iter().map(|panel| panel.size().width + MARGIN).max();
@@ -272,7 +316,7 @@ pub fn timeline(
     let above_height: u32 = above.iter().map(|panel| panel.size().height).sum();
     let below_height = beside.iter().map(|panel| panel.size().height).max();
     let height = MARGIN + TITLE + above_height + below_height.unwrap_or_default() + legend_height;
-    let mut canvas = Canvas::new(width, height + MARGIN);
+    let mut canvas = Canvas::new(width, height + MARGIN)?;
     let left = MARGIN as i32;
     canvas.text(left, MARGIN as i32 + 4, title, INK, &LARGE, Alignment::Left);
     let mut y = (MARGIN + TITLE) as i32;
@@ -287,18 +331,21 @@ pub fn timeline(
     }
     y += below_height.unwrap_or_default() as i32;
     for ((colour, name), (x, line)) in legend.iter().zip(places) {
-        canvas.fill(x, y + line + 3, 11, 11, *colour);
-        canvas.text(x + 16, y + line + 9, name, INK, &SMALL, Alignment::Left);
+        if let Some(colour) = colour {
+            canvas.fill(x, y + line + 3, 11, 11, *colour);
+        }
+        let name = shortened(name, LABEL);
+        canvas.text(x + 16, y + line + 9, &name, INK, &SMALL, Alignment::Left);
     }
-    canvas
+    Ok(canvas)
 }
 
 /// Where each entry of a legend goes, line by line.
-fn legend_places(legend: &[(Rgb888, String)], width: u32) -> Vec<(i32, i32)> {
+fn legend_places(legend: &[(Option<Rgb888>, String)], width: u32) -> Vec<(i32, i32)> {
     let (mut x, mut y) = (MARGIN as i32, 0);
     let mut places = Vec::new();
     for (_, name) in legend {
-        let needed = name.chars().count() as i32 * 6 + 36;
+        let needed = (name.chars().count().min(LABEL) as u32 * CHARACTER) as i32 + 36;
         if x + needed > width as i32 && x > MARGIN as i32 {
             x = MARGIN as i32;
             y += LEGEND_LINE as i32;
@@ -309,7 +356,8 @@ fn legend_places(legend: &[(Rgb888, String)], width: u32) -> Vec<(i32, i32)> {
     places
 }
 
-/// Colours by name: equal in every picture unless two names of one picture would share one.
+/// Colours of states by name: equal in every picture as far as no two of one picture would share
+/// one.
 ///
 /// MPI is red, as timelines of parallel programs have had it for thirty years.
 #[derive(Debug, Default)]
@@ -324,28 +372,50 @@ const CODE: [u32; 14] = [
 const MPI: [u32; 7] = [
     0xc8322d, 0xe8743b, 0xa61c4b, 0xef9473, 0x7d1f1f, 0xd9577f, 0xe59aa6,
 ];
+/// States with a colour of their own: more than an eye can tell apart.
+const STATES: usize = 24;
 
 impl Colours {
-    /// The colour of a state.
-    pub fn of(&mut self, name: &str) -> Rgb888 {
-        if let Some(colour) = self.given.get(name) {
-            return *colour;
+    /// Gives colours to states, the most frequent ones first; those past 24 share [`OTHER`].
+    pub fn plan<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut colours = Colours::default();
+        for name in names {
+            let colour = match colours.given.len() {
+                0..STATES => colours.choose(name),
+                _ => OTHER,
+            };
+            colours.given.insert(name.to_string(), colour);
         }
+        colours
+    }
+
+    /// The colour of a state.
+    pub fn of(&self, name: &str) -> Rgb888 {
+        self.given.get(name).copied().unwrap_or(OTHER)
+    }
+
+    /// The first free colour from that of the name's hash on; once all are taken, darker ones.
+    fn choose(&self, name: &str) -> Rgb888 {
         let palette: &[u32] = if name.starts_with("MPI") { &MPI } else { &CODE };
         // FNV-1a: the same on every machine and in every version.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
         });
         let first = (hash % palette.len() as u64) as usize;
-        let candidates = palette.iter().cycle().skip(first).take(palette.len());
-        let rgb = |value: u32| Rgb888::new((value >> 16) as u8, (value >> 8) as u8, value as u8);
-        let free = candidates
-            .map(|value| rgb(*value))
-            .find(|colour| self.given.values().all(|taken| taken != colour));
-        let colour = free.unwrap_or_else(|| rgb(palette.get(first).copied().unwrap_or_default()));
-        self.given.insert(name.to_string(), colour);
-        colour
+        let turns = (0..4).flat_map(|turn| {
+            let colours = palette.iter().cycle().skip(first).take(palette.len());
+            colours.map(move |value| darker(*value, turn))
+        });
+        let is_free = |colour: &Rgb888| self.given.values().all(|taken| taken != colour);
+        turns.into_iter().find(is_free).unwrap_or(OTHER)
     }
+}
+
+/// A colour at a quarter less brightness a turn.
+fn darker(value: u32, turn: i32) -> Rgb888 {
+    let scale = 0.72_f64.powi(turn);
+    let channel = |shift: u32| (f64::from(value >> shift & 0xff) * scale) as u8;
+    Rgb888::new(channel(16), channel(8), channel(0))
 }
 
 /// A colour mixed with white: full at `share` 1, a third of it at 0.

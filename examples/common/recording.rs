@@ -76,10 +76,11 @@ pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
     }
 }
 
-/// The part of `all` between two times of the clock; each end that is not given stays.
+/// The part of `all` between two times of the clock; each end that is not given stays, and what
+/// lies outside of `all` is left out.
 ///
 /// # Errors
-/// [`Failure::Usage`] if nothing lies between them.
+/// [`Failure::Usage`] if nothing is left.
 pub fn window(
     all: TimeRange,
     clock: Clock,
@@ -87,10 +88,11 @@ pub fn window(
     to: Option<Nanos>,
 ) -> Result<TimeRange, Failure> {
     let tick = |at: Option<Nanos>, otherwise: Ticks| match at {
-        Some(at) => clock.ticks(at).unwrap_or(Ticks(0)),
+        Some(at) => first_tick(clock, at),
         None => otherwise,
     };
     let range = TimeRange::new(tick(from, all.start), tick(to, all.end));
+    let range = range.and_then(|range| range.intersect(all));
     range.filter(|range| !range.is_empty()).ok_or_else(|| {
         let text = |at: Ticks| {
             clock
@@ -104,9 +106,45 @@ pub fn window(
     })
 }
 
+/// The first tick at or after a time, so that a time that was printed finds its event again; tick
+/// 0 before there are any.
+fn first_tick(clock: Clock, at: Nanos) -> Ticks {
+    match clock.ticks(at) {
+        Some(tick) if clock.nanos(tick).is_some_and(|nanos| nanos < at) => Ticks(tick.0 + 1),
+        Some(tick) => tick,
+        None if at.0 < 0 => Ticks(0),
+        None => Ticks(u64::MAX),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn printed_times_find_their_events() {
+        let clock = Clock::new(2_095_147_102, Ticks(1_000)).unwrap();
+        for tick in (1_000..100_000).step_by(37) {
+            let nanos = clock.nanos(Ticks(tick)).unwrap();
+            let found = first_tick(clock, nanos);
+            assert!(found <= Ticks(tick) && clock.nanos(found) == Some(nanos));
+        }
+    }
+
+    #[test]
+    fn windows_are_cut_to_the_recording() {
+        let all = TimeRange::new(Ticks(100), Ticks(200)).unwrap();
+        let window = |from, to| window(all, Clock::default(), from, to).ok();
+        assert_eq!(window(None, None), Some(all));
+        assert_eq!(window(Some(Nanos(-5)), Some(Nanos(i64::MAX))), Some(all));
+        assert_eq!(
+            window(Some(Nanos(150)), None).map(|window| window.len()),
+            Some(50)
+        );
+        for (from, to) in [(200, 900), (0, 100), (150, 150), (180, 120)] {
+            assert_eq!(window(Some(Nanos(from)), Some(Nanos(to))), None);
+        }
+    }
 
     #[test]
     fn times_have_units() {

@@ -4,7 +4,9 @@ use crate::cli::{Failure, Outcome, input};
 use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped, shortened};
-use perfkit::core::{CallPathId, CancelToken, Nanos, Profile, Ticks, Value, match_messages};
+use perfkit::core::{
+    CallPathId, CancelToken, Finding, Nanos, Profile, Rule, Ticks, Value, Weight, match_messages,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,6 +18,43 @@ struct Path {
     exclusive: u64,
     inclusive: u64,
     visits: u64,
+}
+
+/// What the reader found, by rule.
+#[derive(Debug)]
+struct Found {
+    rule: Rule,
+    count: u64,
+    first: String,
+}
+
+impl Found {
+    fn of((rule, finding): (Rule, &Finding)) -> Self {
+        let first = finding.places.first().map(ToString::to_string);
+        let count = finding.count;
+        Found {
+            rule,
+            count,
+            first: first.unwrap_or_default(),
+        }
+    }
+
+    fn is_repair(&self) -> bool {
+        self.rule.weight != Weight::Note
+    }
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Found { rule, count, first } = self;
+        write!(
+            f,
+            "{} x {}: {} (first: {first})",
+            grouped(*count),
+            rule.name,
+            rule.what
+        )
+    }
 }
 
 /// What is in a recording.
@@ -37,7 +76,7 @@ pub struct Summary {
     collectives: usize,
     accesses: usize,
     unmatched: Vec<(String, usize)>,
-    findings: Vec<(String, u64, String, String)>,
+    findings: Vec<Found>,
     mended: Vec<(&'static str, u64)>,
     repairs: u64,
 }
@@ -99,14 +138,7 @@ impl Summary {
                 .into_iter()
                 .map(|(cause, count)| (format!("{cause:?}"), count))
                 .collect(),
-            findings: diagnostics
-                .iter()
-                .map(|(rule, finding)| {
-                    let first = finding.places.first().map(ToString::to_string);
-                    let (name, what) = (rule.name.to_string(), rule.what.to_string());
-                    (name, finding.count, what, first.unwrap_or_default())
-                })
-                .collect(),
+            findings: diagnostics.iter().map(Found::of).collect(),
             mended: vec![
                 ("leaves that closed inner frames", counts.nearest),
                 ("leaves under another name", counts.renamed),
@@ -135,8 +167,12 @@ impl Summary {
             "end_ns": self.end.0,
             "repairs": self.repairs,
             "findings": findings
-                .map(|(rule, count, what, first)| json!({
-                    "rule": rule, "count": count, "what": what, "first": first,
+                .map(|found| json!({
+                    "rule": found.rule.name,
+                    "repair": found.is_repair(),
+                    "count": found.count,
+                    "what": found.rule.what,
+                    "first": found.first,
                 }))
                 .collect::<Vec<_>>(),
             "mended_frames": self.mended.iter().copied().collect::<BTreeMap<_, _>>(),
@@ -204,20 +240,26 @@ impl Summary {
         } = self;
         writeln!(
             out,
-            "  messages    {messages} matched, {collectives} collectives, {accesses} remote accesses"
+            "  messages    {messages} matched, {}, {}",
+            counted(*collectives, "collective"),
+            counted(*accesses, "remote transfer")
         )?;
         for (cause, count) in &self.unmatched {
             writeln!(out, "              {count} unmatched: {cause}")?;
         }
         writeln!(out, "  repairs     {}", grouped(self.repairs))?;
-        for (rule, count, what, first) in &self.findings {
-            writeln!(
-                out,
-                "              {count} x {rule}: {what} (first: {first})"
-            )?;
+        let (repaired, noted): (Vec<_>, Vec<_>) =
+            self.findings.iter().partition(|found| found.is_repair());
+        for found in repaired {
+            writeln!(out, "              {found}")?;
         }
         for (what, count) in self.mended.iter().filter(|(_, count)| *count > 0) {
-            writeln!(out, "              {count} {what}")?;
+            writeln!(out, "              {} x {what}", grouped(*count))?;
+        }
+        let notes = noted.iter().map(|found| found.count).sum();
+        writeln!(out, "  notes       {}", grouped(notes))?;
+        for found in noted {
+            writeln!(out, "              {found}")?;
         }
         if !self.paths.is_empty() {
             writeln!(
