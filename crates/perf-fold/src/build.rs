@@ -1,15 +1,20 @@
 //! From the events of one location to the columns of its timeline.
 
 use crate::class::code;
+use crate::overlap::Overlaps;
 use crate::timelines::Columns;
 use crate::{Error, Result, StateMap};
 use perf_core::{
-    Close, Event, LocationView, RegionId, ReplayCounts, Ticks, TimeRange, Visitor, replay,
+    Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks, TimeRange, Visitor,
+    replay,
 };
 
 /// The timeline of one location, within the window of its view.
+///
+/// Regions of an accelerator stream may overlap, those of all else nest.
 pub(crate) fn stream<M: StateMap + ?Sized>(
     location: LocationView<'_>,
+    kind: LocationKind,
     map: &M,
 ) -> Result<(Columns, ReplayCounts)> {
     let Some(lifetime) = lifetime(location) else {
@@ -22,9 +27,13 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     };
     let mut walk = Walk::new(map, location.len());
     walk.recall(location);
-    walk.set(lifetime.start);
-    let counts = replay(location, &mut walk);
-    // Frames that are still open were left at the end by `replay`; from there on nothing is known.
+    let counts = if kind == LocationKind::AcceleratorStream {
+        overlapping(location, &mut walk, lifetime.start)
+    } else {
+        walk.set(lifetime.start);
+        replay(location, &mut walk)
+    };
+    // What is still open ends here; from here on nothing is known.
     walk.until(lifetime.end);
     walk.transition(lifetime.end, code::ABSENT);
     walk.times.shrink_to_fit();
@@ -48,9 +57,53 @@ fn lifetime(location: LocationView<'_>) -> Option<TimeRange> {
     all.intersect(location.window())
 }
 
+/// As [`replay`], for regions that overlap: each leave closes one of its region, and no other.
+///
+/// All leaves that fit count as `top`, since nothing is mended.
+fn overlapping<M: StateMap + ?Sized>(
+    location: LocationView<'_>,
+    walk: &mut Walk<'_, M>,
+    start: Ticks,
+) -> ReplayCounts {
+    let (events, range) = (location.all(), location.range());
+    let mut overlaps = Overlaps::default();
+    for index in 0..range.start {
+        match events.event(index) {
+            Some(Event::Enter { region }) => overlaps.enter(&mut walk.stack, region),
+            Some(Event::Leave { region }) => overlaps.leave(&mut walk.stack, region),
+            _ => {}
+        }
+    }
+    overlaps.counts = ReplayCounts::default();
+    walk.set(start);
+    for index in range.clone() {
+        let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
+            continue;
+        };
+        match event {
+            Event::Enter { region } => {
+                walk.until(at);
+                overlaps.enter(&mut walk.stack, region);
+                walk.set(at);
+            }
+            Event::Leave { region } => {
+                walk.until(at);
+                overlaps.leave(&mut walk.stack, region);
+                walk.set(at);
+            }
+            other => walk.event(at, other, index),
+        }
+    }
+    if range.end == events.len() {
+        overlaps.counts.open_at_end = overlaps.open(&walk.stack);
+    }
+    overlaps.counts
+}
+
 struct Walk<'a, M: ?Sized> {
     map: &'a M,
     classes: usize,
+    /// What is open, the outermost first; see [`Overlaps`] for what may be missing.
     stack: Vec<RegionId>,
     times: Vec<Ticks>,
     codes: Vec<u32>,
@@ -195,7 +248,8 @@ mod tests {
     fn columns(trace: &Trace, window: TimeRange) -> (Vec<u64>, Vec<u32>) {
         let map = RegionMap::by_name(trace.definitions()).unwrap();
         let view = trace.view().between(window);
-        let (columns, _) = stream(view.location(LocationId(0)).unwrap(), &map).unwrap();
+        let location = view.location(LocationId(0)).unwrap();
+        let (columns, _) = stream(location, LocationKind::CpuThread, &map).unwrap();
         (columns.times.iter().map(|at| at.0).collect(), columns.codes)
     }
 

@@ -91,6 +91,7 @@ mod kernel;
 mod lines;
 mod map;
 mod op;
+mod overlap;
 mod par;
 mod params;
 mod sample;

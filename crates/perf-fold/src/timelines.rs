@@ -16,6 +16,10 @@ use std::sync::Arc;
 /// Made once for a recording and a [`StateMap`]; every fold reads it. A *stream* is a location
 /// in the view it was made from, numbered from 0 in the order of the view. Clones share the data.
 ///
+/// Regions of a thread nest, and a leave that does not fit is mended as [`perf_core::replay`] does.
+/// Those of an accelerator stream may overlap: there each leave closes the last open one of its
+/// region and no other, and the state is that of the last one still open.
+///
 /// States of length zero vanish: of several transitions at one time the last in file order wins.
 /// Transitions between equal states are left out.
 ///
@@ -85,9 +89,12 @@ impl Timelines {
     ) -> Result<Self> {
         let locations: Vec<_> = view.locations().collect();
         let total = locations.iter().map(|location| location.len() as u64).sum();
+        let definitions = view.definitions();
         let built = par::map(&locations, |location| {
             cancel.check()?;
-            let built = build::stream(*location, map)?;
+            let kind = definitions.system.location(location.id());
+            let kind = kind.map_or(LocationKind::Unknown, |location| location.kind);
+            let built = build::stream(*location, kind, map)?;
             progress.advance("timelines", location.len() as u64, total);
             Ok::<_, Error>(built)
         })?;
@@ -103,7 +110,6 @@ impl Timelines {
             start: first.min().copied().unwrap_or_default(),
             end: last.max().copied().unwrap_or_default(),
         };
-        let definitions = view.definitions();
         Ok(Timelines(Arc::new(Inner {
             streams,
             classes: map.classes().clone(),
@@ -160,6 +166,10 @@ impl Timelines {
     }
 
     /// What the replay of enters and leaves had to mend.
+    ///
+    /// On an accelerator stream regions that overlap need no mending: a leave counts as `top` if
+    /// its region is open at all, `nearest` and `implicit_closes` do not occur. A profile, which
+    /// needs frames that nest, mends the same stream and counts more.
     pub fn repairs(&self) -> ReplayCounts {
         self.0.repairs
     }

@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use perf_core::{Close, Event, LocationView, RegionId, Ticks, TimeRange, Trace, Visitor, replay};
+use perf_core::{
+    Close, Event, LocationKind, LocationView, RegionId, Ticks, TimeRange, Trace, Visitor, replay,
+};
 use perf_fold::{Boundary, ClassId, Classes, Op, RegionMap, State, StateMap, Timelines, Value};
 use std::collections::BTreeMap;
 
@@ -37,12 +39,38 @@ impl Visitor for Log {
 }
 
 impl Log {
-    pub(crate) fn of(location: LocationView<'_>) -> Self {
+    pub(crate) fn of(location: LocationView<'_>, kind: LocationKind) -> Self {
         let mut log = Log::default();
-        replay(location, &mut log);
+        match kind {
+            LocationKind::AcceleratorStream => log.overlapping(location),
+            _ => {
+                replay(location, &mut log);
+            }
+        }
         let times = location.times();
         log.life = times.first().copied().zip(times.last().copied());
         log
+    }
+
+    /// Each leave closes the last open one of its region and no other.
+    fn overlapping(&mut self, location: LocationView<'_>) {
+        for (index, (at, event)) in location.iter().enumerate() {
+            match event {
+                Event::Enter { region } => self.stack.push(region),
+                Event::Leave { region } => {
+                    let fits = self.stack.iter().rposition(|open| *open == region);
+                    match fits {
+                        Some(open) => drop(self.stack.remove(open)),
+                        None => drop(self.stack.pop()),
+                    }
+                }
+                other => {
+                    self.event(at, other, index);
+                    continue;
+                }
+            }
+            self.stacks.push((at, self.stack.clone()));
+        }
     }
 
     /// The state by linear search over the whole log.
@@ -76,8 +104,13 @@ pub(crate) struct Naive {
 
 impl Naive {
     pub(crate) fn of(trace: &Trace) -> Self {
+        let system = &trace.definitions().system;
+        let log = |location: LocationView<'_>| {
+            let kind = system.location(location.id()).unwrap().kind;
+            Log::of(location, kind)
+        };
         Naive {
-            logs: trace.view().locations().map(Log::of).collect(),
+            logs: trace.view().locations().map(log).collect(),
             map: RegionMap::by_name(trace.definitions()).unwrap(),
         }
     }
