@@ -55,10 +55,11 @@ impl std::fmt::Display for Nanos {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let size = self.0.unsigned_abs();
         let value = self.0 as f64;
+        // What would round up to 1000 of a unit is printed in the next one.
         match size {
             0..1_000 => write!(f, "{} ns", self.0),
-            1_000..1_000_000 => write!(f, "{:.2} us", value / 1e3),
-            1_000_000..1_000_000_000 => write!(f, "{:.2} ms", value / 1e6),
+            1_000..999_995 => write!(f, "{:.2} us", value / 1e3),
+            999_995..999_995_000 => write!(f, "{:.2} ms", value / 1e6),
             _ => write!(f, "{:.3} s", value / 1e9),
         }
     }
@@ -216,6 +217,30 @@ mod tests {
                 prop_assert!(at.0 - back.0 <= rate.div_ceil(GIGA.get()));
             }
         }
+
+        #[test]
+        fn nanos_print_with_at_most_three_digits_before_the_point(size in 0u64..1_000_000_000_000) {
+            let size = size >> (size % 40);
+            prop_assume!(size < 999_999_500_000);
+            let text = Nanos(i64::try_from(size).unwrap()).to_string();
+            let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap();
+            prop_assert!((1..=3).contains(&digits), "{}", text);
+        }
+    }
+
+    #[test]
+    fn nanos_print_at_the_edges_of_units() {
+        let print = |nanos| Nanos(nanos).to_string();
+        assert_eq!(print(999), "999 ns");
+        assert_eq!(print(1_000), "1.00 us");
+        assert_eq!(print(999_994), "999.99 us");
+        assert_eq!(print(999_995), "1.00 ms");
+        assert_eq!(print(-999_999), "-1.00 ms");
+        assert_eq!(print(1_000_000), "1.00 ms");
+        assert_eq!(print(999_994_999), "999.99 ms");
+        assert_eq!(print(999_995_000), "1.000 s");
+        assert_eq!(print(999_999_999), "1.000 s");
+        assert_eq!(print(1_000_000_000), "1.000 s");
     }
 
     #[test]
