@@ -133,7 +133,8 @@ impl Classes {
         &self.names
     }
 
-    /// A name for each state: that of the class, `idle`, or `absent`.
+    /// A name for each state: that of the class, `idle`, or `absent`. A class may have one of the
+    /// last two names as well, so these are for printing and not for keys.
     pub fn state_name(&self, state: State) -> &str {
         match state {
             State::Class(class) => self.name(class),

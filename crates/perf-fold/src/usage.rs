@@ -152,7 +152,38 @@ impl Usage {
             .map(move |(state, time)| (*state, share(*time)))
     }
 
-    /// As [`shares`](Self::shares), with the names of the states.
+    /// The share of one state in the stream-time of the row, 0 where it does not occur.
+    pub fn share_of(&self, state: State) -> f64 {
+        let mut shares = self.shares();
+        let found = shares.find(|(other, _)| *other == state);
+        found.map_or(0.0, |(_, share)| share)
+    }
+
+    /// As [`shares`](Self::shares) of the classes alone, with their names, which are unique. For
+    /// idle and absent streams ask [`share_of`](Self::share_of).
+    ///
+    /// ```
+    /// use perf_fold::{RegionMap, State, Timelines, Usage};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &map)?;
+    /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range());
+    /// let classes: f64 = usage.named_classes(timelines.classes()).map(|(_, share)| share).sum();
+    /// let others = usage.share_of(State::Idle) + usage.share_of(State::Absent);
+    /// assert!((classes + others - 1.0).abs() < 1e-9);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn named_classes<'a>(
+        &'a self,
+        classes: &'a Classes,
+    ) -> impl Iterator<Item = (&'a str, f64)> + 'a {
+        let name = |(state, share): (State, f64)| state.class().map(|id| (classes.name(id), share));
+        self.shares().filter_map(name)
+    }
+
+    /// As [`shares`](Self::shares), with the names of the states, for printing. A class may be
+    /// called `idle` or `absent` as well: for a table by name take
+    /// [`named_classes`](Self::named_classes).
     pub fn named<'a>(&'a self, classes: &'a Classes) -> impl Iterator<Item = (&'a str, f64)> + 'a {
         self.shares()
             .map(|(state, share)| (classes.state_name(state), share))

@@ -173,6 +173,24 @@ fn many_open_at_once_and_left_in_any_order() {
     }
 }
 
+#[test]
+fn a_kernel_called_idle_is_not_idle() {
+    let mut trace = trace(
+        LocationKind::AcceleratorStream,
+        &[enter(0, A), leave(10, A), enter(30, B), leave(40, B)],
+    )
+    .into_parts();
+    trace.0.regions[0] = Region::named("idle");
+    let timelines = of(&Trace::new(trace.0, trace.1).unwrap());
+    let usage = Usage::of(&timelines, &[0], range(0, 80));
+    let classes: Vec<_> = usage.named_classes(timelines.classes()).collect();
+    assert_eq!(classes, [("idle", 0.125), ("b", 0.125)]);
+    assert_eq!(usage.share_of(State::Idle), 0.25);
+    assert_eq!(usage.share_of(State::Absent), 0.5);
+    let nothing = Usage::of(&timelines, &[], range(0, 80));
+    assert_eq!(nothing.share_of(State::Idle), 0.0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
