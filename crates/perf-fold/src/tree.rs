@@ -178,7 +178,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<u32, String> {
 fn plural(kind: LocationKind) -> &'static str {
     match kind {
         LocationKind::CpuThread => "threads",
-        LocationKind::AcceleratorStream => "accelerator streams",
+        LocationKind::AcceleratorStream => "streams",
         LocationKind::Metric => "metrics",
         _ => "locations",
     }

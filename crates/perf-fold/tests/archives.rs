@@ -112,7 +112,7 @@ fn devices_in_the_group_of_their_process() {
         let (idle, max) = (folder(Op::Idle), folder(Op::Max));
         let folds = (idle.fold(window).unwrap(), max.fold(window).unwrap());
         for (device, facts) in facts["devices"].as_object().unwrap() {
-            let label = format!("{device}, accelerator streams");
+            let label = format!("{device}, streams");
             let row = folds.0.rows().position(|row| row.label() == label).unwrap();
             let streams = &folds.0.row(row).unwrap().group().streams;
             let name = |stream: &u32| {
