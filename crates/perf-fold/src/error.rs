@@ -10,7 +10,7 @@ pub enum Error {
     #[error("a fold needs at least one column")]
     NoColumns,
     /// More cells than [`FoldParams::max_cells`](crate::FoldParams::max_cells) allows.
-    #[error("{rows} rows of {columns} columns are more than {limit} cells")]
+    #[error("too many cells, rows: {rows}, columns: {columns}, most cells: {limit}")]
     TooManyCells {
         /// Rows asked for.
         rows: usize,

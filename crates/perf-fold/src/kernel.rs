@@ -267,10 +267,12 @@ fn nested<O: FoldOp + ?Sized>(
     let children = || group.children.iter().filter_map(|id| plan.groups.get(*id));
     for (child, row) in children().zip(codes.chunks_exact_mut(width.max(1))) {
         let cells = cells.get_mut(..width).unwrap_or_default();
-        fold_with(plan, child, op, pixels, space, cells, depth + 1);
+        match plan.params.child_op(child.kind) {
+            Some(op) => fold_with(plan, child, &op, pixels, space, cells, depth + 1),
+            None => fold_with(plan, child, op, pixels, space, cells, depth + 1),
+        }
         for (code, cell) in row.iter_mut().zip(cells) {
-            let state = cell.picture().map_or(State::Idle, State::Class);
-            *code = code::of(state).min(plan.last_code);
+            *code = code::of(state(cell, plan.params.absent())).min(plan.last_code);
         }
     }
     let first = |row: usize| {
@@ -283,6 +285,19 @@ fn nested<O: FoldOp + ?Sized>(
     count(&mut space.counter, &codes, op, rules, out, first, rows);
     if let Some(level) = space.levels.get_mut(depth) {
         *level = (codes, cells);
+    }
+}
+
+/// The state of a child, by its cell. One that has nothing but absent streams is absent itself.
+fn state(cell: &Cell, rule: AbsentRule) -> State {
+    let all_absent = match rule {
+        AbsentRule::AsIdle => cell.absent == cell.total,
+        AbsentRule::LeaveOut => cell.total == 0,
+    };
+    match cell.picture() {
+        Some(class) => State::Class(class),
+        None if all_absent => State::Absent,
+        None => State::Idle,
     }
 }
 

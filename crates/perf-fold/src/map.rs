@@ -31,7 +31,7 @@ pub trait StateMap: Sync {
     /// `None` makes it idle. Called for each enter and leave: must be cheap.
     ///
     /// On an accelerator stream, whose regions may overlap, these are the ones still open in the
-    /// order in which they were entered. Where more than 512 were open at once it may be the
+    /// order in which they were entered. Where more than 256 were open at once it may be the
     /// inner part of them only.
     fn class(&self, stack: &[RegionId]) -> Option<ClassId>;
 }

@@ -11,7 +11,8 @@ pub enum Value {
     Idle,
     /// A class.
     Class(ClassId),
-    /// `diff`: all streams are in the same state, whichever it is.
+    /// `diff`: all streams are in the same state, whichever it is. In a nested fold: all children
+    /// show the same, see [`Nesting::Nested`](crate::Nesting::Nested).
     Uniform,
     /// `diff`: streams differ, and this is the rarest state.
     Differs(ClassId),
@@ -108,7 +109,8 @@ pub trait FoldOp: std::fmt::Debug + Send + Sync {
     /// Decides one cell. Called once a cell: must be cheap and must depend on `counts` alone.
     fn fold(&self, counts: &Counts<'_>) -> Choice;
 
-    /// Whether it selects states rather than giving numbers; nested folds need states.
+    /// Whether it selects states rather than giving numbers; nested folds need states. There
+    /// [`Value::Uniform`] and [`Value::DiffersIdle`] of a child count as idle.
     fn selects(&self) -> bool {
         true
     }

@@ -19,7 +19,7 @@ pub(crate) struct Overlaps {
 }
 
 /// Most open regions that a state map is given.
-const MOST: usize = 512;
+const MOST: usize = 256;
 
 impl Overlaps {
     #[inline]

@@ -51,7 +51,11 @@ pub enum Nesting {
     #[default]
     Flat,
     /// Each child is folded first and counts once: a majority of majorities, which differs where
-    /// children differ in size. A child that shows no class counts as idle.
+    /// children differ in size. A child that shows no class counts as idle, one whose streams are
+    /// all absent as absent.
+    ///
+    /// [`Op::Diff`] and [`Op::Outliers`] compare the children with each other: each child is first
+    /// folded by the default operation of its kind, and differences within it are not seen.
     Nested,
 }
 
@@ -180,6 +184,13 @@ impl FoldParams {
 #[derive(Clone, Debug)]
 pub struct Checked(FoldParams);
 
+fn default_op(kind: LocationKind) -> Op {
+    match kind {
+        LocationKind::AcceleratorStream => Op::Idle,
+        _ => Op::Max,
+    }
+}
+
 /// The operation of one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowOp<'a> {
@@ -205,8 +216,16 @@ impl Checked {
         match (&self.0.op, self.0.known, kind) {
             (Some(op), _, _) => RowOp::Own(op.as_ref()),
             (None, Some(op), _) => RowOp::Known(op),
-            (None, None, LocationKind::AcceleratorStream) => RowOp::Known(Op::Idle),
-            (None, None, _) => RowOp::Known(Op::Max),
+            (None, None, kind) => RowOp::Known(default_op(kind)),
+        }
+    }
+
+    /// The operation for the children of a nested fold, where it is not that of the row: what
+    /// tells where streams differ gives no state that could be compared again.
+    pub(crate) fn child_op(&self, kind: LocationKind) -> Option<Op> {
+        match self.op(kind)? {
+            Op::Diff | Op::Outliers(_) => Some(default_op(kind)),
+            _ => None,
         }
     }
 

@@ -11,8 +11,8 @@ use perf_core::{
     TimeRange, Trace,
 };
 use perf_fold::{
-    Column, Error, Folder, GroupBy, Groups, Line, Nesting, Op, RegionMap, State, Ties, Timelines,
-    Value,
+    AbsentRule, Cell, ClassId, Column, Error, Folder, GroupBy, Groups, Line, Nesting, Op,
+    RegionMap, Selection, State, Ties, Timelines, Value,
 };
 
 fn group(name: &str, kind: GroupKind, node: u32, creator: Option<u32>) -> LocationGroup {
@@ -86,18 +86,15 @@ fn groups_of_each_level() {
     let by = |by| Groups::by(&timelines, by);
     assert_eq!(
         rows(&by(GroupBy::All)),
-        [
-            ("All threads", &[0, 1, 2][..]),
-            ("All accelerator streams", &[3, 4, 5])
-        ]
+        [("All threads", &[0, 1, 2][..]), ("All streams", &[3, 4, 5])]
     );
     assert_eq!(
         rows(&by(GroupBy::Node)),
         [
             ("node a, threads", &[0, 1][..]),
-            ("node a, accelerator streams", &[3, 4]),
+            ("node a, streams", &[3, 4]),
             ("node b, threads", &[2]),
-            ("node b, accelerator streams", &[5]),
+            ("node b, streams", &[5]),
         ]
     );
     let processes = by(GroupBy::Process);
@@ -105,9 +102,9 @@ fn groups_of_each_level() {
         rows(&processes),
         [
             ("MPI Rank 0, threads", &[0, 1][..]),
-            ("MPI Rank 0, accelerator streams", &[3, 4]),
+            ("MPI Rank 0, streams", &[3, 4]),
             ("MPI Rank 1, threads", &[2]),
-            ("MPI Rank 1, accelerator streams", &[5]),
+            ("MPI Rank 1, streams", &[5]),
         ]
     );
     assert_eq!(
@@ -116,17 +113,14 @@ fn groups_of_each_level() {
     );
     assert_eq!(
         rows(&by(GroupBy::Device))[3],
-        ("MPI Rank 1, accelerator streams", &[5][..])
+        ("MPI Rank 1, streams", &[5][..])
     );
     assert_eq!(rows(&by(GroupBy::Location)).len(), 6);
     assert_eq!(processes.left_out(), [6]);
 
     // Unfolding, down to the streams.
     let unfolded = by(GroupBy::Node).unfold(1).unwrap();
-    assert_eq!(
-        rows(&unfolded)[1],
-        ("MPI Rank 0, accelerator streams", &[3, 4][..])
-    );
+    assert_eq!(rows(&unfolded)[1], ("MPI Rank 0, streams", &[3, 4][..]));
     let unfolded = unfolded.unfold(1).unwrap();
     assert_eq!(rows(&unfolded)[1], ("MPI Rank 0, GPU 0", &[3, 4][..]));
     let unfolded = unfolded.unfold(1).unwrap();
@@ -199,6 +193,62 @@ fn a_majority_of_majorities_differs() {
     assert!(matches!(numbers, Err(Error::NestedNumbers)));
 }
 
+/// One cell of a nested fold over groups of these streams.
+fn nested(groups_of: &[&[u32]], op: Op, absent: AbsentRule, at: u64) -> Cell {
+    let timelines = timelines();
+    let mut groups = Groups::none(&timelines);
+    let children: Vec<_> = groups_of
+        .iter()
+        .map(|streams| groups.add(&timelines, "child", streams).unwrap())
+        .collect();
+    groups.join("all", &children).unwrap();
+    let params = Folder::params()
+        .columns(1)
+        .op(op)
+        .absent(absent)
+        .nesting(Nesting::Nested)
+        .check()
+        .unwrap();
+    let folder = Folder::new(&timelines, groups, params).unwrap();
+    let window = TimeRange::new(Ticks(at), Ticks(at + 1)).unwrap();
+    let fold = folder.fold(window).unwrap();
+    *fold.cell(0, 0).unwrap()
+}
+
+#[test]
+fn a_nested_diff_compares_the_children() {
+    let (even, odd) = (ClassId(0), ClassId(1));
+    let show = |groups: &[&[u32]], op| nested(groups, op, AbsentRule::AsIdle, 50).value;
+    for (op, rarest) in [(Op::Diff, even), (Op::Outliers(1), odd)] {
+        // Each child agrees with itself; what counts is that they differ from each other.
+        assert_eq!(show(&[&[0, 2], &[1]], op), Value::Differs(rarest), "{op:?}");
+        assert_eq!(show(&[&[0, 2], &[2]], op), Value::Uniform, "{op:?}");
+        // What differs within a child is not seen.
+        assert_eq!(show(&[&[0, 1, 2], &[2]], op), Value::Uniform, "{op:?}");
+    }
+    // Streams of accelerators are compared by what those do that do something: at tick 4 the
+    // streams 3 and 4 run, and 5 has not begun.
+    let streams: [&[u32]; 2] = [&[3, 5], &[3]];
+    let cell = nested(&streams, Op::Diff, AbsentRule::AsIdle, 4);
+    assert_eq!((cell.value, cell.total), (Value::Uniform, 2));
+}
+
+#[test]
+fn a_child_without_streams_that_exist_is_absent() {
+    // At tick 1 stream 2 has not begun.
+    let children: [&[u32]; 2] = [&[0], &[2]];
+    let at = |op, absent| nested(&children, op, absent, 1);
+    let as_idle = at(Op::Diff, AbsentRule::AsIdle);
+    assert_eq!(as_idle.value, Value::Differs(ClassId(0)));
+    assert_eq!((as_idle.total, as_idle.idle, as_idle.absent), (2, 0, 1));
+    let left_out = at(Op::Diff, AbsentRule::LeaveOut);
+    assert_eq!(left_out.value, Value::Uniform);
+    assert_eq!((left_out.total, left_out.idle, left_out.absent), (1, 0, 1));
+    let max = at(Op::Max, AbsentRule::LeaveOut);
+    assert_eq!((max.value, max.total), (Value::Class(ClassId(0)), 1));
+    assert_eq!(max.agreement(), 1.0);
+}
+
 #[test]
 fn the_operation_goes_by_kind() {
     let timelines = timelines();
@@ -260,6 +310,49 @@ fn ties_keep_the_cell_before() {
 }
 
 #[test]
+fn ties_do_not_flicker() {
+    let (a, b) = (RegionId(0), RegionId(1));
+    let enter = |region| Event::Enter { region };
+    let leave = |region| Event::Leave { region };
+    let mut columns = [Events::default(), Events::default()];
+    for (at, event) in [
+        (0, enter(b)),
+        (50, leave(b)),
+        (50, enter(a)),
+        (100, leave(a)),
+    ] {
+        columns[0].push(Ticks(at), event).unwrap();
+    }
+    for (at, event) in [(0, enter(b)), (100, leave(b))] {
+        columns[1].push(Ticks(at), event).unwrap();
+    }
+    let mut definitions = Definitions::default();
+    definitions.regions = vec![Region::named("a"), Region::named("b")];
+    let locations = vec![Location::default(), Location::default()];
+    definitions.system = SystemTree::new(vec![], vec![], locations, &Default::default()).unwrap();
+    let trace = Trace::new(definitions, columns.into()).unwrap();
+    let map = RegionMap::by_name(trace.definitions()).unwrap();
+    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    // More columns than are folded in one piece by the other rules.
+    const COLUMNS: usize = 40_000;
+    let show = |ties, selection| {
+        let params = Folder::params().columns(COLUMNS).op(Op::Max).ties(ties);
+        let params = params.selection(selection).check().unwrap();
+        let groups = Groups::by(&timelines, GroupBy::All);
+        let folder = Folder::new(&timelines, groups, params).unwrap();
+        let fold = folder.fold(timelines.range()).unwrap();
+        let is_b = |cell: &&Cell| cell.picture() == Some(ClassId(1));
+        fold.cells().iter().filter(is_b).count()
+    };
+    for selection in [Selection::Sampled, Selection::Exact] {
+        // From tick 50 on `a` and `b` tie, and `a` is in the first stream.
+        assert_eq!(show(Ties::StreamOrder, selection), COLUMNS / 2);
+        assert_eq!(show(Ties::LowestStateId, selection), COLUMNS / 2);
+        assert_eq!(show(Ties::KeepPrevious, selection), COLUMNS);
+    }
+}
+
+#[test]
 fn refolding_reuses_what_it_is_given() {
     let timelines = timelines();
     let groups = Groups::by(&timelines, GroupBy::Location);
@@ -300,6 +393,14 @@ fn what_cannot_be_folded_is_an_error() {
         let folder = Folder::new(&timelines, groups, params);
         assert!(matches!(folder, Err(Error::TooManyCells { rows: 6, .. })));
     }
+    let params = Folder::params().columns(1 << 25).check().unwrap();
+    let groups = Groups::by(&timelines, GroupBy::All);
+    let groups = groups.with_rows(&groups.rows()[..1]).unwrap();
+    let error = Folder::new(&timelines, groups, params).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "too many cells, rows: 1, columns: 33554432, most cells: 16777216"
+    );
     let params = Folder::params().check().unwrap();
     let none = Folder::new(&timelines, Groups::default(), params);
     assert!(matches!(
