@@ -3,12 +3,12 @@
 use super::anchor::Anchor;
 use super::definitions::DefinitionFile;
 use super::local::LocalDefinitions;
-use super::maps::IdMap;
+use super::maps::Maps;
 use super::reader::Reader;
 use super::records::RawEvent;
 use super::schema::{self, Record, Space, internal};
 use super::wire::Cursor;
-use super::write::{Chunks, Encoder, Fnv, Sink, encode_anchor, put};
+use super::write::{Chunks, Encoder, Fnv, Sink, WriteOptions, encode_anchor, put};
 use crate::{Error, Result};
 use perf_core::{CancelToken, FrameStack, LocationId, Place, Progress, RegionId, TimeRange};
 use std::collections::HashMap;
@@ -133,6 +133,8 @@ pub fn cut(
     let anchor = Anchor {
         locations: counts.len() as u64,
         definitions,
+        event_chunk: event_chunk(anchor),
+        definition_chunk: definition_chunk(anchor),
         trace_id: Some(id),
         snapshots: 0,
         thumbnails: 0,
@@ -143,6 +145,20 @@ pub fn cut(
         &format!("{name}.otf2"),
         encode_anchor(&anchor).bytes(),
     )
+}
+
+/// The size of chunks of events in the new archive: that of the old one, unless no record fits it.
+fn event_chunk(anchor: &Anchor) -> u64 {
+    possible(anchor.event_chunk).unwrap_or(WriteOptions::default().event_chunk)
+}
+
+fn definition_chunk(anchor: &Anchor) -> u64 {
+    possible(anchor.definition_chunk).unwrap_or(WriteOptions::default().definition_chunk)
+}
+
+/// A chunk must hold its marks and a record, and be held in memory.
+fn possible(chunk: u64) -> Option<u64> {
+    Some(chunk).filter(|chunk| (64..=1 << 30).contains(chunk))
 }
 
 /// Copies the events of one location and says how many there are now.
@@ -158,11 +174,11 @@ fn events(
     let chunks = Chunks::new(
         format!("{member}.evt"),
         anchor.byte_order,
-        anchor.event_chunk,
-    );
+        event_chunk(anchor),
+    )?;
     let mut copy = Copy {
         local: &local,
-        regions: reader.resolved.maps.of(Space::Region),
+        maps: &reader.resolved.maps,
         window,
         chunks,
         record: Encoder::new(anchor.byte_order),
@@ -196,21 +212,30 @@ enum Phase {
 /// Copies the records of one location.
 struct Copy<'a> {
     local: &'a LocalDefinitions,
-    regions: Option<&'a IdMap>,
+    maps: &'a Maps,
     window: TimeRange,
     chunks: Chunks,
     record: Encoder,
     stack: FrameStack,
-    /// The local ids of the frames on the stack.
-    names: Vec<u64>,
+    /// What the frames on the stack are to the file.
+    names: Vec<Name>,
     phase: Phase,
     /// Raw time of the last record.
     last: Option<u64>,
     order: super::wire::ByteOrder,
 }
 
+/// How a file names a frame: by local id.
+#[derive(Clone, Copy, Debug)]
+enum Name {
+    Region(u64),
+    Context(u64),
+}
+
 const ENTER: u8 = 12;
 const LEAVE: u8 = 13;
+const CONTEXT_ENTER: u8 = 66;
+const CONTEXT_LEAVE: u8 = 67;
 
 impl Copy<'_> {
     fn event(&mut self, event: RawEvent<'_>, sink: &mut dyn Sink) -> Result<()> {
@@ -223,7 +248,9 @@ impl Copy<'_> {
                 }
             }
             if at >= self.window.end {
-                if self.chunks.events() > 0 {
+                if self.window.start >= self.window.end {
+                    // A window without a tick has no place for the frames that are open around it.
+                } else if self.chunks.events() > 0 {
                     self.close(event.time, sink)?;
                 } else {
                     // No event inside: what is open is open all along.
@@ -266,7 +293,7 @@ impl Copy<'_> {
             self.local.correct(raw) >= start
         });
         for name in self.names.clone() {
-            self.frame(ENTER, name, at, sink)?;
+            self.frame(true, name, at, sink)?;
         }
         Ok(())
     }
@@ -283,29 +310,39 @@ impl Copy<'_> {
         let inside = first(last, next, |raw| self.local.correct(raw) >= start);
         let at = beyond.saturating_sub(1).max(last).max(inside.min(beyond));
         for name in self.names.clone().into_iter().rev() {
-            self.frame(LEAVE, name, at, sink)?;
+            self.frame(false, name, at, sink)?;
         }
         Ok(())
     }
 
-    fn frame(&mut self, id: u8, name: u64, at: u64, sink: &mut dyn Sink) -> Result<()> {
+    fn frame(&mut self, enters: bool, name: Name, at: u64, sink: &mut dyn Sink) -> Result<()> {
+        // Nothing is known of the frames below, so that one is taken to be unwound.
+        let (id, args) = match (name, enters) {
+            (Name::Region(region), true) => (ENTER, vec![region]),
+            (Name::Region(region), false) => (LEAVE, vec![region]),
+            (Name::Context(context), true) => (CONTEXT_ENTER, vec![context, 1]),
+            (Name::Context(context), false) => (CONTEXT_LEAVE, vec![context]),
+        };
         self.record.clear();
         if let Some(record) = schema::event(id) {
-            self.record.event(record, &[name]);
+            self.record.event(record, &args);
         }
         self.chunks.event(sink, at, self.record.bytes())
     }
 
     fn track(&mut self, event: RawEvent<'_>) {
-        if event.id != ENTER && event.id != LEAVE {
-            return;
-        }
-        let Ok(name) = Cursor::new(event.payload, self.order).v32("a region") else {
+        let mut fields = Cursor::new(event.payload, self.order);
+        let Ok(name) = fields.v32("a region or calling context") else {
             return;
         };
         let name = u64::from(name);
+        let name = match event.id {
+            ENTER | LEAVE => Name::Region(name),
+            CONTEXT_ENTER | CONTEXT_LEAVE => Name::Context(name),
+            _ => return,
+        };
         let region = self.region(name);
-        if event.id == ENTER {
+        if event.id == ENTER || event.id == CONTEXT_ENTER {
             self.stack.enter(region);
             self.names.push(name);
         } else {
@@ -314,11 +351,23 @@ impl Copy<'_> {
         }
     }
 
-    /// The region as `replay` will see it; regions nothing defines keep apart from all others.
-    fn region(&self, name: u64) -> RegionId {
-        let global = self.local.global(Space::Region, name);
-        let dense = self.regions.and_then(|map| map.get(global));
-        RegionId(dense.unwrap_or(!(global as u32)))
+    /// The region as `replay` will see it; what nothing defines keeps apart from all others.
+    fn region(&self, name: Name) -> RegionId {
+        const CONTEXTS: u32 = 1 << 30;
+        let (dense, missing) = match name {
+            Name::Region(id) => {
+                let global = self.local.global(Space::Region, id);
+                (self.maps.regions.get(global), !(global as u32))
+            }
+            Name::Context(id) => {
+                let global = self.local.global(Space::CallingContext, id);
+                let path = self.maps.contexts.get(global);
+                let regions = &self.maps.context_regions;
+                let region = path.and_then(|path| regions.get(path as usize).copied());
+                (region, !(global as u32) ^ CONTEXTS)
+            }
+        };
+        RegionId(dense.unwrap_or(missing))
     }
 }
 
@@ -359,8 +408,8 @@ fn definitions(
     let mut chunks = Chunks::new(
         format!("{name}.def"),
         anchor.byte_order,
-        anchor.definition_chunk,
-    );
+        definition_chunk(anchor),
+    )?;
     let mut bytes = Encoder::new(anchor.byte_order);
     let (mut written, mut id) = (0, Fnv::default());
     for record in file.records() {

@@ -166,16 +166,23 @@ impl<'c> Decoder<'c> {
         loop {
             at = self.fast(data, at, out);
             if at >= data.len() {
-                return (at, if whole { Stop::Chunk } else { Stop::Block });
+                if !whole {
+                    return (at, Stop::Block);
+                }
+                self.drop_pending(base + at as u64);
+                return (at, Stop::Chunk);
             }
             let mut cursor = Cursor::new(data, self.state.order);
             cursor.jump(at);
             match self.record(&mut cursor, base, out) {
                 Ok(None) => at = cursor.at(),
-                Ok(Some(stop)) => return (cursor.at(), stop),
+                Ok(Some(stop)) => {
+                    self.drop_pending(base + at as u64);
+                    return (cursor.at(), stop);
+                }
                 Err(damage) if damage.short && !whole => return (at, Stop::Block),
                 Err(damage) => {
-                    self.state.pending.clear();
+                    self.drop_pending(base + at as u64);
                     return (
                         at,
                         if damage.short {
@@ -185,6 +192,17 @@ impl<'c> Decoder<'c> {
                         },
                     );
                 }
+            }
+        }
+    }
+
+    /// Forgets attributes whose event does not come in their chunk, and counts them. Chunks are
+    /// decoded alone, so that an event of the next chunk can never have them.
+    fn drop_pending(&mut self, offset: u64) {
+        if !self.state.pending.is_empty() {
+            self.state.pending.clear();
+            if self.state.keep {
+                self.note(rules::LOST_ATTRIBUTES, offset);
             }
         }
     }

@@ -81,7 +81,15 @@ impl Reader<'_> {
                     time = walk.time;
                     at += walk.done as u64;
                     match walked {
-                        Ok(Some(Walked::End)) => return Ok(()),
+                        Ok(Some(Walked::Stop)) => return Ok(()),
+                        Ok(Some(Walked::End)) if chunk + 1 == shape.chunks() => return Ok(()),
+                        Ok(Some(Walked::End)) => {
+                            return Err(Error::Malformed {
+                                place: Place::file(member.as_str()).at(at),
+                                expected: "an event, since more chunks follow".into(),
+                                got: "the end mark".into(),
+                            });
+                        }
                         Ok(Some(Walked::Chunk)) => break,
                         Ok(None) if whole => break,
                         Ok(None) => {}
@@ -104,7 +112,10 @@ impl Reader<'_> {
 
 enum Walked {
     Chunk,
+    /// The end mark of the file.
     End,
+    /// The visitor asked to stop.
+    Stop,
 }
 
 /// A walk through one block.
@@ -170,7 +181,7 @@ impl Walk {
             };
             attributes = &[];
             if visit(event).is_break() {
-                return Ok(Some(Walked::End));
+                return Ok(Some(Walked::Stop));
             }
         }
         if attributes.is_empty() {

@@ -175,6 +175,12 @@ pub const UNIFIED_REGIONS: Rule = rule(
     Weight::Note,
     "a region is defined more than once under one name; taken as one",
 );
+/// Attributes that no event follows.
+pub const LOST_ATTRIBUTES: Rule = rule(
+    "lost-attributes",
+    Weight::Loss,
+    "a chunk ends between attributes and their event; the attributes are left out",
+);
 /// An event has more arguments than can be kept.
 pub const LONG_EVENT: Rule = rule(
     "long-event",

@@ -27,7 +27,15 @@ const TIME: usize = 9;
 const END: usize = 2;
 
 impl Chunks {
-    pub(crate) fn new(member: String, order: ByteOrder, size: u64) -> Self {
+    /// # Errors
+    /// [`Error::Usage`] for chunks that cannot hold their own header and the end of a file.
+    pub(crate) fn new(member: String, order: ByteOrder, size: u64) -> Result<Self> {
+        let least = internal::CHUNK_HEADER_LEN + END;
+        if size < least as u64 {
+            return Err(Error::Usage {
+                what: format!("chunks of {size} bytes are too small, {least} is the least"),
+            });
+        }
         let mut chunks = Chunks {
             member,
             order,
@@ -38,7 +46,7 @@ impl Chunks {
             time: None,
         };
         chunks.begin();
-        chunks
+        Ok(chunks)
     }
 
     /// Events so far.
@@ -91,7 +99,7 @@ impl Chunks {
                 place: Place::file(self.member.as_str()),
                 what: "the length of a record in bytes",
                 got: bytes as u64,
-                limit: (self.size - internal::CHUNK_HEADER_LEN - END) as u64,
+                limit: self.size.saturating_sub(internal::CHUNK_HEADER_LEN + END) as u64,
             });
         }
         // Zero is the end of the chunk; the next one begins at a multiple of the size.

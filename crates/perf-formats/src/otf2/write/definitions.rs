@@ -6,7 +6,7 @@ use crate::otf2::schema::{self, Record};
 use perf_core::{
     CartTopology, Communicator, Definitions, LocationId, Members, MetricSet, TimeRange, ValueType,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Definition records in the making. Strings are collected while the others are made, and come
 /// first in the file.
@@ -22,6 +22,8 @@ pub(super) struct Records {
 pub(super) struct Seen {
     /// Events of each location; `None` for one that is not in the archive.
     pub(super) events: Vec<Option<u64>>,
+    /// The keys of those locations.
+    pub(super) keys: HashSet<u64>,
     /// The type of each attribute, of its first value.
     pub(super) attributes: Vec<Option<u8>>,
     /// Regions that events name and nothing defines.
@@ -62,6 +64,7 @@ impl Records {
         records.system(definitions, seen);
         records.regions(definitions, seen);
         records.comms(definitions);
+        records.windows(definitions);
         records.metrics(definitions);
         for (id, topology) in definitions.topologies.iter().enumerate() {
             records.topology(id as u64, topology, definitions);
@@ -272,6 +275,9 @@ impl Records {
                 }
             }
         }
+    }
+
+    fn windows(&mut self, definitions: &Definitions) {
         for (id, window) in definitions.windows.iter().enumerate() {
             let name = self.string(&window.name);
             let comm = Arg::N(window.comm.map_or(NONE, |id| id.0.into()));

@@ -9,10 +9,10 @@ mod sink;
 pub use encode::{Arg, Encoder};
 pub use sink::{NewArchive, Sink};
 
-use crate::Result;
 use crate::otf2::anchor::Anchor;
 use crate::otf2::schema::internal;
 use crate::otf2::wire::ByteOrder;
+use crate::{Error, Result};
 pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
@@ -20,6 +20,7 @@ use perf_core::{
     CancelToken, Definitions, Diagnostics, Event, LocationView, Place, Progress, Rule, Ticks,
     TimeRange, TraceView, Weight, open_frames,
 };
+use std::collections::HashSet;
 
 /// An event that OTF2 has no record for, or that refers to what a trace does not keep.
 pub const EVENT_NOT_WRITTEN: Rule = Rule {
@@ -121,7 +122,9 @@ impl WriteOptions {
 ///
 /// # Errors
 /// [`Error::Io`](crate::Error::Io) if the target fails, [`Error::Limit`](crate::Error::Limit) for
-/// a record that is longer than a chunk, [`Error::Cancelled`](crate::Error::Cancelled).
+/// a record that is longer than a chunk, [`Error::Usage`](crate::Error::Usage) for chunks that are
+/// too small for any record and for two locations of one key,
+/// [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn write(
     view: TraceView<'_>,
     sink: &mut dyn Sink,
@@ -131,7 +134,12 @@ pub fn write(
 ) -> Result<Diagnostics> {
     let mut writer = Writer::new(sink, view.definitions(), options.clone());
     let total = view.len() as u64;
+    let mut done = HashSet::new();
     for location in view.locations() {
+        // A view may list a location twice; a file can only hold it once.
+        if !done.insert(location.id()) {
+            continue;
+        }
         cancel.check().map_err(perf_core::Error::from)?;
         writer.location(location)?;
         progress.advance("write", location.len() as u64, total);
@@ -186,7 +194,7 @@ impl<'a> Writer<'a> {
     /// A location whose events are absent gets no event file.
     ///
     /// # Errors
-    /// As [`write()`].
+    /// As [`write()`]; [`Error::Usage`] for a location whose key was written already.
     pub fn location(&mut self, location: LocationView<'_>) -> Result<()> {
         let Some(defined) = self.definitions.system.location(location.id()) else {
             return Err(perf_core::Error::Undefined {
@@ -196,6 +204,10 @@ impl<'a> Writer<'a> {
             }
             .into());
         };
+        if !self.seen.keys.insert(defined.key) {
+            let what = format!("location {} was written already", defined.key);
+            return Err(Error::Usage { what });
+        }
         let member = format!("{}/{}", self.options.name, defined.key);
         let written = if location.all().is_absent() {
             0
@@ -210,15 +222,17 @@ impl<'a> Writer<'a> {
             definition_chunk,
             ..
         } = self.options;
-        Chunks::new(format!("{member}.def"), order, definition_chunk).finish(self.sink)
+        Chunks::new(format!("{member}.def"), order, definition_chunk)?.finish(self.sink)
     }
 
     fn events(&mut self, location: LocationView<'_>, member: String) -> Result<u64> {
-        let mut chunks = Chunks::new(member, self.options.order, self.options.event_chunk);
+        let mut chunks = Chunks::new(member, self.options.order, self.options.event_chunk)?;
         let mut record = Encoder::new(self.options.order);
         let (range, window) = (location.range(), location.window());
         let cut_before = range.start < location.all().len();
-        if range.start > 0 && cut_before {
+        // A window without a tick has no place for the frames that are open around it.
+        let has_room = window.start < window.end;
+        if range.start > 0 && cut_before && has_room {
             for region in open_frames(location.all(), range.start) {
                 self.event(
                     &mut chunks,
@@ -235,7 +249,7 @@ impl<'a> Writer<'a> {
             attributes.extend(location.all().attributes(index));
             self.event(&mut chunks, &mut record, time, event, &attributes)?;
         }
-        if range.end < location.all().len() {
+        if range.end < location.all().len() && has_room {
             let last = location.times().last().copied().unwrap_or(window.start);
             let end = Ticks(window.end.0.saturating_sub(1)).max(last);
             for region in open_frames(location.all(), range.end).into_iter().rev() {
@@ -305,7 +319,7 @@ impl<'a> Writer<'a> {
             ..
         } = &self.options;
         let records = Records::of(self.definitions, &self.seen);
-        let mut chunks = Chunks::new(format!("{name}.def"), *order, *definition_chunk);
+        let mut chunks = Chunks::new(format!("{name}.def"), *order, *definition_chunk)?;
         let mut bytes = Encoder::new(*order);
         let mut id = Fnv::default();
         for (record, args) in &records {

@@ -1,0 +1,299 @@
+//! What is odd in an archive, or asked of one: each thing has its answer, counted where it must be.
+
+#![cfg(feature = "otf2")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+use perf_core::*;
+use perf_formats::otf2::schema::{self, Record};
+use perf_formats::otf2::{
+    Arg, ByteOrder, Cut, Encoder, MemoryArchive, Reader, WriteOptions, Writer, cut, rules, write,
+};
+use perf_formats::{Error, OpenOptions};
+use std::ops::ControlFlow;
+
+/// `locations` locations, regions `a` and `b`, an attribute.
+fn definitions(locations: u64) -> Definitions {
+    let location = |key| Location {
+        key,
+        ..Location::default()
+    };
+    let all = (0..locations).map(location).collect();
+    let mut definitions = Definitions::default();
+    definitions.system = SystemTree::new(vec![], vec![], all, &Limits::default()).unwrap();
+    definitions.regions = vec![Region::named("a"), Region::named("b")];
+    let name = "answer".to_string();
+    definitions.attributes.push(Attribute {
+        name,
+        ..Attribute::default()
+    });
+    definitions
+}
+
+/// One location that is in `a` from 10 to 90.
+fn one_call() -> Trace {
+    let region = RegionId(0);
+    let mut events = Events::default();
+    events.push(Ticks(10), Event::Enter { region }).unwrap();
+    events.push(Ticks(90), Event::Leave { region }).unwrap();
+    Trace::new(definitions(1), vec![events]).unwrap()
+}
+
+fn written(view: TraceView<'_>, options: &WriteOptions) -> MemoryArchive {
+    let mut archive = MemoryArchive::default();
+    write(view, &mut archive, options, &(), &CancelToken::new()).unwrap();
+    archive
+}
+
+fn read(archive: &MemoryArchive, options: OpenOptions<'_>) -> (Trace, Diagnostics) {
+    Reader::new(archive, &options).unwrap().read().unwrap()
+}
+
+fn cut_of(reader: &Reader<'_>, selection: &Cut) -> MemoryArchive {
+    let mut archive = MemoryArchive::default();
+    cut(reader, selection, &mut archive, &(), &CancelToken::new()).unwrap();
+    archive
+}
+
+/// An event file in the making.
+struct File(Encoder);
+
+impl File {
+    fn new() -> Self {
+        let mut file = File(Encoder::new(ByteOrder::Little));
+        file.header();
+        file
+    }
+
+    fn header(&mut self) {
+        self.0.u8(3);
+        self.0.u8(0x42);
+        self.0.u64(1);
+        self.0.u64(2);
+    }
+
+    fn time(&mut self, at: u64) {
+        self.0.u8(5);
+        self.0.u64(at);
+    }
+
+    fn event(&mut self, id: u8, numbers: &[u64]) {
+        self.0.event(schema::event(id).unwrap(), numbers);
+    }
+
+    fn at(&mut self, at: u64, id: u8, numbers: &[u64]) {
+        self.time(at);
+        self.event(id, numbers);
+    }
+
+    /// Attribute 0 of type u64.
+    fn attribute(&mut self, value: u64) {
+        let list = Record {
+            id: 6,
+            name: "AttributeList",
+            has_length: true,
+            fields: &[],
+        };
+        self.0.framed(&list, |payload| {
+            payload.v32(1);
+            payload.v32(0);
+            payload.u8(4);
+            payload.v64(value);
+        });
+    }
+
+    /// Ends the chunk at a multiple of `size` and begins the next one.
+    fn next_chunk(&mut self, size: usize) {
+        while !self.0.bytes().len().is_multiple_of(size) {
+            self.0.u8(0);
+        }
+        self.header();
+    }
+
+    fn end(&mut self) -> Vec<u8> {
+        self.0.u8(2);
+        self.0.u8(1);
+        self.0.bytes().to_vec()
+    }
+}
+
+/// Definition records behind those that an archive has.
+fn with_definitions(archive: &mut MemoryArchive, records: &[(&str, Vec<Arg>)]) {
+    let mut out = Encoder::new(ByteOrder::Little);
+    let old = archive.get("traces.def").unwrap();
+    out.raw(&old[..old.len() - 2]);
+    for (name, args) in records {
+        out.record(schema::definition_named(name).unwrap(), args);
+    }
+    out.u8(2);
+    out.u8(1);
+    archive.insert("traces.def", out.bytes().to_vec());
+}
+
+#[test]
+fn attributes_that_a_chunk_cuts_off_are_lost_to_any_number_of_threads() {
+    const CHUNK: u64 = 256;
+    let options = WriteOptions::default().with_chunks(CHUNK, 1 << 20);
+    let mut archive = written(one_call().view(), &options);
+    let mut file = File::new();
+    file.at(10, 12, &[0]);
+    file.attribute(42);
+    file.next_chunk(CHUNK as usize);
+    file.at(90, 13, &[0]);
+    archive.insert("traces/0.evt", file.end());
+    let (one, found) = read(&archive, OpenOptions::new().threads(1));
+    assert_eq!(one.events()[0].with_attributes(), 0);
+    assert_eq!(found.count(rules::LOST_ATTRIBUTES), 1);
+    let many = read(&archive, OpenOptions::new().threads(4));
+    assert_eq!(many, (one, found));
+}
+
+#[test]
+fn chunks_too_small_for_anything_are_refused() {
+    let trace = one_call();
+    for (events, definitions) in [(10, 1 << 20), (1 << 20, 19), (0, 0)] {
+        let options = WriteOptions::default().with_chunks(events, definitions);
+        let mut archive = MemoryArchive::default();
+        let outcome = write(
+            trace.view(),
+            &mut archive,
+            &options,
+            &(),
+            &CancelToken::new(),
+        );
+        assert!(matches!(outcome, Err(Error::Usage { .. })));
+    }
+    // An anchor that says so is not believed when its archive is cut.
+    let mut archive = written(trace.view(), &WriteOptions::default());
+    let anchor = archive.get_mut("traces.otf2").unwrap();
+    anchor[12..20].copy_from_slice(&10_u64.to_le_bytes());
+    anchor[20..28].copy_from_slice(&3_u64.to_le_bytes());
+    let part = cut_of(
+        &Reader::new(&archive, &OpenOptions::new()).unwrap(),
+        &Cut::new(),
+    );
+    let (part, found) = read(&part, OpenOptions::new().strict(true));
+    assert_eq!(part.events(), trace.events());
+    assert_eq!(found.repairs(), 0);
+}
+
+#[test]
+fn a_location_is_written_once() {
+    let trace = one_call();
+    let id = LocationId(0);
+    let archive = written(trace.view().only(&[id, id]), &WriteOptions::default());
+    let (again, found) = read(&archive, OpenOptions::new());
+    assert_eq!(again.events(), trace.events());
+    assert_eq!(found.repairs(), 0, "{found}");
+
+    let mut archive = MemoryArchive::default();
+    let mut writer = Writer::new(&mut archive, trace.definitions(), WriteOptions::default());
+    writer.location(trace.location(id).unwrap()).unwrap();
+    let twice = writer.location(trace.location(id).unwrap());
+    assert!(matches!(twice, Err(Error::Usage { .. })));
+}
+
+#[test]
+fn a_location_defined_twice_is_read_once() {
+    let mut archive = written(one_call().view(), &WriteOptions::default());
+    let location = |group| {
+        let none = || Arg::N(0);
+        ("Location", vec![none(), none(), none(), none(), group])
+    };
+    with_definitions(&mut archive, &[location(Arg::N(0))]);
+    let (trace, found) = read(&archive, OpenOptions::new());
+    assert_eq!(trace.definitions().system.locations().len(), 1);
+    assert_eq!(found.count(rules::DUPLICATE_DEFINITION), 1);
+}
+
+#[test]
+fn a_cut_enters_and_leaves_calling_contexts() {
+    let mut archive = written(one_call().view(), &WriteOptions::default());
+    let context = |id: u64, region: u64, parent: u64| {
+        let args = [id, region, u64::from(u32::MAX), parent];
+        ("CallingContext", args.map(Arg::N).to_vec())
+    };
+    with_definitions(
+        &mut archive,
+        &[context(0, 0, u64::from(u32::MAX)), context(1, 1, 0)],
+    );
+    let mut file = File::new();
+    file.at(10, 66, &[0, 1]);
+    file.at(20, 12, &[0]);
+    file.at(30, 66, &[1, 1]);
+    file.at(70, 67, &[1]);
+    file.at(80, 13, &[0]);
+    file.at(90, 67, &[0]);
+    archive.insert("traces/0.evt", file.end());
+    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let window = TimeRange::new(Ticks(40), Ticks(75)).unwrap();
+    let part = cut_of(&reader, &Cut::new().window(window));
+    let part = Reader::new(part, &OpenOptions::new()).unwrap();
+    let mut ids = Vec::new();
+    let each = part.records(LocationId(0), |event| {
+        ids.push((event.time, event.id, event.fields().unwrap()[0]));
+        ControlFlow::Continue(())
+    });
+    each.unwrap();
+    let expected = [
+        (40, 66, 0),
+        (40, 12, 0),
+        (40, 66, 1),
+        (70, 67, 1),
+        (74, 13, 0),
+        (74, 67, 0),
+    ];
+    assert_eq!(ids, expected);
+}
+
+#[test]
+fn an_end_mark_before_the_last_chunk_is_no_end() {
+    const CHUNK: u64 = 256;
+    let options = WriteOptions::default().with_chunks(CHUNK, 1 << 20);
+    let mut archive = written(one_call().view(), &options);
+    let mut file = File::new();
+    file.at(10, 12, &[0]);
+    file.end();
+    file.next_chunk(CHUNK as usize);
+    file.at(90, 13, &[0]);
+    archive.insert("traces/0.evt", file.end());
+    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let all = reader.records(LocationId(0), |_| ControlFlow::Continue(()));
+    assert!(matches!(all, Err(Error::Malformed { .. })));
+    let mut sink = MemoryArchive::default();
+    let part = cut(&reader, &Cut::new(), &mut sink, &(), &CancelToken::new());
+    assert!(matches!(part, Err(Error::Malformed { .. })));
+    // Who has seen enough sees no damage.
+    let one = reader.records(LocationId(0), |_| ControlFlow::Break(()));
+    assert!(one.is_ok());
+}
+
+#[test]
+fn windows_are_written_without_communicators() {
+    let (mut definitions, events) = one_call().into_parts();
+    let name = "window".to_string();
+    definitions.windows.push(Window { name, comm: None });
+    let trace = Trace::new(definitions, events).unwrap();
+    let archive = written(trace.view(), &WriteOptions::default());
+    let (again, _) = read(&archive, OpenOptions::new().strict(true));
+    assert_eq!(again.definitions().windows, trace.definitions().windows);
+}
+
+#[test]
+fn a_window_without_a_tick_holds_nothing() {
+    let trace = one_call();
+    for at in [10, 80, 90] {
+        let empty = TimeRange {
+            start: Ticks(at),
+            end: Ticks(at),
+        };
+        let archive = written(trace.view().between(empty), &WriteOptions::default());
+        assert!(read(&archive, OpenOptions::new()).0.is_empty());
+        let whole = written(trace.view(), &WriteOptions::default());
+        let reader = Reader::new(whole, &OpenOptions::new()).unwrap();
+        let part = cut_of(&reader, &Cut::new().window(empty));
+        assert!(read(&part, OpenOptions::new()).0.is_empty());
+    }
+}
