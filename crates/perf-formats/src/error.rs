@@ -102,13 +102,28 @@ impl Error {
         }
     }
 
+    /// The same error about a member of the archive at `path`.
+    #[cfg(feature = "otf2")]
+    pub(crate) fn within(self, path: &std::path::Path) -> Self {
+        let member = match &self {
+            Error::Io { place, .. }
+            | Error::Truncated { place, .. }
+            | Error::Malformed { place, .. }
+            | Error::Unsupported { place, .. }
+            | Error::Limit { place, .. } => place.file.clone(),
+            _ => return self,
+        };
+        self.in_file(&format!("{}: {member}", path.display()))
+    }
+
     /// The same error about another file.
     #[cfg(feature = "otf2")]
     pub(crate) fn in_file(mut self, file: &str) -> Self {
         if let Error::Io { place, .. }
         | Error::Truncated { place, .. }
         | Error::Malformed { place, .. }
-        | Error::Unsupported { place, .. } = &mut self
+        | Error::Unsupported { place, .. }
+        | Error::Limit { place, .. } = &mut self
         {
             place.file = file.into();
         }

@@ -72,18 +72,20 @@ impl Input {
     /// # Errors
     /// [`Error::Io`] where the system cannot read.
     pub fn look(path: &Path) -> Result<Self> {
+        // Without a slash at the end, which only folders may have.
+        let path: PathBuf = path.components().collect();
         let failed = |source| Error::Io {
             place: Place::file(path.to_string_lossy().into_owned()),
             source,
         };
         let mut input = Input {
-            path: path.to_path_buf(),
+            path: path.clone(),
             folder: None,
             head: Vec::new(),
         };
         if path.is_dir() {
             let mut names = Vec::new();
-            for entry in std::fs::read_dir(path).map_err(failed)? {
+            for entry in std::fs::read_dir(&path).map_err(failed)? {
                 let entry = entry.map_err(failed)?;
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
@@ -91,7 +93,7 @@ impl Input {
             input.folder = Some(names);
             return Ok(input);
         }
-        match File::open(path) {
+        match File::open(&path) {
             Ok(file) => {
                 let read = file.take(64).read_to_end(&mut input.head);
                 read.map_err(failed)?;
@@ -195,8 +197,7 @@ impl Formats {
             return Ok(format);
         }
         let place = Place::file(path.to_string_lossy().into_owned());
-        if !path.exists() {
-            let source = ErrorKind::NotFound.into();
+        if let Err(source) = std::fs::metadata(&input.path) {
             return Err(Error::Io { place, source });
         }
         let names: Vec<_> = self.0.iter().map(|format| format.name).collect();

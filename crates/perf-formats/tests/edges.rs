@@ -9,10 +9,13 @@
 use perf_core::*;
 use perf_formats::otf2::schema::{self, Record};
 use perf_formats::otf2::{
-    Arg, ByteOrder, Cut, Encoder, MemoryArchive, Reader, WriteOptions, Writer, cut, rules, write,
+    Arg, ByteOrder, Cut, Encoder, MemoryArchive, NewArchive, Reader, WriteOptions, Writer, cut,
+    rules, write,
 };
-use perf_formats::{Error, OpenOptions};
+use perf_formats::{Error, OpenOptions, open};
+use std::fs;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 /// `locations` locations, regions `a` and `b`, an attribute.
 fn definitions(locations: u64) -> Definitions {
@@ -295,5 +298,104 @@ fn a_window_without_a_tick_holds_nothing() {
         let reader = Reader::new(whole, &OpenOptions::new()).unwrap();
         let part = cut_of(&reader, &Cut::new().window(empty));
         assert!(read(&part, OpenOptions::new()).0.is_empty());
+    }
+}
+
+/// A folder of its own, with an archive in it.
+fn on_disk(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("edges")
+        .join(name);
+    drop(fs::remove_dir_all(&folder));
+    let mut sink = NewArchive::new(&folder).unwrap();
+    let options = WriteOptions::default();
+    let trace = one_call();
+    write(trace.view(), &mut sink, &options, &(), &CancelToken::new()).unwrap();
+    folder
+}
+
+/// Both ways to open a path give the one call.
+fn finds(path: &Path, repairs: u64) {
+    let options = OpenOptions::new();
+    let recording = open(path, &options).unwrap();
+    assert_eq!(recording.diagnostics.repairs(), repairs, "{}", path.display());
+    assert_eq!(recording.trace().unwrap().events(), one_call().events());
+    let reader = Reader::open(path, &options).unwrap();
+    assert_eq!(reader.read().unwrap().0.len(), 2);
+    let members = MemoryArchive::read(path).unwrap();
+    assert_eq!(read(&members, options).0.len(), 2);
+}
+
+#[test]
+fn an_archive_is_found_from_any_of_its_paths() {
+    let folder = on_disk("paths");
+    finds(&folder, 0);
+    finds(&folder.join("traces.otf2"), 0);
+    finds(&folder.join("traces.otf2/"), 0);
+    finds(&folder.join("traces"), 0);
+    finds(&folder.join("traces/"), 0);
+
+    // Without an anchor, and without definitions.
+    fs::remove_file(folder.join("traces.otf2")).unwrap();
+    finds(&folder.join("traces"), 1);
+    fs::remove_file(folder.join("traces.def")).unwrap();
+    let reader = Reader::open(&folder.join("traces"), &OpenOptions::new()).unwrap();
+    assert_eq!(reader.name(), "traces");
+    assert_eq!(reader.read().unwrap().0.len(), 2);
+}
+
+#[test]
+fn a_renamed_anchor_finds_its_files() {
+    let folder = on_disk("renamed");
+    fs::rename(folder.join("traces.otf2"), folder.join("mine.otf2")).unwrap();
+    finds(&folder, 0);
+    finds(&folder.join("mine.otf2"), 0);
+    fs::rename(folder.join("mine.otf2"), folder.join("mine")).unwrap();
+    finds(&folder.join("mine"), 0);
+    // Definitions that belong to another anchor are not taken.
+    fs::copy(folder.join("mine"), folder.join("traces.otf2")).unwrap();
+    fs::rename(folder.join("mine"), folder.join("mine.otf2")).unwrap();
+    let other = Reader::open(&folder.join("traces.otf2"), &OpenOptions::new()).unwrap();
+    assert_eq!(other.name(), "traces");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_an_anchor_finds_the_files_beside_that() {
+    let folder = on_disk("linked");
+    let elsewhere = folder.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let link = elsewhere.join("link.otf2");
+    std::os::unix::fs::symlink(folder.join("traces.otf2"), &link).unwrap();
+    finds(&link, 0);
+    let link = elsewhere.join("events");
+    std::os::unix::fs::symlink(folder.join("traces"), &link).unwrap();
+    finds(&link, 0);
+}
+
+#[test]
+fn an_anchor_alone_is_an_error() {
+    let folder = on_disk("alone");
+    fs::remove_file(folder.join("traces.def")).unwrap();
+    fs::remove_dir_all(folder.join("traces")).unwrap();
+    let anchor = folder.join("traces.otf2");
+    let text = |error: Error| error.to_string();
+    let error = Reader::open(&anchor, &OpenOptions::new()).unwrap_err();
+    assert!(matches!(error, Error::Malformed { .. }), "{error}");
+    let error = text(error);
+    assert!(error.contains(&*anchor.to_string_lossy()), "{error}");
+
+    // Damage names the archive, too, and what is not there is said in the words of the system.
+    fs::write(&anchor, "\x03B").unwrap();
+    let error = text(Reader::open(&anchor, &OpenOptions::new()).unwrap_err());
+    assert!(error.contains(&*anchor.to_string_lossy()), "{error}");
+    let missing = folder.join("none.otf2");
+    let words = fs::metadata(&missing).unwrap_err().to_string();
+    for error in [
+        open(&missing, &OpenOptions::new()).unwrap_err(),
+        Reader::open(&missing, &OpenOptions::new()).unwrap_err(),
+    ] {
+        let error = text(error);
+        assert!(error.ends_with(&words), "{error}");
     }
 }

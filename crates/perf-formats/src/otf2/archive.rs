@@ -152,8 +152,11 @@ impl MemoryArchive {
     /// # Errors
     /// What the file system says.
     pub fn read(path: &Path) -> Result<Self> {
-        let (folder, anchor) = locate(path)?;
-        let name = anchor.trim_end_matches(".otf2").to_string();
+        let Located {
+            folder,
+            anchor,
+            name,
+        } = locate(path)?;
         let mut members = MemoryArchive::default();
         let mut names = vec![anchor, format!("{name}.def")];
         let at = |name: &str| Place::file(folder.path(name).to_string_lossy().into_owned());
@@ -253,45 +256,172 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     }
 }
 
-/// The folder of an archive and the name of its anchor, from a path to either.
-pub(crate) fn locate(path: &Path) -> Result<(DiskArchive, String)> {
+/// Where an archive is: the folder of its anchor, the anchor, and the name of its other files.
+#[derive(Debug)]
+pub(crate) struct Located {
+    pub(crate) folder: DiskArchive,
+    /// The anchor in that folder, which may be missing.
+    pub(crate) anchor: String,
+    /// What definitions and event files are called by: usually what comes before `.otf2`.
+    pub(crate) name: String,
+}
+
+/// Finds an archive from the path of its anchor, of the folder that holds it, or of the folder of
+/// its event files.
+pub(crate) fn locate(path: &Path) -> Result<Located> {
+    // Without a slash at the end, which only folders may have.
+    let path: PathBuf = path.components().collect();
     let text = path.to_string_lossy().into_owned();
+    let failed = |source| Error::Io {
+        place: Place::file(text.as_str()),
+        source,
+    };
+    let not_utf8 = || Error::Malformed {
+        place: Place::file(text.as_str()),
+        expected: "a file name in UTF-8".into(),
+        got: "another".into(),
+    };
     if path.is_dir() {
-        let folder = DiskArchive::new(path);
+        let folder = DiskArchive::new(&path);
+        if is_event_folder(&folder) {
+            let (parent, name) = split(&path).map_or_else(
+                // Such as `.`, whose name the system knows.
+                || split(&path.canonicalize().map_err(failed)?).ok_or_else(not_utf8),
+                Ok,
+            )?;
+            let here = DiskArchive::new(parent);
+            let anchor = format!("{name}.otf2");
+            if !here.path(&anchor).is_file()
+                && let Ok(real) = path.canonicalize()
+                && let Some((parent, name)) = split(&real)
+                && parent.join(format!("{name}.otf2")).is_file()
+            {
+                return Ok(Located {
+                    folder: DiskArchive::new(parent),
+                    anchor: format!("{name}.otf2"),
+                    name,
+                });
+            }
+            return Ok(Located {
+                folder: here,
+                anchor,
+                name,
+            });
+        }
         return match find_anchor(&folder) {
-            Ok(anchor) => Ok((folder, anchor)),
-            Err(error) => match find_folder(path) {
-                Some(name) if !has_anchor(&folder) => Ok((folder, format!("{name}.otf2"))),
+            Ok(anchor) => Ok(named(folder, anchor)),
+            Err(error) => match find_folder(&path) {
+                Some(name) if !has_anchor(&folder) => Ok(Located {
+                    folder,
+                    anchor: format!("{name}.otf2"),
+                    name,
+                }),
                 _ => Err(error.in_file(&text)),
             },
         };
     }
-    let name = path.file_name().and_then(|name| name.to_str());
-    let Some(name) = name else {
-        return Err(Error::Malformed {
-            place: Place::file(text),
-            expected: "a file name in UTF-8".into(),
-            got: "another".into(),
-        });
-    };
+    let (parent, file) = split(&path).ok_or_else(not_utf8)?;
+    let folder = DiskArchive::new(parent);
+    let stem = file.strip_suffix(".otf2").unwrap_or(&file);
+    let is_here = is_beside(&folder, stem);
+    if let Err(source) = std::fs::metadata(&path) {
+        // Other files may be there where the anchor is not.
+        return if is_here {
+            Ok(Located {
+                folder,
+                anchor: format!("{stem}.otf2"),
+                name: stem.to_string(),
+            })
+        } else {
+            Err(failed(source))
+        };
+    }
+    if !is_here
+        && let Ok(real) = path.canonicalize()
+        && real != path
+        && let Some((parent, file)) = split(&real)
+    {
+        // A link to an anchor leads to the files beside that.
+        let there = DiskArchive::new(parent);
+        if is_beside(&there, file.strip_suffix(".otf2").unwrap_or(&file)) {
+            return Ok(named(there, file));
+        }
+    }
+    Ok(named(folder, file))
+}
+
+/// The folder of a path and its name.
+fn split(path: &Path) -> Option<(PathBuf, String)> {
+    let name = path.file_name()?.to_str()?.to_string();
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
-    let folder = DiskArchive::new(parent.unwrap_or(Path::new(".")));
-    let stem = name.strip_suffix(".otf2").unwrap_or(name);
-    let is_left = folder.path(stem).is_dir() || folder.path(&format!("{stem}.def")).is_file();
-    if !path.exists() && !is_left {
-        return Err(Error::Io {
-            place: Place::file(text),
-            source: io::ErrorKind::NotFound.into(),
-        });
+    Some((parent.unwrap_or(Path::new(".")).to_path_buf(), name))
+}
+
+/// An archive by its anchor, whose other files may have another name.
+fn named(folder: DiskArchive, anchor: String) -> Located {
+    let mut name = name_of(&folder, &anchor);
+    if !is_beside(&folder, &name)
+        && let Some(other) = find_folder(&folder.root)
+    {
+        name = other;
     }
-    Ok((folder, name.to_string()))
+    Located {
+        folder,
+        anchor,
+        name,
+    }
+}
+
+/// Whether there are definitions or event files of this name.
+fn is_beside(archive: &dyn Archive, name: &str) -> bool {
+    archive.size(&format!("{name}.def")).is_ok()
+        || archive.members(name).is_ok_and(|all| !all.is_empty())
+}
+
+/// The name of the files that belong to an anchor: its own, or where there are none that of the only
+/// definitions that no other anchor claims.
+pub(crate) fn name_of(archive: &dyn Archive, anchor: &str) -> String {
+    let own = anchor.strip_suffix(".otf2").unwrap_or(anchor);
+    if is_beside(archive, own) {
+        return own.to_string();
+    }
+    let members = archive.members("").unwrap_or_default();
+    let has = |name: String| members.contains(&name);
+    let mut free = members
+        .iter()
+        .filter_map(|member| member.strip_suffix(".def"))
+        .filter(|name| !has(format!("{name}.otf2")));
+    match (free.next(), free.next()) {
+        (Some(only), None) => only.to_string(),
+        _ => own.to_string(),
+    }
 }
 
 fn has_anchor(folder: &DiskArchive) -> bool {
     let members = folder.members("").unwrap_or_default();
     members.iter().any(|name| name.ends_with(".otf2"))
+}
+
+/// Whether a member is a file of one location: `7.evt` or `7.def`.
+fn is_of_location(member: &str) -> bool {
+    let file = member.rsplit_once('/').map_or(member, |(_, file)| file);
+    let stem = file.strip_suffix(".evt").or(file.strip_suffix(".def"));
+    stem.is_some_and(|stem| stem.parse::<u64>().is_ok())
+}
+
+/// Whether a folder holds the files of locations and nothing else. An archive whose name is a
+/// number has its definitions beside a folder of that name.
+pub(crate) fn is_event_folder(folder: &DiskArchive) -> bool {
+    let members = folder.members("").unwrap_or_default();
+    let is_archive = |member: &String| {
+        let name = member.strip_suffix(".def");
+        name.is_some_and(|name| folder.path(name).is_dir())
+    };
+    !members.is_empty()
+        && members.iter().all(|member| is_of_location(member))
+        && !members.iter().any(is_archive)
 }
 
 /// The one folder in `path` that holds event files or local definitions, in ascending order of
@@ -306,12 +436,7 @@ pub(crate) fn find_folder(path: &Path) -> Option<String> {
     let folder = DiskArchive::new(path);
     names.into_iter().find(|name| {
         let members = folder.members(name).unwrap_or_default();
-        let is_ours = |name: &String| {
-            let (_, file) = name.rsplit_once('/').unwrap_or_default();
-            let stem = file.strip_suffix(".evt").or(file.strip_suffix(".def"));
-            stem.is_some_and(|stem| stem.parse::<u64>().is_ok())
-        };
-        members.iter().any(is_ours)
+        members.iter().any(|member| is_of_location(member))
     })
 }
 
@@ -337,7 +462,8 @@ pub(crate) fn find_anchor(archive: &dyn Archive) -> Result<String> {
         (None, _) => {}
     }
     if let Some(definitions) = ends(".def").next() {
-        return Ok(format!("{}.otf2", definitions.trim_end_matches(".def")));
+        let name = definitions.strip_suffix(".def").unwrap_or(definitions);
+        return Ok(format!("{name}.otf2"));
     }
     for name in ["traces", "eztrace_log", "APEX"] {
         if !archive.members(name).map_err(failed)?.is_empty() {

@@ -1,6 +1,7 @@
 //! OTF2 among the formats of this crate.
 
-use super::{Anchor, Reader};
+use super::archive::{find_folder, is_event_folder};
+use super::{Anchor, DiskArchive, Reader};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use std::path::Path;
 
@@ -18,9 +19,10 @@ fn probe(input: &Input) -> u8 {
         let any = |end: &str| names.iter().any(|name| name.ends_with(end));
         return match () {
             () if any(".otf2") => 90,
+            () if is_event_folder(&DiskArchive::new(&input.path)) => 40,
             // What aborted runs leave.
             () if any(".def") => 40,
-            () if super::archive::find_folder(&input.path).is_some() => 20,
+            () if find_folder(&input.path).is_some() => 20,
             () => 0,
         };
     }

@@ -1,7 +1,7 @@
 //! [`Reader`]: an archive whose definitions are read and whose events can be.
 
 use super::anchor::Anchor;
-use super::archive::{Archive, find_anchor, locate};
+use super::archive::{Archive, Located, find_anchor, locate, name_of};
 use super::definitions::{DefinitionFile, DefinitionRecord};
 use super::kinds::{self, Kinds};
 use super::local::LocalDefinitions;
@@ -55,7 +55,11 @@ pub struct Estimate {
 }
 
 impl<'o> Reader<'o> {
-    /// Opens an archive by the path of its anchor (`.otf2`) or of the folder that holds it.
+    /// Opens an archive by the path of its anchor (`.otf2`), of the folder that holds it, or of the
+    /// folder of its event files.
+    ///
+    /// An anchor that was renamed, or is a link, finds the other files where they are, if there is
+    /// only one archive it can mean.
     ///
     /// # Errors
     /// [`Error::Io`] where the system cannot read, [`Error::Malformed`] and [`Error::Truncated`]
@@ -63,19 +67,14 @@ impl<'o> Reader<'o> {
     /// [`Error::Limit`] past the limits, [`Error::Strict`] if strict reading was asked for and the
     /// definitions had to be repaired.
     pub fn open(path: &Path, options: &OpenOptions<'o>) -> Result<Self> {
-        let (folder, anchor) = locate(path)?;
-        let at_path = |error| match error {
-            // The member alone would not say which archive.
-            Error::Io { source, place } => Error::Io {
-                source,
-                place: Place {
-                    file: format!("{}: {}", path.display(), place.file).into(),
-                    ..place
-                },
-            },
-            other => other,
-        };
-        Self::with_anchor(Box::new(folder), &anchor, options).map_err(at_path)
+        let Located {
+            folder,
+            anchor,
+            name,
+        } = locate(path)?;
+        let source = Source::new(Box::new(folder), anchor, name);
+        // The member alone would not say which archive.
+        Self::with_source(source, options).map_err(|error| error.within(path))
     }
 
     /// Opens an archive from any source. Its anchor is the one member whose name ends in `.otf2`.
@@ -84,15 +83,11 @@ impl<'o> Reader<'o> {
     /// As [`open`](Self::open).
     pub fn new(archive: impl Archive + 'o, options: &OpenOptions<'o>) -> Result<Self> {
         let anchor = find_anchor(&archive)?;
-        Self::with_anchor(Box::new(archive), &anchor, options)
+        let name = name_of(&archive, &anchor);
+        Self::with_source(Source::new(Box::new(archive), anchor, name), options)
     }
 
-    fn with_anchor(
-        archive: Box<dyn Archive + 'o>,
-        anchor: &str,
-        options: &OpenOptions<'o>,
-    ) -> Result<Self> {
-        let source = Source::new(archive, anchor);
+    fn with_source(source: Source<'o>, options: &OpenOptions<'o>) -> Result<Self> {
         let mut found = Diagnostics::default();
         let member = source.anchor();
         let anchor = match source.read_all(&member)? {
@@ -117,6 +112,14 @@ impl<'o> Reader<'o> {
         let defined = file.records().filter(is_location).count() as u64;
         let is_whole = anchor.is_some() && defined >= declared.locations;
         let keys = if is_whole { Vec::new() } else { source.keys()? };
+        let is_promised = anchor.is_none() || declared.locations > 0;
+        if file.size() == 0 && keys.is_empty() && is_promised {
+            return Err(Error::Malformed {
+                place: Place::file(source.anchor()),
+                expected: format!("definitions or event files called {}", source.name),
+                got: "neither".into(),
+            });
+        }
         let limits = options.get_limits();
         let unify = options.get_unify();
         let mut resolved = resolve(&file, &declared, &keys, unify, limits, &mut found)?;
@@ -142,7 +145,8 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// The name of the archive: what comes before `.otf2`.
+    /// The name of the archive: that of its definitions and event files, usually what comes before
+    /// `.otf2`.
     pub fn name(&self) -> &str {
         &self.source.name
     }

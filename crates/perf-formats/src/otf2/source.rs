@@ -15,7 +15,8 @@ const BLOCK: usize = 1 << 20;
 /// An archive and what its files are called.
 pub(crate) struct Source<'o> {
     pub(crate) archive: Box<dyn Archive + 'o>,
-    /// What comes before `.otf2`.
+    anchor: String,
+    /// The name of all other files, usually what comes before `.otf2`.
     pub(crate) name: String,
     /// Buffers that no thread uses at the moment.
     buffers: Mutex<Vec<Vec<u8>>>,
@@ -49,16 +50,17 @@ impl Shape {
 }
 
 impl<'o> Source<'o> {
-    pub(crate) fn new(archive: Box<dyn Archive + 'o>, anchor: &str) -> Self {
+    pub(crate) fn new(archive: Box<dyn Archive + 'o>, anchor: String, name: String) -> Self {
         Source {
             archive,
-            name: anchor.strip_suffix(".otf2").unwrap_or(anchor).to_string(),
+            anchor,
+            name,
             buffers: Mutex::default(),
         }
     }
 
     pub(crate) fn anchor(&self) -> String {
-        format!("{}.otf2", self.name)
+        self.anchor.clone()
     }
 
     pub(crate) fn definitions(&self) -> String {
