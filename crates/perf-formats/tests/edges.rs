@@ -318,7 +318,12 @@ fn on_disk(name: &str) -> PathBuf {
 fn finds(path: &Path, repairs: u64) {
     let options = OpenOptions::new();
     let recording = open(path, &options).unwrap();
-    assert_eq!(recording.diagnostics.repairs(), repairs, "{}", path.display());
+    assert_eq!(
+        recording.diagnostics.repairs(),
+        repairs,
+        "{}",
+        path.display()
+    );
     assert_eq!(recording.trace().unwrap().events(), one_call().events());
     let reader = Reader::open(path, &options).unwrap();
     assert_eq!(reader.read().unwrap().0.len(), 2);
@@ -398,4 +403,86 @@ fn an_anchor_alone_is_an_error() {
         let error = text(error);
         assert!(error.ends_with(&words), "{error}");
     }
+}
+
+/// A placeholder for each of them would take far more memory than the file has bytes.
+#[test]
+fn ids_that_nobody_defined_are_counted_and_share_a_placeholder_in_the_end() {
+    const IDS: u64 = 100_000;
+    let options = WriteOptions::default().with_chunks(1 << 24, 1 << 20);
+    let mut archive = written(one_call().view(), &options);
+    let mut file = File::new();
+    file.time(10);
+    for id in 0..IDS {
+        file.event(12, &[id]);
+        file.event(13, &[id]);
+    }
+    archive.insert("traces/0.evt", file.end());
+    let (trace, found) = read(&archive, OpenOptions::new().threads(1));
+    assert_eq!(found.count(rules::UNRESOLVED_ID), 2 * (IDS - 2));
+    let finding = found
+        .iter()
+        .find(|(rule, _)| *rule == rules::UNRESOLVED_ID)
+        .unwrap();
+    assert_eq!(
+        finding.1.places[0].record.as_deref(),
+        Some("region 2"),
+        "the first place is that of the first sighting"
+    );
+    assert_ne!(
+        finding.1.places[0].record, finding.1.places[1].record,
+        "an id has one place"
+    );
+    let regions = &trace.definitions().regions;
+    assert_eq!(regions.len(), 2 + (1 << 16) + 1);
+    assert_eq!(regions[70].name, "region 70");
+    assert_eq!(regions.last().unwrap().name, "region 65538 and others");
+    let last = trace.events()[0].event(2 * IDS as usize - 1).unwrap();
+    let region = RegionId(2 + (1 << 16));
+    assert_eq!(last, Event::Leave { region });
+    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let mut merged = reader.merged().unwrap();
+    let mut events = 0;
+    while merged.next().unwrap().is_some() {
+        events += 1;
+    }
+    assert_eq!(events, 2 * IDS);
+}
+
+#[test]
+fn events_of_two_bytes_stop_at_the_limit_of_memory() {
+    #[derive(Default)]
+    struct Bytes(std::sync::atomic::AtomicU64);
+    impl Progress for Bytes {
+        fn advance(&self, _: &'static str, amount: u64, _: u64) {
+            let order = std::sync::atomic::Ordering::Relaxed;
+            self.0.fetch_add(amount, order);
+        }
+    }
+    const EVENTS: u64 = 2 << 20;
+    let options = WriteOptions::default().with_chunks(1 << 24, 1 << 20);
+    let mut archive = written(one_call().view(), &options);
+    let mut file = File::new();
+    file.time(10);
+    for _ in 0..EVENTS {
+        file.event(24, &[0]);
+    }
+    let mut bytes = file.end();
+    bytes[10..18].copy_from_slice(&EVENTS.to_le_bytes());
+    let size = bytes.len() as u64;
+    archive.insert("traces/0.evt", bytes);
+    let options = OpenOptions::new().threads(1);
+    let reader = Reader::new(&archive, &options).unwrap();
+    let (trace, _) = reader.read().unwrap();
+    assert!(trace.memory() as u64 <= reader.estimate().unwrap().memory);
+
+    // A window takes the estimate away, the limit stays.
+    let read = Bytes::default();
+    let options = options
+        .window(TimeRange::new(Ticks(0), Ticks(100)))
+        .limits(Limits::default().with_memory(8 << 20))
+        .progress(&read);
+    let outcome = Reader::new(&archive, &options).unwrap().read();
+    assert!(matches!(outcome, Err(Error::Limit { .. })));
+    assert!(read.0.into_inner() < size / 2, "it stops early");
 }

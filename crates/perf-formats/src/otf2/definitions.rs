@@ -192,13 +192,19 @@ pub(crate) enum Item<'a> {
     List(Vec<u64>),
 }
 
-/// A definition with its fields taken apart.
-#[derive(Clone, Debug)]
+/// A definition whose fields are known to be whole. They are decoded when they are asked for: a file
+/// may have a million small records, and what is decoded is much larger than they are.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) record: &'static Record,
     pub(crate) offset: u64,
-    items: Vec<Item<'a>>,
+    payload: &'a [u8],
+    order: ByteOrder,
 }
+
+// A record of nine bytes must not take hundreds.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Row<'_>>() <= 48);
 
 impl<'a> Row<'a> {
     pub(crate) fn parse(
@@ -207,46 +213,30 @@ impl<'a> Row<'a> {
         order: ByteOrder,
     ) -> Read<Self> {
         let mut cursor = Cursor::new(from.payload, order);
-        let mut items = Vec::with_capacity(record.fields.len());
         for field in record.fields {
-            if field.optional && cursor.is_empty() {
-                items.push(Item::Absent);
-                continue;
-            }
-            let name = field.name;
-            items.push(match field.kind {
-                Kind::U8 => Item::Number(cursor.u8(name)?.into()),
-                Kind::U32 => Item::Number(cursor.v32(name)?.into()),
-                Kind::U64 | Kind::I64 => Item::Number(cursor.v64(name)?),
-                Kind::Fixed64 | Kind::F64 => Item::Number(cursor.u64(name)?),
-                Kind::Text => Item::Text(cursor.text(name)?),
-                Kind::Id(space) => Item::Number(cursor.id(space, name)?),
-                Kind::Value => {
-                    let code = cursor.u8(name)?;
-                    Item::Value(code, cursor.value(code)?)
-                }
-                Kind::List { count, of } => {
-                    let count = cursor.count(count, name)?;
-                    let mut numbers = Vec::new();
-                    // An element takes a byte at least, so that a wrong count ends here.
-                    for _ in 0..count {
-                        element(&mut cursor, of, &mut numbers)?;
-                    }
-                    Item::List(numbers)
-                }
-            });
+            item(&mut cursor, field, false)?;
         }
         Ok(Row {
             record,
             offset: from.offset,
-            items,
+            payload: from.payload,
+            order,
         })
+    }
+
+    /// A field; lists of other fields are not kept on the way to it.
+    fn item(&self, field: usize) -> Option<Item<'a>> {
+        let mut cursor = Cursor::new(self.payload, self.order);
+        for before in self.record.fields.get(..field)? {
+            item(&mut cursor, before, false).ok()?;
+        }
+        item(&mut cursor, self.record.fields.get(field)?, true).ok()
     }
 
     /// A number; `None` where the record ends before it.
     pub(crate) fn number(&self, field: usize) -> Option<u64> {
-        match self.items.get(field) {
-            Some(Item::Number(number)) => Some(*number),
+        match self.item(field) {
+            Some(Item::Number(number)) => Some(number),
             _ => None,
         }
     }
@@ -268,26 +258,58 @@ impl<'a> Row<'a> {
         self.number(field).filter(|id| *id != space.undefined())
     }
 
-    pub(crate) fn list(&self, field: usize) -> &[u64] {
-        match self.items.get(field) {
+    pub(crate) fn list(&self, field: usize) -> Vec<u64> {
+        match self.item(field) {
             Some(Item::List(list)) => list,
-            _ => &[],
+            _ => Vec::new(),
         }
     }
 
     pub(crate) fn text(&self, field: usize) -> &'a [u8] {
-        match self.items.get(field) {
+        match self.item(field) {
             Some(Item::Text(text)) => text,
             _ => &[],
         }
     }
 
     pub(crate) fn value(&self, field: usize) -> Option<(u8, u64)> {
-        match self.items.get(field) {
-            Some(Item::Value(code, bits)) => Some((*code, *bits)),
+        match self.item(field) {
+            Some(Item::Value(code, bits)) => Some((code, bits)),
             _ => None,
         }
     }
+}
+
+/// The field at the cursor. The elements of a list are only kept on demand.
+fn item<'a>(cursor: &mut Cursor<'a>, field: &schema::Field, keep: bool) -> Read<Item<'a>> {
+    if field.optional && cursor.is_empty() {
+        return Ok(Item::Absent);
+    }
+    let name = field.name;
+    Ok(match field.kind {
+        Kind::U8 => Item::Number(cursor.u8(name)?.into()),
+        Kind::U32 => Item::Number(cursor.v32(name)?.into()),
+        Kind::U64 | Kind::I64 => Item::Number(cursor.v64(name)?),
+        Kind::Fixed64 | Kind::F64 => Item::Number(cursor.u64(name)?),
+        Kind::Text => Item::Text(cursor.text(name)?),
+        Kind::Id(space) => Item::Number(cursor.id(space, name)?),
+        Kind::Value => {
+            let code = cursor.u8(name)?;
+            Item::Value(code, cursor.value(code)?)
+        }
+        Kind::List { count, of } => {
+            let count = cursor.count(count, name)?;
+            let mut numbers = Vec::new();
+            // An element takes a byte at least, so that a wrong count ends here.
+            for _ in 0..count {
+                element(cursor, of, &mut numbers)?;
+                if !keep {
+                    numbers.clear();
+                }
+            }
+            Item::List(numbers)
+        }
+    })
 }
 
 fn element(cursor: &mut Cursor<'_>, of: &[schema::Field], out: &mut Vec<u64>) -> Read<()> {

@@ -15,6 +15,7 @@ use perf_core::{
     AttributeId, AttributeValue, Diagnostics, Event, Events, Place, RegionId, Rule, Ticks,
     TimeRange,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What belongs to one location: its local definitions, put together with the global ones.
@@ -125,7 +126,12 @@ pub(crate) struct Decoder<'c> {
     pub(crate) state: State,
     args: Vec<u64>,
     values: Vec<u64>,
+    /// Ids of this block that nobody defined.
+    misses: Misses,
 }
+
+/// How often ids were seen, and where first.
+type Misses = HashMap<(Space, u64), (u64, u64)>;
 
 impl<'c> Decoder<'c> {
     /// Goes on from `state`.
@@ -135,6 +141,7 @@ impl<'c> Decoder<'c> {
             state,
             args: Vec::new(),
             values: Vec::new(),
+            misses: Misses::new(),
         }
     }
 
@@ -156,6 +163,18 @@ impl<'c> Decoder<'c> {
     /// Decodes `data`, which begins at byte `base` of the file, with a record. `whole` says that
     /// the chunk ends with it. Returns how many bytes are done, and why it stopped.
     pub(crate) fn run(
+        &mut self,
+        data: &[u8],
+        base: u64,
+        whole: bool,
+        out: &mut Events,
+    ) -> (usize, Stop) {
+        let (at, stop) = self.decode_block(data, base, whole, out);
+        self.count_misses();
+        (at, stop)
+    }
+
+    fn decode_block(
         &mut self,
         data: &[u8],
         base: u64,
@@ -193,6 +212,21 @@ impl<'c> Decoder<'c> {
                     );
                 }
             }
+        }
+    }
+
+    /// Counts the ids of a block that nobody defined, each with the place it was first seen at.
+    fn count_misses(&mut self) {
+        if self.misses.is_empty() {
+            return;
+        }
+        let State {
+            unresolved, found, ..
+        } = &mut self.state;
+        for ((space, id), (count, offset)) in std::mem::take(&mut self.misses) {
+            let place = super::resolve::unresolved_place(&self.context.file, space, id);
+            found.add_many(rules::UNRESOLVED_ID, count, place.at(offset));
+            unresolved.add(space, id);
         }
     }
 
@@ -372,8 +406,7 @@ impl<'c> Decoder<'c> {
         if let Some(record) = known {
             let mut ids = Ids {
                 context: self.context,
-                unresolved: &mut self.state.unresolved,
-                found: &mut self.state.found,
+                misses: &mut self.misses,
                 offset,
                 // Ids of events outside the window are nobody's concern.
                 quiet: !self.state.keep,
@@ -427,8 +460,7 @@ impl<'c> Decoder<'c> {
         let count = list.v32("the number of attributes")?;
         let mut ids = Ids {
             context: self.context,
-            unresolved: &mut self.state.unresolved,
-            found: &mut self.state.found,
+            misses: &mut self.misses,
             offset: 0,
             quiet: !self.state.keep,
         };
@@ -453,8 +485,7 @@ impl<'c> Decoder<'c> {
 /// Turns local ids into dense ones.
 struct Ids<'i, 'c> {
     context: &'i Context<'c>,
-    unresolved: &'i mut Unresolved,
-    found: &'i mut Diagnostics,
+    misses: &'i mut Misses,
     offset: u64,
     quiet: bool,
 }
@@ -492,9 +523,8 @@ impl Ids<'_, '_> {
         if matches!(space, Space::Location | Space::LocationGroup) || self.quiet {
             return id;
         }
-        let place = super::resolve::unresolved_place(&self.context.file, space, id);
-        self.found.add(rules::UNRESOLVED_ID, place.at(self.offset));
-        self.unresolved.add(space, id);
+        let seen = self.misses.entry((space, id));
+        seen.or_insert((0, self.offset)).0 += 1;
         0
     }
 }

@@ -39,8 +39,8 @@ impl IdMap {
     pub(crate) fn get(&self, id: u64) -> Option<u32> {
         let low = usize::try_from(id).ok().and_then(|id| self.low.get(id));
         match low {
-            Some(dense) => Some(*dense).filter(|dense| *dense != NONE),
-            None => self.high.get(&id).copied(),
+            Some(dense) if *dense != NONE => Some(*dense),
+            _ => self.high.get(&id).copied(),
         }
     }
 
@@ -52,6 +52,27 @@ impl IdMap {
                 self.high.insert(id, dense);
             }
         }
+    }
+
+    /// Puts ids that were inserted into the table of low ids, as far as it may grow for them.
+    pub(crate) fn settle(&mut self) {
+        let is_known = |dense: &&u32| **dense != NONE;
+        let count = self.high.len() + self.low.iter().filter(is_known).count();
+        let most = 4 * count as u64 + 64;
+        let low = |id: &u64| *id < most;
+        let Some(last) = self.high.keys().copied().filter(low).max() else {
+            return;
+        };
+        self.low.resize(self.low.len().max(last as usize + 1), NONE);
+        let IdMap { low, high } = self;
+        high.retain(|id, dense| {
+            let slot = usize::try_from(*id).ok().and_then(|id| low.get_mut(id));
+            let is_high = slot.is_none();
+            if let Some(slot) = slot {
+                *slot = *dense;
+            }
+            is_high
+        });
     }
 
     /// The table of low ids.
@@ -146,5 +167,18 @@ mod tests {
         assert_eq!(map.low().len(), 4);
         let found = [0, 1, 3, 4, 1 << 40, u64::MAX - 1].map(|id| map.get(id));
         assert_eq!(found, [Some(5), None, Some(6), None, Some(7), Some(8)]);
+    }
+
+    #[test]
+    fn ids_that_come_later_settle_in_the_table() {
+        let mut map = IdMap::new(&[(0, 0)]);
+        for id in (50..150).rev().chain([1 << 40]) {
+            map.insert(id, id as u32 + 1);
+        }
+        map.settle();
+        assert_eq!(map.low().len(), 150);
+        assert_eq!(map.high.len(), 1);
+        let found = [0, 1, 50, 149, 150, 1 << 40].map(|id| map.get(id));
+        assert_eq!(found, [Some(0), None, Some(51), Some(150), None, Some(1)]);
     }
 }

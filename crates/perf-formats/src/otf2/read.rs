@@ -30,7 +30,7 @@ struct Pass<'p> {
     threads: Threads,
     /// Bytes of all files.
     total: u64,
-    /// Bytes of columns so far.
+    /// Bytes of columns so far, those that are being filled included.
     memory: AtomicU64,
     /// Whether there are too few locations to keep all threads busy.
     by_chunk: bool,
@@ -205,16 +205,27 @@ impl Reader<'_> {
             part.found.merge(&decoder.state.found);
             part.unresolved = decoder.state.unresolved;
         }
-        let used = part.events.memory() as u64;
-        if used / 4 > part.events.len() as u64 * 4 {
+        let used = part.events.memory();
+        if used / 4 > part.events.len() * 4 {
             part.events.shrink_to_fit();
+            self.grow(pass, used, part.events.memory())?;
         }
-        let used = part.events.memory() as u64;
-        let memory = used + pass.memory.fetch_add(used, Ordering::Relaxed);
+        Ok(part)
+    }
+
+    /// Counts columns that took `before` bytes and now take `after`.
+    fn grow(&self, pass: &Pass<'_>, before: usize, after: usize) -> Result<()> {
+        let (before, after) = (before as u64, after as u64);
+        if after < before {
+            pass.memory.fetch_sub(before - after, Ordering::Relaxed);
+            return Ok(());
+        }
+        let more = after - before;
+        let memory = more + pass.memory.fetch_add(more, Ordering::Relaxed);
         if memory > self.options.get_limits().memory {
             return Err(self.too_much(memory));
         }
-        Ok(part)
+        Ok(())
     }
 
     /// Decodes several chunks at once and puts them together in order.
@@ -248,14 +259,18 @@ impl Reader<'_> {
             for (chunk, mut done) in group.into_iter().zip(decoded) {
                 let first = self.first_time(context, shape, chunk)?;
                 if first.is_none_or(|first| first < time) && time > 0 {
+                    self.grow(pass, done.0.memory(), 0)?;
                     done = decode(chunk, time)?;
                 }
                 let (events, stop, state) = done;
+                let before = part.events.memory();
                 if part.events.append(&events).is_err() {
                     let (start, _) = shape.span(chunk);
                     let place = Place::file(context.file.clone()).at(start);
                     part.found.add(rules::LONG_EVENT, place);
                 }
+                self.grow(pass, events.memory(), 0)?;
+                self.grow(pass, before, part.events.memory())?;
                 part.found.merge(&state.found);
                 part.unresolved.merge(&state.unresolved);
                 time = time.max(state.time);
@@ -283,6 +298,7 @@ impl Reader<'_> {
         let is_last = chunk + 1 == shape.chunks();
         let mut at = start;
         let mut least = Source::block_len();
+        let mut memory = out.memory();
         loop {
             self.source.block(&member, at, end, least, buffer)?;
             // Fewer bytes than there should be: the file shrank meanwhile.
@@ -311,6 +327,8 @@ impl Reader<'_> {
             }
             let (done, stop) = decoder.run(data, at, whole, out);
             self.options.advance(done as u64, pass.total)?;
+            self.grow(pass, memory, out.memory())?;
+            memory = out.memory();
             at += done as u64;
             if stop == Stop::Block {
                 // A record longer than a block is read whole.

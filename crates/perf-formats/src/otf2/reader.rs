@@ -50,7 +50,8 @@ pub struct Estimate {
     pub bytes: u64,
     /// Number of events, from the headers of chunks, or from the bytes where they cannot be right.
     pub events: u64,
-    /// Bytes of memory that all events take in columns, roughly.
+    /// Bytes of memory that all events take in columns, roughly: events of many small arguments
+    /// can take more. Reading stops at the limit whatever was estimated.
     pub memory: u64,
 }
 
@@ -289,11 +290,23 @@ impl<'o> Reader<'o> {
             };
             sum.events += events;
             sum.bytes += shape.size;
-            // What is beyond the twelve bytes of an enter is arguments of records, which grow
-            // about fourfold in columns.
-            sum.memory += 12 * events + 4 * shape.size.saturating_sub(12 * events);
+            sum.memory += columns(shape.size, events);
         }
         Ok(sum)
+    }
+}
+
+/// Bytes that `events` events in `size` bytes of a file take in columns.
+///
+/// An enter with its time has eleven bytes or more and takes twelve. What is beyond that is
+/// arguments of records, which grow about fourfold. Events shorter than that share their times,
+/// and may all be records of one argument.
+fn columns(size: u64, events: u64) -> u64 {
+    let usual = 12 * events + 4 * size.saturating_sub(12 * events);
+    if size < 11 * events {
+        usual.max(32 * events)
+    } else {
+        usual
     }
 }
 

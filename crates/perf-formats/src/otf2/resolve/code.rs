@@ -143,8 +143,8 @@ impl<'a> Resolver<'a> {
                 _ => (Some(row), None),
             };
             let mut set = MetricSet::default();
-            for member in class.map_or(&[][..], |class| class.list(1)) {
-                let dense = members.get(*member);
+            for member in class.map_or_else(Vec::new, |class| class.list(1)) {
+                let dense = members.get(member);
                 if dense.is_none() {
                     self.note(rules::UNRESOLVED_DEFINITION, row.offset, || {
                         format!("{} {id}", row.record.name)

@@ -31,7 +31,14 @@ pub(crate) struct Resolved {
     pub(crate) declared: Vec<Option<u64>>,
     /// First tick and number of ticks the clock properties give.
     pub(crate) span: Option<(u64, u64)>,
+    /// Number of placeholders, and those that stand for all further ids of a space.
+    placeholders: usize,
+    shared: BTreeMap<Space, u32>,
 }
+
+/// Placeholders that stand for one id each. A damaged file can name an id in every event, and a
+/// placeholder takes far more memory than an event.
+const PLACEHOLDERS: usize = 1 << 16;
 
 type Table<'a> = BTreeMap<u64, Row<'a>>;
 
@@ -148,7 +155,7 @@ impl<'a> Resolver<'a> {
             _ => {
                 if space == Space::Group && talk::group_type(&row) == talk::COMM_LOCATIONS {
                     let paradigm = talk::group_paradigm(&row);
-                    self.comm_locations.insert(paradigm, row.list(3).to_vec());
+                    self.comm_locations.insert(paradigm, row.list(3));
                 }
                 let table = self.tables.entry(space).or_default();
                 table.insert(id, row).is_some()
@@ -293,15 +300,38 @@ impl Resolved {
 
     /// Makes placeholders, named by their number, for what events refer to and nobody defined.
     pub(crate) fn add_placeholders(&mut self, unresolved: &Unresolved) -> Result<()> {
+        let mut spaces = Vec::new();
         for (space, id) in unresolved.ids() {
             self.add_placeholder(space, id)?;
+            // In order, so that those of a space come together.
+            if spaces.last() != Some(&space) {
+                spaces.push(space);
+            }
+        }
+        for space in spaces {
+            if let Some(map) = self.maps.of_mut(space) {
+                map.settle();
+            }
         }
         Ok(())
     }
 
     pub(crate) fn add_placeholder(&mut self, space: Space, id: u64) -> Result<u32> {
+        let is_shared = self.placeholders >= PLACEHOLDERS;
+        if is_shared && let Some(dense) = self.shared.get(&space).copied() {
+            if let Some(map) = self.maps.of_mut(space) {
+                map.insert(id, dense);
+            }
+            return Ok(dense);
+        }
         let dense = self.count(space);
-        let name = format!("{} {id}", space.noun());
+        let name = if is_shared {
+            self.shared.insert(space, dense);
+            format!("{} {id} and others", space.noun())
+        } else {
+            self.placeholders += 1;
+            format!("{} {id}", space.noun())
+        };
         let definitions = &mut self.definitions;
         match space {
             Space::Region => definitions.regions.push(Region::named(name)),

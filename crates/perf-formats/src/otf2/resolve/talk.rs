@@ -5,6 +5,7 @@ use super::super::rules;
 use super::super::schema::Space;
 use super::{Resolved, Resolver, Row, Table};
 use perf_core::{CartDimension, CartTopology, CommId, Communicator, LocationId, Members, Window};
+use std::collections::HashMap;
 
 /// The group of all locations that communicate in a paradigm.
 pub(super) const COMM_LOCATIONS: u8 = 4;
@@ -16,6 +17,34 @@ const COMM_SELF: u8 = 6;
 const LOCATIONS: u8 = 1;
 /// Members are locations, not indices.
 const GLOBAL_MEMBERS: u64 = 1;
+
+/// The groups by id, with what many communicators ask of one.
+struct Groups<'a> {
+    rows: Table<'a>,
+    heads: HashMap<u64, Head>,
+}
+
+/// What lies around the members of a group: to find it takes as long as the list is.
+#[derive(Clone, Copy)]
+struct Head {
+    members: u64,
+    kind: u8,
+    paradigm: u8,
+    flags: u64,
+}
+
+impl<'a> Groups<'a> {
+    fn get(&mut self, id: u64) -> Option<(Row<'a>, Head)> {
+        let row = *self.rows.get(&id)?;
+        let head = self.heads.entry(id).or_insert_with(|| Head {
+            members: row.list(3).len() as u64,
+            kind: group_type(&row),
+            paradigm: group_paradigm(&row),
+            flags: row.get(6),
+        });
+        Some((row, *head))
+    }
+}
 
 /// The type of a group. The first versions numbered them differently.
 pub(super) fn group_type(row: &Row<'_>) -> u8 {
@@ -37,22 +66,25 @@ pub(super) fn group_paradigm(row: &Row<'_>) -> u8 {
 
 impl<'a> Resolver<'a> {
     pub(super) fn comms(&mut self, resolved: &mut Resolved) {
-        let groups = self.take(Space::Group);
+        let mut groups = Groups {
+            rows: self.take(Space::Group),
+            heads: HashMap::new(),
+        };
         let table = self.take(Space::Comm);
         let ids: Vec<(u64, u32)> = table.keys().copied().zip(0..).collect();
         let ids = IdMap::new(&ids);
         for row in table.values() {
             let locations = &resolved.maps.locations;
             let (members, parent) = if row.record.name == "InterComm" {
-                let a = self.members(row, 2, &groups, locations);
-                let b = self.members(row, 3, &groups, locations);
+                let a = self.members(row, 2, &mut groups, locations);
+                let b = self.members(row, 3, &mut groups, locations);
                 let members = match (a, b) {
                     (Members::Ranks(a), Members::Ranks(b)) => Members::Between(a, b),
                     _ => Members::Unknown,
                 };
                 (members, self.refer(row, 4, &ids))
             } else {
-                let members = self.members(row, 2, &groups, locations);
+                let members = self.members(row, 2, &mut groups, locations);
                 (members, self.refer(row, 3, &ids))
             };
             let parent_row = parent.and(row.id(if row.record.name == "InterComm" { 4 } else { 3 }));
@@ -73,39 +105,39 @@ impl<'a> Resolver<'a> {
         &mut self,
         row: &Row<'a>,
         field: usize,
-        groups: &Table<'a>,
+        groups: &mut Groups<'a>,
         locations: &IdMap,
     ) -> Members {
         let Some(id) = row.id(field) else {
             return Members::Unknown;
         };
         let about = || format!("{} {}", row.record.name, row.get(0));
-        let Some(group) = groups.get(&id) else {
+        let Some((group, head)) = groups.get(id) else {
             self.note(rules::UNRESOLVED_DEFINITION, row.offset, about);
             return Members::Unknown;
         };
-        self.forward(row, group);
-        let list = group.list(3);
-        let count = list.len() as u64;
+        self.forward(row, &group);
+        let count = head.members;
         if count > self.members_left {
             self.note(rules::LONG_LISTS, row.offset, about);
             return Members::Unknown;
         }
         self.members_left -= count;
+        let list = group.list(3);
         let location = |key: &u64| locations.get(*key).map(LocationId);
-        let global = group.get(6) & GLOBAL_MEMBERS != 0;
-        let ranks: Vec<Option<LocationId>> = match group_type(group) {
+        let global = head.flags & GLOBAL_MEMBERS != 0;
+        let ranks: Vec<Option<LocationId>> = match head.kind {
             COMM_SELF => return Members::Own,
             LOCATIONS | COMM_LOCATIONS => list.iter().map(location).collect(),
             COMM_GROUP if global => list.iter().map(location).collect(),
             COMM_GROUP => {
-                let all = self.comm_locations.get(&group_paradigm(group));
+                let all = self.comm_locations.get(&head.paradigm);
                 let all = all.map_or(&[][..], Vec::as_slice);
                 let at = |index: &u64| all.get(usize::try_from(*index).ok()?).and_then(location);
                 list.iter().map(at).collect()
             }
             other => {
-                self.unknown(group, other);
+                self.unknown(&group, other);
                 return Members::Unknown;
             }
         };
@@ -141,7 +173,7 @@ impl<'a> Resolver<'a> {
                 ..CartTopology::default()
             };
             for id in row.list(3) {
-                let Some(dimension) = dimensions.get(id) else {
+                let Some(dimension) = dimensions.get(&id) else {
                     self.note(rules::UNRESOLVED_DEFINITION, row.offset, || {
                         format!("CartTopology {}", row.get(0))
                     });
