@@ -486,3 +486,68 @@ fn events_of_two_bytes_stop_at_the_limit_of_memory() {
     assert!(matches!(outcome, Err(Error::Limit { .. })));
     assert!(read.0.into_inner() < size / 2, "it stops early");
 }
+
+#[test]
+fn a_part_of_the_locations_reads_strictly_and_keeps_its_ranks() {
+    let trace = perf_testdata::wide::trace(4, 100);
+    let id = LocationId(2);
+    let Members::Ranks(all) = &trace.definitions().comms[0].members else {
+        panic!("ranks are listed");
+    };
+    let rank = all.iter().position(|rank| *rank == Some(id)).unwrap();
+    let some = written(trace.view().only(&[id]), &WriteOptions::default());
+    let whole = written(trace.view(), &WriteOptions::default());
+    let reader = Reader::new(whole, &OpenOptions::new()).unwrap();
+    let part = cut_of(&reader, &Cut::new().locations(vec![id]));
+    for archive in [some, part] {
+        let (again, found) = read(&archive, OpenOptions::new().strict(true));
+        assert_eq!(found.count(rules::ABSENT_MEMBER), 1, "{found}");
+        let Members::Ranks(ranks) = &again.definitions().comms[0].members else {
+            panic!("ranks are listed");
+        };
+        assert_eq!(ranks.len(), all.len());
+        assert_eq!(ranks[rank], Some(LocationId(0)));
+        assert_eq!(ranks.iter().flatten().count(), 1);
+        // What nobody is stays nobody, without another word.
+        let again = written(again.view(), &WriteOptions::default());
+        let (_, found) = read(&again, OpenOptions::new().strict(true));
+        assert_eq!(found.count(rules::ABSENT_MEMBER), 0, "{found}");
+    }
+}
+
+#[test]
+fn definitions_have_fields_and_strings() {
+    let trace = one_call();
+    let archive = written(trace.view(), &WriteOptions::default());
+    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let records: Vec<_> = reader.definition_file().records().collect();
+    let mut names = Vec::new();
+    for record in &records {
+        let fields = record.fields().unwrap();
+        // What was taken apart goes together again.
+        let mut bytes = Encoder::new(record.order);
+        bytes.record(record.record().unwrap(), &fields);
+        assert!(bytes.bytes().ends_with(record.payload), "{}", record.name());
+        if let ("Region", [_, Arg::N(name), ..]) = (record.name(), fields.as_slice()) {
+            names.push(reader.string(*name).unwrap());
+        }
+    }
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(reader.string(9_999), None);
+
+    // The ids of local definitions mean other records.
+    let mut local = Encoder::new(ByteOrder::Little);
+    let old = archive.get("traces/0.def").unwrap();
+    local.raw(&old[..old.len() - 2]);
+    let offset = schema::local_definition(6).unwrap();
+    local.record(offset, &[Arg::N(7), Arg::N(8), Arg::N(0)]);
+    local.u8(2);
+    local.u8(1);
+    let mut archive = archive.clone();
+    archive.insert("traces/0.def", local.bytes().to_vec());
+    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let file = reader.local_file(LocationId(0)).unwrap().unwrap();
+    let record = file.records().next().unwrap();
+    assert_eq!(record.name(), "ClockOffset");
+    assert_eq!(record.fields().unwrap()[1], Arg::N(8));
+}

@@ -3,6 +3,7 @@
 use super::rules;
 use super::schema::{self, Kind, Record, internal};
 use super::wire::{ByteOrder, Cursor, Damage, Read};
+use super::write::Arg;
 use perf_core::{Diagnostics, Place};
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ pub struct DefinitionFile {
     bytes: Vec<u8>,
     order: ByteOrder,
     records: Vec<Span>,
+    is_local: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,7 @@ struct Span {
 
 /// One record of a definition file, with its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DefinitionRecord<'a> {
     /// The byte that starts it.
     pub id: u8,
@@ -32,6 +35,76 @@ pub struct DefinitionRecord<'a> {
     pub offset: u64,
     /// What its length byte spans.
     pub payload: &'a [u8],
+    /// The byte order of the payload.
+    pub order: ByteOrder,
+    /// Whether it is in the file of a location, where some ids mean other records.
+    pub is_local: bool,
+}
+
+impl DefinitionRecord<'_> {
+    /// What the schema says about records of this kind; `None` where this version does not know it.
+    pub fn record(&self) -> Option<&'static Record> {
+        if self.is_local {
+            schema::local_definition(self.id)
+        } else {
+            schema::definition(self.id)
+        }
+    }
+
+    /// The name of the record, `Unknown` where this version does not know it.
+    pub fn name(&self) -> &'static str {
+        self.record()
+            .map_or(super::kinds::UNKNOWN, |record| record.name)
+    }
+
+    /// The fields in the order of the schema, without optional ones that the record ends before;
+    /// ids are those of the file. `None` for an unknown or damaged record. Of a mapping table, these
+    /// are the fields in front of its elements.
+    ///
+    /// ```
+    /// # use perf_core::{Definitions, Region, Trace};
+    /// use perf_formats::otf2::{Arg, MemoryArchive, Reader, write};
+    /// # let mut definitions = Definitions::default();
+    /// # definitions.regions.push(Region::named("main"));
+    /// # let trace = Trace::new(definitions, vec![])?;
+    /// # let mut archive = MemoryArchive::default();
+    /// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+    /// let reader = Reader::new(archive, &Default::default())?;
+    /// let mut records = reader.definition_file().records();
+    /// let region = records.find(|record| record.name() == "Region").expect("there is one");
+    /// let fields = region.fields().expect("it is whole");
+    /// let Arg::N(name) = fields[1] else { panic!("a name is a number") };
+    /// assert_eq!(reader.string(name).as_deref(), Some("main"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fields(&self) -> Option<Vec<Arg>> {
+        let mut cursor = Cursor::new(self.payload, self.order);
+        args(&mut cursor, self.record()?.fields).ok()
+    }
+}
+
+fn args(cursor: &mut Cursor<'_>, fields: &[schema::Field]) -> Read<Vec<Arg>> {
+    let mut all = Vec::new();
+    for field in fields {
+        if let Kind::List { count, of } = field.kind
+            && !(field.optional && cursor.is_empty())
+        {
+            let count = cursor.count(count, field.name)?;
+            let mut elements = Vec::new();
+            for _ in 0..count {
+                elements.push(args(cursor, of)?);
+            }
+            all.push(Arg::L(elements));
+            continue;
+        }
+        all.push(match item(cursor, field, false)? {
+            Item::Number(number) => Arg::N(number),
+            Item::Text(text) => Arg::T(String::from_utf8_lossy(text).into_owned()),
+            Item::Value(code, bits) => Arg::V(code, bits),
+            Item::Absent | Item::List(_) => break,
+        });
+    }
+    Ok(all)
 }
 
 impl DefinitionFile {
@@ -141,11 +214,27 @@ impl DefinitionFile {
 
     /// The records in the order of the file.
     pub fn records(&self) -> impl Iterator<Item = DefinitionRecord<'_>> {
-        self.records.iter().map(|span| DefinitionRecord {
+        self.records.iter().map(|span| self.at(span))
+    }
+
+    pub(crate) fn record(&self, index: usize) -> Option<DefinitionRecord<'_>> {
+        self.records.get(index).map(|span| self.at(span))
+    }
+
+    fn at(&self, span: &Span) -> DefinitionRecord<'_> {
+        DefinitionRecord {
             id: span.id,
             offset: span.offset as u64,
             payload: self.bytes.get(span.start..span.end).unwrap_or_default(),
-        })
+            order: self.order,
+            is_local: self.is_local,
+        }
+    }
+
+    /// The same file as that of a location.
+    pub(crate) fn of_location(mut self) -> Self {
+        self.is_local = true;
+        self
     }
 
     /// Size of the file in bytes.

@@ -2,18 +2,19 @@
 
 use super::anchor::Anchor;
 use super::archive::{Archive, Located, find_anchor, locate, name_of};
-use super::definitions::{DefinitionFile, DefinitionRecord};
+use super::definitions::{DefinitionFile, DefinitionRecord, Row};
 use super::kinds::{self, Kinds};
 use super::local::LocalDefinitions;
 use super::resolve::{Resolved, resolve};
 use super::schema;
 use super::source::{Known, Source, guess_definition_chunk};
+use super::wire::Cursor;
 use super::{rules, schema::internal};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Definitions, Diagnostics, LocationId, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An OTF2 archive: its definitions are read, its events can be.
 ///
@@ -40,6 +41,8 @@ pub struct Reader<'o> {
     pub(crate) resolved: Resolved,
     pub(crate) kinds: Kinds,
     pub(crate) found: Diagnostics,
+    /// Which record defines a string, by its id; made when it is asked for.
+    strings: OnceLock<HashMap<u64, usize>>,
 }
 
 /// What reading an archive would cost.
@@ -143,6 +146,7 @@ impl<'o> Reader<'o> {
             resolved,
             kinds: Kinds::new(),
             found,
+            strings: OnceLock::new(),
         })
     }
 
@@ -174,14 +178,19 @@ impl<'o> Reader<'o> {
 
     /// The text of an OTF2 string id, which events of kinds without a noun of their own name.
     pub fn string(&self, id: u64) -> Option<String> {
-        let mut strings = self.file.records().filter(|record| record.id == STRING);
-        strings.find_map(|record| {
-            let known = schema::definition(STRING)?;
-            let order = self.file.byte_order();
-            let row = super::definitions::Row::parse(record, known, order).ok()?;
-            let found = row.number(0) == Some(id);
-            found.then(|| String::from_utf8_lossy(row.text(1)).into_owned())
-        })
+        let strings = self.strings.get_or_init(|| {
+            let records = self.file.records().enumerate();
+            let strings = records.filter(|(_, record)| record.id == STRING);
+            let with_id = |(at, record): (usize, DefinitionRecord<'_>)| {
+                let id = Cursor::new(record.payload, record.order).v32("a string");
+                Some((u64::from(id.ok()?), at))
+            };
+            strings.filter_map(with_id).collect()
+        });
+        let record = self.file.record(*strings.get(&id)?)?;
+        let known = schema::definition(STRING)?;
+        let row = Row::parse(record, known, record.order).ok()?;
+        Some(String::from_utf8_lossy(row.text(1)).into_owned())
     }
 
     /// Number of global definition records by name, ascending; unknown ones are `Unknown`.
@@ -235,7 +244,8 @@ impl<'o> Reader<'o> {
         let bytes = self.source.read_all(&member)?;
         let file = bytes
             .filter(|bytes| !bytes.is_empty())
-            .map(|bytes| split(&member, bytes, self.anchor.as_ref(), &mut found));
+            .map(|bytes| split(&member, bytes, self.anchor.as_ref(), &mut found))
+            .map(DefinitionFile::of_location);
         if file.is_none() {
             found.add(rules::MISSING_LOCAL, Place::file(member));
         }

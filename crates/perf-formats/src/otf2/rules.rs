@@ -25,6 +25,12 @@ pub const UNRESOLVED_DEFINITION: Rule = rule(
     Weight::Repair,
     "a definition refers to an id that is not defined; the reference is dropped",
 );
+/// A communicator lists a location that is not defined, as it is in a part of an archive.
+pub const ABSENT_MEMBER: Rule = rule(
+    "absent-member",
+    Weight::Note,
+    "a communicator lists a location that is not defined; its rank is nobody's",
+);
 /// An event refers to an id that is not defined.
 pub const UNRESOLVED_ID: Rule = rule(
     "unresolved-id",

@@ -15,6 +15,8 @@ const COMM_GROUP: u8 = 5;
 const COMM_SELF: u8 = 6;
 /// A group of locations.
 const LOCATIONS: u8 = 1;
+/// A member that is nobody.
+const NOBODY: u64 = u64::MAX;
 /// Members are locations, not indices.
 const GLOBAL_MEMBERS: u64 = 1;
 
@@ -124,7 +126,12 @@ impl<'a> Resolver<'a> {
         }
         self.members_left -= count;
         let list = group.list(3);
-        let location = |key: &u64| locations.get(*key).map(LocationId);
+        let (mut absent, mut wrong) = (0, false);
+        let mut location = |key: &u64| {
+            let found = locations.get(*key).map(LocationId);
+            absent += u64::from(found.is_none() && *key != NOBODY);
+            found
+        };
         let global = head.flags & GLOBAL_MEMBERS != 0;
         let ranks: Vec<Option<LocationId>> = match head.kind {
             COMM_SELF => return Members::Own,
@@ -133,18 +140,24 @@ impl<'a> Resolver<'a> {
             COMM_GROUP => {
                 let all = self.comm_locations.get(&head.paradigm);
                 let all = all.map_or(&[][..], Vec::as_slice);
-                let at = |index: &u64| all.get(usize::try_from(*index).ok()?).and_then(location);
-                list.iter().map(at).collect()
+                let mut at = |index: &u64| {
+                    let key = usize::try_from(*index).ok().and_then(|at| all.get(at));
+                    wrong |= key.is_none() && *index != NOBODY;
+                    key.and_then(&mut location)
+                };
+                list.iter().map(&mut at).collect()
             }
             other => {
                 self.unknown(&group, other);
                 return Members::Unknown;
             }
         };
-        if ranks.contains(&None) {
-            self.note(rules::UNRESOLVED_DEFINITION, group.offset, || {
-                format!("Group {id}")
-            });
+        let about = || format!("Group {id}");
+        if wrong {
+            self.note(rules::UNRESOLVED_DEFINITION, group.offset, about);
+        }
+        if absent > 0 {
+            self.note(rules::ABSENT_MEMBER, group.offset, about);
         }
         Members::Ranks(ranks)
     }
