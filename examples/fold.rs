@@ -262,14 +262,6 @@ impl View {
             let numbers = row.cells().iter().filter_map(|cell| cell.value.number());
             let count = numbers.clone().count();
             let mean = numbers.map(f64::from).sum::<f64>() / count.max(1) as f64;
-            let time_of = |state: State| {
-                let found = usage.shares().find(|(other, _)| *other == state);
-                found.map_or(0.0, |(_, share)| share)
-            };
-            let in_classes = usage.shares().filter_map(|(state, share)| {
-                let class = state.class()?;
-                Some((classes.name(class), share))
-            });
             json!({
                 "group": row.label(),
                 "kind": format!("{:?}", row.group().kind),
@@ -279,9 +271,9 @@ impl View {
                 "mean_concurrency": usage.utilisation.mean_concurrency(),
                 "cells_idle": row.idle_cells(),
                 "states": states,
-                "time_shares": in_classes.collect::<BTreeMap<_, _>>(),
-                "time_idle": time_of(State::Idle),
-                "time_absent": time_of(State::Absent),
+                "time_shares": usage.named_classes(classes).collect::<BTreeMap<_, _>>(),
+                "time_idle": usage.share_of(State::Idle),
+                "time_absent": usage.share_of(State::Absent),
                 "mean": (count > 0).then_some(mean),
             })
         });

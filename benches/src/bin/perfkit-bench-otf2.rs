@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask compare otf2` runs it beside libotf2; see `data/peers/README.md` for the line.
 
-use perfkit::core::{CancelToken, Event, LocationId, Ticks, TimeRange, Trace};
+use perfkit::core::{CancelToken, Event, LocationId, LocationView, Ticks, TimeRange, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::otf2::{NewArchive, Reader, WriteOptions, Writer};
@@ -72,16 +72,8 @@ fn generate(folder: &Path, locations: usize, events: usize) -> Outcome<String> {
     let mut sink = NewArchive::new(folder)?;
     let mut writer = Writer::new(&mut sink, &definitions, WriteOptions::default());
     for rank in 0..ranks {
-        // One location at a time: a trace of this one alone has the same definitions.
-        let mut all = vec![perfkit::core::Events::absent(); locations];
-        if let Some(own) = all.get_mut(rank as usize) {
-            *own = perf_testdata::wide::events(rank, ranks, events);
-        }
-        let trace = Trace::new(definitions.clone(), all)?;
-        let location = trace
-            .location(LocationId(rank))
-            .ok_or("every rank is a location")?;
-        writer.location(location)?;
+        let events = perf_testdata::wide::events(rank, ranks, events);
+        writer.location(LocationView::whole(LocationId(rank), &events))?;
     }
     let lost = writer.finish()?;
     if !lost.is_empty() {

@@ -155,6 +155,25 @@ impl Place {
 }
 
 impl<'a> LocationView<'a> {
+    /// All events of a location that is in no [`Trace`], for who makes or writes one location after
+    /// the other.
+    ///
+    /// ```
+    /// use perf_core::{Event, Events, LocationId, LocationView, Ticks};
+    /// let mut events = Events::default();
+    /// events.push(Ticks(4), Event::CollectiveBegin)?;
+    /// assert_eq!(LocationView::whole(LocationId(7), &events).len(), 1);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    pub fn whole(id: LocationId, events: &'a Events) -> Self {
+        LocationView {
+            id,
+            events,
+            window: TimeRange::ALL,
+            range: Place::of(events, TimeRange::ALL),
+        }
+    }
+
     /// Which location.
     pub fn id(&self) -> LocationId {
         self.id
