@@ -62,6 +62,12 @@ impl<'a> OpenOptions<'a> {
     }
 
     /// Keeps only events inside a window of corrected time. Default: all.
+    ///
+    /// **Calls that began before the window are unknown.** What lies before is skipped without being
+    /// decoded, so that a call which spans the whole window leaves no event in it, and one that ends
+    /// in it is a leave without its enter. To have the frames that are open at the edges, read
+    /// everything and look through [`TraceView::between`](perf_core::TraceView::between), or
+    /// [cut](crate::otf2::cut) the archive, which enters and leaves them at the edges.
     pub fn window(mut self, window: impl Into<Option<TimeRange>>) -> Self {
         self.window = window.into();
         self

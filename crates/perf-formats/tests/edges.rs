@@ -231,6 +231,8 @@ fn a_cut_enters_and_leaves_calling_contexts() {
     file.at(90, 67, &[0]);
     archive.insert("traces/0.evt", file.end());
     let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let (_, found) = reader.read().unwrap();
+    assert_eq!(found.count(rules::CALLING_CONTEXT), 4);
     let window = TimeRange::new(Ticks(40), Ticks(75)).unwrap();
     let part = cut_of(&reader, &Cut::new().window(window));
     let part = Reader::new(part, &OpenOptions::new()).unwrap();

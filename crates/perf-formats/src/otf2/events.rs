@@ -128,6 +128,8 @@ pub(crate) struct Decoder<'c> {
     values: Vec<u64>,
     /// Ids of this block that nobody defined.
     misses: Misses,
+    /// Enters and leaves of calling contexts in this block, and where the first is.
+    contexts: (u64, u64),
 }
 
 /// How often ids were seen, and where first.
@@ -142,6 +144,7 @@ impl<'c> Decoder<'c> {
             args: Vec::new(),
             values: Vec::new(),
             misses: Misses::new(),
+            contexts: (0, 0),
         }
     }
 
@@ -171,6 +174,12 @@ impl<'c> Decoder<'c> {
     ) -> (usize, Stop) {
         let (at, stop) = self.decode_block(data, base, whole, out);
         self.count_misses();
+        let (contexts, offset) = std::mem::take(&mut self.contexts);
+        if contexts > 0 {
+            let place = Place::file(self.context.file.clone()).at(offset);
+            let found = &mut self.state.found;
+            found.add_many(rules::CALLING_CONTEXT, contexts, place);
+        }
         (at, stop)
     }
 
@@ -427,6 +436,10 @@ impl<'c> Decoder<'c> {
         if !self.state.keep {
             self.state.pending.clear();
             return Ok(());
+        }
+        if matches!(id, 66 | 67) {
+            let (count, first) = self.contexts;
+            self.contexts = (count + 1, if count == 0 { offset } else { first });
         }
         let context = self.context;
         let regions = &context.maps().context_regions;

@@ -8,6 +8,14 @@
 //!
 //! Reading is tolerant: what real tools write and libotf2 refuses is repaired and counted under
 //! one of the [`rules`]. Strict reading makes the first repair an error.
+//!
+//! What the columns of a trace have no place for: enters and leaves of calling contexts become those
+//! of their regions, and samples keep their context alone. [`Reader::records`] and [`cut`] keep all.
+//!
+//! Time never goes back inside a location: what is earlier than the event before is held at its time
+//! and counted. One corrupt time far ahead therefore holds all that follows there. A read of a
+//! window may skip the chunk with the corrupt time, and then has the later events at their own times
+//! where a read of everything, seen through the same window, has none.
 
 pub mod archive;
 pub mod rules;
@@ -44,6 +52,6 @@ pub use reader::{Estimate, Reader};
 pub use records::RawEvent;
 pub use wire::ByteOrder;
 pub use write::{
-    ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewArchive, REGION_NAMED, Sink,
-    WriteOptions, Writer, write,
+    ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewArchive, REGION_NAMED,
+    SAMPLE_COMPLETED, Sink, WriteOptions, Writer, write,
 };

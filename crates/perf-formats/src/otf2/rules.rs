@@ -31,6 +31,12 @@ pub const ABSENT_MEMBER: Rule = rule(
     Weight::Note,
     "a communicator lists a location that is not defined; its rank is nobody's",
 );
+/// Enters and leaves of calling contexts.
+pub const CALLING_CONTEXT: Rule = rule(
+    "calling-context",
+    Weight::Note,
+    "an enter or leave of a calling context; its region is kept, context and unwind distance are not",
+);
 /// An event refers to an id that is not defined.
 pub const UNRESOLVED_ID: Rule = rule(
     "unresolved-id",

@@ -43,6 +43,13 @@ pub const REGION_NAMED: Rule = Rule {
     weight: Weight::Repair,
 };
 
+/// A sample, of which a trace keeps the calling context alone.
+pub const SAMPLE_COMPLETED: Rule = Rule {
+    name: "sample-completed",
+    what: "a trace keeps neither unwind distance nor generator of a sample; written as 1 and as one of our own",
+    weight: Weight::Repair,
+};
+
 /// How an archive is written.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -100,7 +107,10 @@ impl WriteOptions {
 /// trace, clock-corrected, without clock offsets of their own.
 ///
 /// Returns what could not be written, counted by [`EVENT_NOT_WRITTEN`] and
-/// [`ATTRIBUTE_NOT_WRITTEN`].
+/// [`ATTRIBUTE_NOT_WRITTEN`], and what was made up, counted by [`REGION_NAMED`] and
+/// [`SAMPLE_COMPLETED`]: a trace keeps neither the unwind distance of a sample nor what triggered it,
+/// so that samples are written with distance 1 and one generator. Enters and leaves of calling
+/// contexts were read as those of their regions and are written so.
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -280,6 +290,10 @@ impl<'a> Writer<'a> {
                 Place::file(self.definitions.event_name(event)),
             );
             return Ok(());
+        }
+        if let Event::Sample { .. } = event {
+            self.lost
+                .add(SAMPLE_COMPLETED, Place::file("CallingContextSample"));
         }
         if lost > 0 {
             let place = Place::file(self.definitions.event_name(event));
