@@ -6,6 +6,8 @@ use super::schema::{Space, local_definition};
 use super::wire::{Cursor, Read};
 use perf_core::{Diagnostics, Ticks};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, Weak};
 
 /// The mapping tables and the clock of one location.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +19,30 @@ pub struct LocalDefinitions {
 
 #[derive(Clone, Debug)]
 enum Mapping {
-    /// The index is the local id.
-    Dense(Vec<u64>),
+    /// The index is the local id. Many locations have the same table, which they share.
+    Dense(Arc<Vec<u32>>),
+    /// The same with ids of 64 bits.
+    Wide(Vec<u64>),
     Sparse(HashMap<u64, u64>),
+}
+
+/// The dense mapping tables in use, by hash. They are dropped with the last location that has them.
+#[derive(Debug, Default)]
+pub(crate) struct Tables(Mutex<HashMap<u64, Weak<Vec<u32>>>>);
+
+impl Tables {
+    fn share(&self, table: &mut Arc<Vec<u32>>) {
+        let mut hasher = DefaultHasher::new();
+        table.hash(&mut hasher);
+        let Ok(mut known) = self.0.lock() else {
+            return;
+        };
+        let slot = known.entry(hasher.finish()).or_default();
+        match slot.upgrade() {
+            Some(same) if same == *table => *table = same,
+            _ => *slot = Arc::downgrade(table),
+        }
+    }
 }
 
 impl LocalDefinitions {
@@ -77,7 +100,11 @@ impl LocalDefinitions {
             for _ in 0..count {
                 dense.push(cursor.id(space, "a global id")?);
             }
-            Mapping::Dense(dense)
+            if space.is_wide() {
+                Mapping::Wide(dense)
+            } else {
+                Mapping::Dense(Arc::new(dense.into_iter().map(|id| id as u32).collect()))
+            }
         } else {
             let mut sparse = HashMap::new();
             for _ in 0..count {
@@ -93,14 +120,25 @@ impl LocalDefinitions {
         Ok(is_new)
     }
 
+    /// Takes tables from `tables` that other locations have already, and leaves its own there.
+    pub(crate) fn share(&mut self, tables: &Tables) {
+        for (_, map) in &mut self.maps {
+            if let Mapping::Dense(dense) = map {
+                tables.share(dense);
+            }
+        }
+    }
+
     /// The global id of a local one. An id that its table lacks is global already.
     pub fn global(&self, space: Space, id: u64) -> u64 {
+        let at = usize::try_from(id).unwrap_or(usize::MAX);
         let found = match self.table(space) {
-            Some(Mapping::Dense(dense)) => usize::try_from(id).ok().and_then(|at| dense.get(at)),
-            Some(Mapping::Sparse(sparse)) => sparse.get(&id),
+            Some(Mapping::Dense(dense)) => dense.get(at).copied().map(u64::from),
+            Some(Mapping::Wide(dense)) => dense.get(at).copied(),
+            Some(Mapping::Sparse(sparse)) => sparse.get(&id).copied(),
             None => None,
         };
-        found.copied().unwrap_or(id)
+        found.unwrap_or(id)
     }
 
     fn table(&self, space: Space) -> Option<&Mapping> {
@@ -117,7 +155,8 @@ impl LocalDefinitions {
     /// mentioning; other ids are left to [`global`](Self::global).
     pub(crate) fn low_ids(&self, space: Space) -> Vec<u64> {
         match self.table(space) {
-            Some(Mapping::Dense(dense)) => dense.clone(),
+            Some(Mapping::Dense(dense)) => dense.iter().copied().map(u64::from).collect(),
+            Some(Mapping::Wide(dense)) => dense.clone(),
             Some(Mapping::Sparse(sparse)) => {
                 let most = 4 * sparse.len() as u64;
                 let end = sparse.keys().filter(|id| **id < most).max();
@@ -277,6 +316,22 @@ impl Correction {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_tables_are_shared_as_long_as_they_are_used() {
+        let tables = Tables::default();
+        let table = |last| Arc::new(vec![1, 2, last]);
+        let (mut one, mut same, mut other) = (table(3), table(3), table(4));
+        for table in [&mut one, &mut same, &mut other] {
+            tables.share(table);
+        }
+        assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+        assert_eq!(Arc::strong_count(&one), 2);
+        drop((one, same));
+        let mut later = table(3);
+        tables.share(&mut later);
+        assert_eq!(Arc::strong_count(&later), 1);
+    }
 
     #[test]
     fn times_are_corrected_along_the_lines_and_beyond() {

@@ -4,7 +4,7 @@ use super::anchor::Anchor;
 use super::archive::{Archive, Located, find_anchor, locate, name_of};
 use super::definitions::{DefinitionFile, DefinitionRecord, Row};
 use super::kinds::{self, Kinds};
-use super::local::LocalDefinitions;
+use super::local::{LocalDefinitions, Tables};
 use super::resolve::{Resolved, resolve};
 use super::schema;
 use super::source::{Known, Source, guess_definition_chunk};
@@ -43,6 +43,8 @@ pub struct Reader<'o> {
     pub(crate) found: Diagnostics,
     /// Which record defines a string, by its id; made when it is asked for.
     strings: OnceLock<HashMap<u64, usize>>,
+    /// Mapping tables that locations share.
+    tables: Tables,
 }
 
 /// What reading an archive would cost.
@@ -147,6 +149,7 @@ impl<'o> Reader<'o> {
             kinds: Kinds::new(),
             found,
             strings: OnceLock::new(),
+            tables: Tables::default(),
         })
     }
 
@@ -256,7 +259,9 @@ impl<'o> Reader<'o> {
         let (file, more) = self.read_local(key)?;
         perf_core::Merge::merge(found, &more);
         Ok(file.map_or_else(LocalDefinitions::default, |file| {
-            LocalDefinitions::parse(&file, found)
+            let mut local = LocalDefinitions::parse(&file, found);
+            local.share(&self.tables);
+            local
         }))
     }
 
