@@ -8,6 +8,7 @@ use std::sync::Arc;
 ///
 /// Crates declare theirs as constants, so that a test or a tool can ask for one by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Rule {
     /// Short and stable, in kebab case.
     pub name: &'static str,
@@ -19,6 +20,7 @@ pub struct Rule {
 
 /// How much a diagnostic matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Weight {
     /// Worth knowing, nothing was changed: a wrong count that nothing relies on.
     Note,
@@ -76,6 +78,7 @@ impl std::fmt::Display for Place {
 
 /// How often one [`Rule`] was applied, and the first places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// How often.
     pub count: u64,
@@ -139,6 +142,37 @@ impl Diagnostics {
     /// Rules by name, with what was found.
     pub fn iter(&self) -> impl Iterator<Item = (Rule, &Finding)> {
         self.0.iter().map(|(rule, finding)| (*rule, finding))
+    }
+}
+
+/// A list of `{"rule": .., "finding": ..}`, by name of the rule.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Diagnostics {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Entry<'a> {
+            rule: Rule,
+            finding: &'a Finding,
+        }
+        serializer.collect_seq(self.iter().map(|(rule, finding)| Entry { rule, finding }))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Place {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Plain<'a> {
+            file: &'a str,
+            offset: Option<u64>,
+            record: Option<&'a str>,
+        }
+        let plain = Plain {
+            file: &self.file,
+            offset: self.offset,
+            record: self.record.as_deref(),
+        };
+        plain.serialize(serializer)
     }
 }
 

@@ -16,6 +16,14 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
+    /// Two elements share what must be their own.
+    #[error("{what} {id} is defined twice")]
+    Duplicate {
+        /// What they share, such as `location key`.
+        what: &'static str,
+        /// Its value.
+        id: u64,
+    },
     /// A parent is its own descendant.
     #[error("{what} {id} is its own ancestor")]
     Cycle {

@@ -16,7 +16,8 @@
 //! | how far is it, and can it stop? | [`Progress`], [`CancelToken`] |
 //!
 //! # Features
-//! * `serde`: `Serialize` and `Deserialize` for ids, times, and the plain records.
+//! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
+//!   is checked as it is read; `Serialize` alone for [`Diagnostics`], whose rules are constants.
 
 mod code;
 mod comm;
@@ -46,7 +47,7 @@ pub use limits::Limits;
 pub use merge::Merge;
 pub use messages::{
     CollectiveInstance, CollectiveMember, Endpoint, Message, Messages, RemoteAccess, Unmatched,
-    UnmatchedCause, match_messages,
+    UnmatchedCause, match_messages, match_messages_with,
 };
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Profile, ProfileMetric, RowStore, Scope, Severities};

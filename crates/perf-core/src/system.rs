@@ -93,12 +93,34 @@ pub struct Location {
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Parts"))]
 pub struct SystemTree {
     nodes: Vec<SystemNode>,
     groups: Vec<LocationGroup>,
     locations: Vec<Location>,
     /// Locations by ascending key.
+    #[cfg_attr(feature = "serde", serde(skip_serializing))]
     keys: Vec<(u64, LocationId)>,
+}
+
+/// A tree as it is stored, not yet checked.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Parts {
+    nodes: Vec<SystemNode>,
+    groups: Vec<LocationGroup>,
+    locations: Vec<Location>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for SystemTree {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        let limits = Limits::default();
+        SystemTree::new(parts.nodes, parts.groups, parts.locations, &limits)
+    }
 }
 
 impl SystemTree {
@@ -106,8 +128,9 @@ impl SystemTree {
     ///
     /// # Errors
     /// [`Error::Undefined`] for a parent, group or creator that is not there, [`Error::Cycle`] for
-    /// a node among its own ancestors, [`Error::TooDeep`] past [`Limits::depth`], and
-    /// [`Error::TooMany`] past 2^32 locations.
+    /// a node among its own ancestors, [`Error::TooDeep`] past [`Limits::depth`],
+    /// [`Error::Duplicate`] for two locations of one key, and [`Error::TooMany`] past 2^32
+    /// locations.
     pub fn new(
         nodes: Vec<SystemNode>,
         groups: Vec<LocationGroup>,
@@ -141,6 +164,16 @@ impl SystemTree {
             keys.push((location.key, id));
         }
         keys.sort_unstable();
+        if let Some((key, _)) = keys
+            .iter()
+            .zip(keys.iter().skip(1))
+            .find_map(|(one, next)| (one.0 == next.0).then_some(one))
+        {
+            return Err(Error::Duplicate {
+                what: "location key",
+                id: *key,
+            });
+        }
         Ok(SystemTree {
             nodes,
             groups,
@@ -299,6 +332,22 @@ mod tests {
         ));
         let deep = (0..5u32).map(|id| node(id.checked_sub(1))).collect();
         assert!(matches!(tree(deep), Err(Error::TooDeep { id: 4, .. })));
+    }
+
+    #[test]
+    fn two_locations_of_one_key_are_an_error() {
+        let with = |key| Location {
+            key,
+            ..Default::default()
+        };
+        let tree = |keys: [u64; 3]| {
+            let locations = keys.map(with).into();
+            SystemTree::new(vec![], vec![], locations, &Limits::default())
+        };
+        let error = tree([7, 3, 7]).unwrap_err();
+        assert!(matches!(error, Error::Duplicate { id: 7, .. }));
+        assert_eq!(error.to_string(), "location key 7 is defined twice");
+        assert!(tree([7, 3, 8]).is_ok());
     }
 
     #[test]

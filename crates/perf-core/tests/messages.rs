@@ -235,3 +235,151 @@ fn a_view_keeps_what_touches_it() {
         1
     );
 }
+
+fn done(op: CollectiveOp, comm: CommId) -> Event<'static> {
+    Event::CollectiveEnd(Collective {
+        op,
+        comm,
+        root: None,
+        sent: 1,
+        received: 2,
+        request: None,
+    })
+}
+
+/// What was done, and the ends of the members.
+fn operations(found: &Messages) -> Vec<(CollectiveOp, Vec<u64>)> {
+    let ends = |instance: &CollectiveInstance| {
+        let members = instance.members.iter();
+        members.map(|member| member.end.time.0).collect()
+    };
+    let all = found.collectives.iter();
+    all.map(|instance| (instance.op, ends(instance))).collect()
+}
+
+#[test]
+fn collectives_of_threads_count_as_those_of_their_process() {
+    use CollectiveOp::{Barrier, Bcast};
+    // The threads of the first process take turns, and the worker goes first.
+    let master = events(&[
+        (10, Event::CollectiveBegin),
+        (11, done(Bcast, WORLD)),
+        (20, Event::CollectiveBegin),
+        (21, done(Barrier, CommId(1))),
+    ]);
+    let worker = events(&[
+        (1, Event::CollectiveBegin),
+        (2, done(Barrier, WORLD)),
+        (22, Event::CollectiveBegin),
+        (23, done(Barrier, CommId(1))),
+    ]);
+    let other = events(&[
+        (3, Event::CollectiveBegin),
+        (4, done(Barrier, WORLD)),
+        (12, Event::CollectiveBegin),
+        (13, done(Bcast, WORLD)),
+    ]);
+    let (mut definitions, events) = world(vec![master, worker, other]).into_parts();
+    let mut locations = definitions.system.locations().to_vec();
+    locations[1].group = locations[0].group;
+    let groups = definitions.system.groups().to_vec();
+    definitions.system = SystemTree::new(vec![], groups, locations, &Default::default()).unwrap();
+    let found = match_messages(Trace::new(definitions, events).unwrap().view());
+    assert_eq!(
+        operations(&found),
+        [
+            (Barrier, vec![2, 4]),
+            (Bcast, vec![11, 13]),
+            // What each location has to itself counts apart, also on threads.
+            (Barrier, vec![21]),
+            (Barrier, vec![23]),
+        ]
+    );
+    assert!(found.unmatched.is_empty());
+}
+
+#[test]
+fn another_collective_is_told_and_not_merged() {
+    use CollectiveOp::{Barrier, Bcast};
+    let rank = |op, at| events(&[(at, Event::CollectiveBegin), (at + 1, done(op, WORLD))]);
+    let trace = world(vec![rank(Bcast, 1), rank(Barrier, 3), rank(Barrier, 5)]);
+    let found = match_messages(trace.view());
+    assert_eq!(operations(&found), [(Barrier, vec![4, 6])]);
+    assert_eq!(causes(&found), [(UnmatchedCause::OtherCollective, 1)]);
+    assert_eq!(found.unmatched[0].end.time, Ticks(2));
+    // Of two that differ, the operation is the first one's.
+    let trace = world(vec![rank(Bcast, 1), rank(Barrier, 3)]);
+    assert_eq!(
+        operations(&match_messages(trace.view())),
+        [(Bcast, vec![2])]
+    );
+}
+
+#[test]
+fn atomics_match_their_completion() {
+    let window = WindowId(0);
+    let op = RmaOp::Atomic {
+        code: 3,
+        received: 8,
+    };
+    let (remote, bytes, matching) = (1, 16, 5);
+    let by = RmaCompletion::Blocking;
+    let atomic = Event::Rma {
+        op,
+        window,
+        remote,
+        bytes,
+        matching,
+    };
+    let end = Event::RmaComplete {
+        by,
+        window,
+        matching,
+    };
+    let trace = world(vec![events(&[(1, atomic), (2, end)]), Events::default()]);
+    let found = match_messages(trace.view());
+    assert_eq!((found.accesses[0].op, found.accesses[0].bytes), (op, 16));
+    assert!(found.unmatched.is_empty());
+}
+
+#[test]
+fn a_view_keeps_collectives_that_begin_or_end_in_it() {
+    let rank = events(&[
+        (1, Event::CollectiveBegin),
+        (9, done(CollectiveOp::Barrier, WORLD)),
+    ]);
+    let trace = world(vec![rank]);
+    for (start, end, kept) in [(0, 5, 1), (5, 20, 1), (2, 9, 0)] {
+        let window = TimeRange::new(Ticks(start), Ticks(end)).unwrap();
+        let found = match_messages(trace.view().between(window));
+        assert_eq!(found.collectives.len(), kept, "from {start} to {end}");
+    }
+}
+
+#[test]
+fn matching_reports_progress_and_stops() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    #[derive(Default)]
+    struct Count(AtomicU64);
+    impl Progress for Count {
+        fn advance(&self, phase: &'static str, amount: u64, total: u64) {
+            assert_eq!((phase, total), ("messages", 3));
+            self.0.fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+    /// Cancels at the first report.
+    struct Stop(CancelToken);
+    impl Progress for Stop {
+        fn advance(&self, _: &'static str, _: u64, _: u64) {
+            self.0.cancel();
+        }
+    }
+    let send = || events(&[(1, Event::Send(to(1, 0, None)))]);
+    let trace = world(vec![send(), send(), send()]);
+    let (count, cancel) = (Count::default(), CancelToken::new());
+    let found = match_messages_with(trace.view(), &count, &cancel).unwrap();
+    assert_eq!(found, match_messages(trace.view()));
+    assert_eq!(count.0.into_inner(), 3);
+    let stopped = match_messages_with(trace.view(), &Stop(cancel.clone()), &cancel);
+    assert!(matches!(stopped, Err(Error::Cancelled(_))));
+}

@@ -115,3 +115,89 @@ fn cancelling_stops() {
         Err(Error::Cancelled(_))
     ));
 }
+
+/// All bytes of a profile, sent and received.
+fn bytes(profile: &Profile) -> (u64, u64) {
+    let sum = |metric: &str| {
+        let metric = profile.metric(metric).unwrap();
+        let totals = profile.paths(metric).into_iter();
+        totals.fold(0, |sum, path| match profile.total(metric, path).unwrap() {
+            Value::U64(total) => sum + total,
+            other => panic!("{other:?}"),
+        })
+    };
+    (sum("bytes sent"), sum("bytes received"))
+}
+
+/// A host that copies from within a region, and a stream that copies with nothing open.
+fn copies() -> [Events; 2] {
+    let access = |op, bytes| Event::Rma {
+        op,
+        window: WindowId(0),
+        remote: 0,
+        bytes,
+        matching: 0,
+    };
+    let swap = RmaOp::Atomic {
+        code: 5,
+        received: 4,
+    };
+    let host = events(&[
+        (0, enter(0)),
+        (1, access(RmaOp::Put, 1)),
+        (2, access(swap, 8)),
+        (9, leave(0)),
+        (10, access(RmaOp::Get, 16)),
+    ]);
+    let stream = events(&[
+        (1, access(RmaOp::Put, 64)),
+        (2, enter(3)),
+        (3, leave(3)),
+        (4, access(RmaOp::Put, 256)),
+    ]);
+    [host, stream]
+}
+
+#[test]
+fn bytes_outside_any_frame_have_a_call_path_of_their_own() {
+    let trace = trace(copies().into());
+    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    assert_eq!(bytes(&profile), (1 + 8 + 64 + 256, 4 + 16));
+    let outside = trace.definitions().regions.len() as u32;
+    assert_eq!(profile.regions()[8].name, "(outside regions)");
+    assert_eq!(value(&profile, "bytes sent", &[0], 0), 9);
+    assert_eq!(value(&profile, "bytes received", &[0], 0), 4);
+    assert_eq!(value(&profile, "bytes sent", &[outside], 0), 0);
+    assert_eq!(value(&profile, "bytes sent", &[outside], 1), 64 + 256);
+    assert_eq!(value(&profile, "bytes received", &[outside], 0), 16);
+    for metric in ["time", "exclusive time", "visits"] {
+        assert_eq!(value(&profile, metric, &[outside], 0), 0);
+    }
+    // A part of the locations, and a window.
+    let host = trace.view().only(&[LocationId(0)]);
+    let (part, _) = Profile::from_trace(host, &(), &CancelToken::new()).unwrap();
+    assert_eq!(bytes(&part), (9, 20));
+    let late = TimeRange::new(Ticks(2), Ticks(10)).unwrap();
+    let (part, _) =
+        Profile::from_trace(trace.view().between(late), &(), &CancelToken::new()).unwrap();
+    assert_eq!(bytes(&part), (8 + 256, 4));
+}
+
+#[test]
+fn the_region_for_what_lies_outside_is_there_only_where_needed() {
+    let trace = two_ranks();
+    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    assert_eq!(profile.regions(), trace.definitions().regions);
+    // It does not take the place of a region that an event names and nobody defined.
+    let [host, _] = copies();
+    let lost = events(&[(0, enter(8)), (1, leave(8))]);
+    let trace = common::trace(vec![host, lost]);
+    assert!(matches!(
+        Profile::from_trace(trace.view(), &(), &CancelToken::new()),
+        Err(Error::Undefined {
+            id: 8,
+            count: 8,
+            ..
+        })
+    ));
+}

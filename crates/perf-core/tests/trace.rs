@@ -96,9 +96,13 @@ fn event() -> impl Strategy<Value = Owned> {
         any::<u32>().prop_map(|id| Owned::Plain(Event::Sample {
             context: CallPathId(id)
         })),
-        (any::<bool>(), any::<(u32, u32)>(), any::<(u64, u64)>()).prop_map(
-            |(put, (window, remote), (bytes, matching))| Owned::Plain(Event::Rma {
-                op: if put { RmaOp::Put } else { RmaOp::Get },
+        (0..3, any::<(u32, u32)>(), any::<(u64, u64, u64, u8)>()).prop_map(
+            |(op, (window, remote), (bytes, received, matching, code))| Owned::Plain(Event::Rma {
+                op: match op {
+                    0 => RmaOp::Put,
+                    1 => RmaOp::Get,
+                    _ => RmaOp::Atomic { code, received },
+                },
                 window: WindowId(window),
                 remote,
                 bytes,

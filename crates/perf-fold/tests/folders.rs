@@ -47,7 +47,7 @@ fn timelines() -> Timelines {
         group("MPI Rank 1", GroupKind::Process, 1, None),
         group("GPU 0", GroupKind::Accelerator, 0, Some(0)),
     ];
-    let locations = vec![
+    let mut locations = vec![
         location("Master thread", CpuThread, 0),
         location("OMP thread 1", CpuThread, 0),
         location("Master thread", CpuThread, 1),
@@ -56,6 +56,9 @@ fn timelines() -> Timelines {
         location("CUDA[0:7]", AcceleratorStream, 1),
         location("power", Metric, 1),
     ];
+    for (location, key) in locations.iter_mut().zip(0..) {
+        location.key = key;
+    }
     let events = (0..7u32).map(|index| {
         let mut events = Events::default();
         let region = RegionId(index % 2);
@@ -328,7 +331,11 @@ fn ties_do_not_flicker() {
     }
     let mut definitions = Definitions::default();
     definitions.regions = vec![Region::named("a"), Region::named("b")];
-    let locations = vec![Location::default(), Location::default()];
+    let location = |key| Location {
+        key,
+        ..Location::default()
+    };
+    let locations = vec![location(0), location(1)];
     definitions.system = SystemTree::new(vec![], vec![], locations, &Default::default()).unwrap();
     let trace = Trace::new(definitions, columns.into()).unwrap();
     let map = RegionMap::by_name(trace.definitions()).unwrap();

@@ -1,9 +1,9 @@
 //! Collective operations.
 
-use super::ranks::Ranks;
+use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
 use crate::{Collective, CollectiveOp, CommId, Event, LocationId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// What one rank did in a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,27 +21,36 @@ pub struct CollectiveMember {
 /// One collective operation with all ranks that recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectiveInstance {
-    /// What was done, as the first member has it.
+    /// What was done. Ranks that did something else are no members; see
+    /// [`UnmatchedCause::OtherCollective`].
     pub op: CollectiveOp,
     /// The communicator.
     pub comm: CommId,
-    /// The root's rank, where there is one.
+    /// The root's rank, where there is one, as the first member has it.
     pub root: Option<u32>,
-    /// The ranks that recorded it, by location.
+    /// The ranks that recorded it, by location; one a process.
     pub members: Vec<CollectiveMember>,
 }
 
-/// The n-th of a communicator; a communicator that each location has to itself counts apart on each.
-type Key = (CommId, Option<LocationId>, usize);
+/// What one rank did, and its place among all.
+#[derive(Debug)]
+struct Ended {
+    /// The communicator, and the location that has it to itself where each has.
+    of: (CommId, Option<LocationId>),
+    process: Process,
+    /// Number of this one among those of the process.
+    number: usize,
+    op: CollectiveOp,
+    root: Option<u32>,
+    member: CollectiveMember,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
-    instances: BTreeMap<Key, CollectiveInstance>,
+    ended: Vec<Ended>,
     unmatched: Vec<Unmatched>,
     begun: Option<Endpoint>,
     posted: HashMap<u64, Endpoint>,
-    /// What ended on this location, to be numbered in order of its begin.
-    ended: Vec<(CommId, Option<LocationId>, CollectiveMember, Collective)>,
 }
 
 impl Collectives {
@@ -72,15 +81,27 @@ impl Collectives {
                     return;
                 };
                 let owner = ranks.is_own(collective.comm).then_some(at.location);
-                let Collective { sent, received, .. } = collective;
-                let member = CollectiveMember {
-                    begin,
-                    end: at,
+                let Collective {
+                    op,
+                    comm,
+                    root,
                     sent,
                     received,
-                };
-                self.ended
-                    .push((collective.comm, owner, member, collective));
+                    ..
+                } = collective;
+                self.ended.push(Ended {
+                    of: (comm, owner),
+                    process: ranks.process(at.location),
+                    number: 0,
+                    op,
+                    root,
+                    member: CollectiveMember {
+                        begin,
+                        end: at,
+                        sent,
+                        received,
+                    },
+                });
             }
             _ => {}
         }
@@ -91,21 +112,6 @@ impl Collectives {
         let posted = std::mem::take(&mut self.posted);
         for end in begun.into_iter().chain(posted.into_values()) {
             self.lose(end);
-        }
-        self.ended
-            .sort_unstable_by_key(|(_, _, member, _)| member.begin);
-        let mut numbers: HashMap<CommId, usize> = HashMap::new();
-        for (comm, owner, member, collective) in self.ended.drain(..) {
-            let number = numbers.entry(comm).or_default();
-            let instance = self.instances.entry((comm, owner, *number));
-            *number += 1;
-            let new = || CollectiveInstance {
-                op: collective.op,
-                comm,
-                root: collective.root,
-                members: Vec::new(),
-            };
-            instance.or_insert_with(new).members.push(member);
         }
     }
 
@@ -119,10 +125,62 @@ impl Collectives {
     }
 
     pub(super) fn gather(mut self, found: &mut Messages) {
-        found.collectives = self.instances.into_values().collect();
+        // The threads of a process share its rank, so they count together.
+        self.ended
+            .sort_unstable_by_key(|ended| (ended.of, ended.process, ended.member.begin));
+        for rank in self
+            .ended
+            .chunk_by_mut(|a, b| (a.of, a.process) == (b.of, b.process))
+        {
+            for (number, ended) in rank.iter_mut().enumerate() {
+                ended.number = number;
+            }
+        }
+        self.ended
+            .sort_unstable_by_key(|ended| (ended.of, ended.number, ended.member.begin.location));
+        let mut unmatched = std::mem::take(&mut self.unmatched);
+        for same in self
+            .ended
+            .chunk_by(|a, b| (a.of, a.number) == (b.of, b.number))
+        {
+            found.collectives.extend(instance(same, &mut unmatched));
+        }
         found
             .collectives
             .sort_by_key(|instance| instance.members.iter().map(|member| member.begin).min());
-        found.unmatched.append(&mut self.unmatched);
+        found.unmatched.append(&mut unmatched);
     }
+}
+
+/// One operation of what each rank did as its n-th. Who did what most did not is unmatched.
+fn instance(ended: &[Ended], unmatched: &mut Vec<Unmatched>) -> Option<CollectiveInstance> {
+    let op = most_common(ended)?;
+    let (is, other): (Vec<&Ended>, Vec<&Ended>) = ended.iter().partition(|ended| ended.op == op);
+    unmatched.extend(other.into_iter().map(|ended| Unmatched {
+        end: ended.member.end,
+        cause: UnmatchedCause::OtherCollective,
+        peer: None,
+    }));
+    let first = is.first()?;
+    Some(CollectiveInstance {
+        op,
+        comm: first.of.0,
+        root: first.root,
+        members: is.iter().map(|ended| ended.member).collect(),
+    })
+}
+
+/// What most ranks did; among equals what the first of them did.
+fn most_common(ended: &[Ended]) -> Option<CollectiveOp> {
+    let first = ended.first()?.op;
+    if ended.iter().all(|ended| ended.op == first) {
+        return Some(first);
+    }
+    let mut counts: HashMap<CollectiveOp, usize> = HashMap::new();
+    for ended in ended {
+        *counts.entry(ended.op).or_default() += 1;
+    }
+    let most = counts.values().copied().max()?;
+    let mut ops = ended.iter().map(|ended| ended.op);
+    ops.find(|op| counts.get(op) == Some(&most))
 }

@@ -3,7 +3,9 @@
 //! * Messages match first in, first out for each (communicator, sender, receiver, tag), as MPI's
 //!   non-overtaking rule has it. A non-blocking receive takes its place in that order where it was
 //!   *posted*, not where it was completed; its request ties the two together.
-//! * The n-th collective of a communicator on one rank belongs to the n-th on every other.
+//! * The n-th collective of a communicator on one rank belongs to the n-th on every other. All
+//!   threads of a process count together, in order of begin. Where ranks disagree on what the n-th
+//!   was, it is what most did, and the others are unmatched.
 //! * Remote access and its completion share a window and a matching id on one location.
 //!
 //! What finds no partner is listed with the cause, never dropped and never an error.
@@ -17,7 +19,7 @@ pub use collectives::{CollectiveInstance, CollectiveMember};
 pub use point::Message;
 pub use remote::RemoteAccess;
 
-use crate::{LocationId, Ticks, TraceView};
+use crate::{CancelToken, LocationId, Progress, Result, Ticks, TraceView};
 use std::collections::BTreeMap;
 
 /// One end: an event of a location.
@@ -49,6 +51,8 @@ pub enum UnmatchedCause {
     PeerAbsent,
     /// A collective that ended without having begun, or began without having ended.
     HalfCollective,
+    /// Most other ranks did another collective operation as their n-th.
+    OtherCollective,
     /// Remote access that was never seen to be complete.
     AccessNotComplete,
     /// The completion of remote access that was never seen to start.
@@ -94,7 +98,8 @@ impl Messages {
 /// Finds the two ends of each message, collective and remote access.
 ///
 /// All locations of the trace take part, since an order of messages cannot be told from a part of
-/// it; what is returned has at least one end in the view.
+/// it; what is returned has at least one end in the view. [`match_messages_with`] reports progress
+/// and can be stopped.
 ///
 /// Takes O(n log n) time in the number of messages, and memory in proportion to it.
 ///
@@ -119,16 +124,36 @@ impl Messages {
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 pub fn match_messages(view: TraceView<'_>) -> Messages {
+    // Only a cancelled token fails, and nobody else has this one.
+    match_messages_with(view, &(), &CancelToken::new()).unwrap_or_default()
+}
+
+/// As [`match_messages`], with progress by location in the phase `messages`.
+///
+/// # Errors
+/// [`Error::Cancelled`](crate::Error::Cancelled).
+pub fn match_messages_with(
+    view: TraceView<'_>,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Messages> {
+    /// Events between two looks at the token.
+    const LOOK: usize = 1 << 16;
     let trace = view.trace();
     let ranks = ranks::Ranks::new(trace.definitions());
     let mut points = point::Points::default();
     let mut collectives = collectives::Collectives::default();
     let mut remote = remote::Remote::default();
+    let total = trace.events().len() as u64;
     for location in trace.view().locations() {
+        cancel.check()?;
         points.start();
         collectives.start();
         remote.start();
         for (index, (time, event)) in location.iter().enumerate() {
+            if index % LOOK == LOOK - 1 {
+                cancel.check()?;
+            }
             let at = Endpoint {
                 time,
                 location: location.id(),
@@ -141,13 +166,17 @@ pub fn match_messages(view: TraceView<'_>) -> Messages {
         points.finish();
         collectives.finish();
         remote.finish();
+        progress.advance("messages", 1, total);
     }
     let mut found = Messages::default();
+    cancel.check()?;
     points.pair(trace, &mut found);
+    cancel.check()?;
     collectives.gather(&mut found);
     remote.gather(&mut found);
+    cancel.check()?;
     found.keep(view);
-    found
+    Ok(found)
 }
 
 impl Messages {
@@ -165,8 +194,10 @@ impl Messages {
         };
         self.messages
             .retain(|message| inside(message.sender) || inside(message.receiver));
-        self.collectives
-            .retain(|instance| instance.members.iter().any(|member| inside(member.end)));
+        self.collectives.retain(|instance| {
+            let mut members = instance.members.iter();
+            members.any(|member| inside(member.begin) || inside(member.end))
+        });
         self.accesses
             .retain(|access| inside(access.start) || inside(access.end));
         self.unmatched.retain(|unmatched| inside(unmatched.end));

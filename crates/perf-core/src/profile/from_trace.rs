@@ -3,7 +3,7 @@
 use super::{MemoryRows, Profile, ProfileMetric, Scope};
 use crate::{
     CallPathId, CallTree, CancelToken, Close, Error, Event, LocationView, Merge, Metric, MetricId,
-    Progress, RegionId, ReplayCounts, Result, RmaOp, Ticks, TraceView, Visitor, replay,
+    Progress, Region, RegionId, ReplayCounts, Result, RmaOp, Ticks, TraceView, Visitor, replay,
 };
 use std::sync::Arc;
 
@@ -21,8 +21,13 @@ impl Profile {
     /// | `time` | ns | inclusive | time in it and below |
     /// | `exclusive time` | ns | exclusive | time in it, not below |
     /// | `visits` | # | exclusive | how often it was entered in the view |
-    /// | `bytes sent` | bytes | exclusive | by messages, collectives and remote writes |
-    /// | `bytes received` | bytes | exclusive | by messages, collectives and remote reads |
+    /// | `bytes sent` | bytes | exclusive | by messages, collectives, remote writes and atomics |
+    /// | `bytes received` | bytes | exclusive | by messages, collectives, remote reads and atomics |
+    ///
+    /// Bytes of events outside any frame, as streams of accelerators have them, are those of a call
+    /// path of their own: its region `(outside regions)` follows those of the trace and has neither
+    /// time nor visits. It is there only where there are such bytes, so that the bytes of a profile
+    /// are those of the events.
     ///
     /// Also returns what [`replay`] mended. Within a window, time is what lies in the window and a
     /// frame that was open before counts as a visit.
@@ -63,6 +68,7 @@ impl Profile {
         let mut rows = MemoryRows::new(locations, metrics.len());
         let mut calls = CallTree::default();
         let mut sums = Sums::default();
+        let mut outside = Vec::new();
         let mut in_order: Vec<_> = view.ids().collect();
         in_order.sort_unstable();
         in_order.dedup();
@@ -79,15 +85,42 @@ impl Profile {
                 rows.push(SENT, path, location.id(), sum.sent);
                 rows.push(RECEIVED, path, location.id(), sum.received);
             }
+            let bytes = std::mem::take(&mut sums.outside);
+            if bytes != (0, 0) {
+                outside.push((location.id(), bytes));
+            }
             progress.advance("profile", 1, total);
         }
-        let regions = definitions.regions.clone();
+        let mut regions = definitions.regions.clone();
+        if !outside.is_empty()
+            && let Some(path) = outside_regions(&mut regions, &mut calls)?
+        {
+            for (location, (sent, received)) in outside {
+                rows.push(SENT, path, location, sent);
+                rows.push(RECEIVED, path, location, received);
+            }
+        }
         let system = definitions.system.clone();
         let rows = Arc::new(rows.finish(calls.paths().len()));
         let profile = Profile::new(system, regions, calls, metrics, rows)?
             .with_topologies(definitions.topologies.clone());
         Ok((profile, counts))
     }
+}
+
+/// The root call path for what lies outside any frame, of a region added to `regions`.
+///
+/// `None` where an event names a region that is not there: the new one must not take its place.
+fn outside_regions(regions: &mut Vec<Region>, calls: &mut CallTree) -> Result<Option<CallPathId>> {
+    let region = RegionId::from_index(regions.len()).ok_or(Error::TooMany {
+        what: "regions",
+        limit: u64::from(u32::MAX),
+    })?;
+    if calls.paths().iter().any(|path| path.region >= region) {
+        return Ok(None);
+    }
+    regions.push(Region::named("(outside regions)"));
+    calls.child(None, region).map(Some)
 }
 
 fn metrics() -> Vec<ProfileMetric> {
@@ -122,13 +155,13 @@ fn metrics() -> Vec<ProfileMetric> {
         metric(
             "bytes sent",
             "bytes",
-            "by messages, collectives and remote writes",
+            "by messages, collectives, remote writes and atomics",
             Scope::Exclusive,
         ),
         metric(
             "bytes received",
             "bytes",
-            "by messages, collectives and remote reads",
+            "by messages, collectives, remote reads and atomics",
             Scope::Exclusive,
         ),
     ]
@@ -150,6 +183,8 @@ struct Sums {
     by_path: Vec<Sum>,
     /// Call paths this location was on.
     touched: Vec<CallPathId>,
+    /// Bytes sent and received outside any frame.
+    outside: (u64, u64),
 }
 
 impl Sums {
@@ -278,13 +313,21 @@ impl Visitor for Summing<'_> {
                 bytes,
                 ..
             } => (0, bytes),
+            Event::Rma {
+                op: RmaOp::Atomic { received, .. },
+                bytes,
+                ..
+            } => (bytes, received),
             _ => return,
         };
-        if let Some(frame) = self.stack.last()
-            && let Some(sum) = self.sums.at(frame.path)
-        {
-            sum.sent = sum.sent.saturating_add(sent);
-            sum.received = sum.received.saturating_add(received);
-        }
+        let (all_sent, all_received) = match self.stack.last() {
+            None => (&mut self.sums.outside.0, &mut self.sums.outside.1),
+            Some(frame) => match self.sums.at(frame.path) {
+                Some(sum) => (&mut sum.sent, &mut sum.received),
+                None => return,
+            },
+        };
+        *all_sent = all_sent.saturating_add(sent);
+        *all_received = all_received.saturating_add(received);
     }
 }

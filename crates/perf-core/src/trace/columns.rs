@@ -382,15 +382,20 @@ impl Events {
                 bytes,
                 matching,
             } => {
+                let (detail, received, len) = match op {
+                    RmaOp::Put => (0, 0, 4),
+                    RmaOp::Get => (1, 0, 4),
+                    RmaOp::Atomic { code, received } => (2 + u32::from(code), received, 5),
+                };
                 few = [
                     u64::from(window.0),
                     u64::from(remote),
                     bytes,
                     matching,
-                    0,
+                    received,
                     0,
                 ];
-                (Code::Rma, u32::from(op == RmaOp::Get), &few[..4])
+                (Code::Rma, detail, &few[..len])
             }
             Event::RmaComplete {
                 by,
@@ -460,10 +465,13 @@ impl Events {
             Code::CollectiveEnd => Event::CollectiveEnd(collective(None)),
             Code::Icollective => Event::CollectiveEnd(collective(Some(arg(4)))),
             Code::Rma => Event::Rma {
-                op: if record.detail == 0 {
-                    RmaOp::Put
-                } else {
-                    RmaOp::Get
+                op: match record.detail {
+                    0 => RmaOp::Put,
+                    1 => RmaOp::Get,
+                    atomic => RmaOp::Atomic {
+                        code: (atomic - 2) as u8,
+                        received: arg(4),
+                    },
                 },
                 window: WindowId(arg(0) as u32),
                 remote: arg(1) as u32,

@@ -72,6 +72,13 @@ pub enum RmaOp {
     Put,
     /// Reads from the remote.
     Get,
+    /// Reads and writes at the remote in one step; the bytes of the event are those sent.
+    Atomic {
+        /// Which operation (swap, add, ...), by its number in OTF2.
+        code: u8,
+        /// Bytes that came back.
+        received: u64,
+    },
 }
 
 /// How remote memory access was found to be complete.

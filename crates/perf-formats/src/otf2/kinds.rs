@@ -20,7 +20,7 @@ pub(crate) fn names() -> Vec<String> {
 
 /// Whether records of `id` become an event of their own.
 pub(crate) fn has_noun(id: u8) -> bool {
-    matches!(id, 10..=23 | 31 | 46 | 47 | 49..=52 | 66..=68 | 85 | 86)
+    matches!(id, 10..=23 | 31 | 46..=52 | 66..=68 | 85 | 86)
 }
 
 /// The kind of each record id.
@@ -72,6 +72,10 @@ pub fn record_name<'k>(event: &Event<'_>, kinds: &'k [String]) -> &'k str {
         Event::CollectiveEnd(end) if end.request.is_some() => "NonBlockingCollectiveComplete",
         Event::CollectiveEnd(_) => "MpiCollectiveEnd",
         Event::Rma { op: RmaOp::Get, .. } => "RmaGet",
+        Event::Rma {
+            op: RmaOp::Atomic { .. },
+            ..
+        } => "RmaAtomic",
         Event::Rma { .. } => "RmaPut",
         Event::RmaComplete { by, .. } => match by {
             RmaCompletion::NonBlocking => "RmaOpCompleteNonBlocking",
@@ -162,6 +166,16 @@ pub(crate) fn event<'a>(
         }
         46 => access(RmaOp::Put),
         47 => access(RmaOp::Get),
+        48 => Event::Rma {
+            op: RmaOp::Atomic {
+                code: arg(2) as u8,
+                received: arg(4),
+            },
+            window: WindowId(narrow(0)),
+            remote: narrow(1),
+            bytes: arg(3),
+            matching: arg(5),
+        },
         49 => complete(RmaCompletion::Blocking),
         50 => complete(RmaCompletion::NonBlocking),
         51 => complete(RmaCompletion::Test),
@@ -181,5 +195,50 @@ pub(crate) fn event<'a>(
             kind: kinds.of(id),
             args,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::OpenOptions;
+    use crate::otf2::{MemoryArchive, Reader, write};
+    use perf_core::{
+        Definitions, Event, Events, Location, RmaOp, SystemTree, Ticks, Trace, Window, WindowId,
+    };
+
+    #[test]
+    fn an_atomic_comes_back_with_all_its_fields() {
+        let (code, received) = (7, 8);
+        let atomic = Event::Rma {
+            op: RmaOp::Atomic { code, received },
+            window: WindowId(0),
+            remote: 3,
+            bytes: 16,
+            matching: 99,
+        };
+        let mut definitions = Definitions::default();
+        let locations = vec![Location::default()];
+        let limits = Default::default();
+        definitions.system = SystemTree::new(vec![], vec![], locations, &limits).unwrap();
+        definitions.windows.push(Window::default());
+        let mut events = Events::default();
+        events.push(Ticks(1), atomic).unwrap();
+        let trace = Trace::new(definitions, vec![events]).unwrap();
+        let mut archive = MemoryArchive::default();
+        let options = Default::default();
+        let lost = write(
+            trace.view(),
+            &mut archive,
+            &options,
+            &(),
+            &Default::default(),
+        )
+        .unwrap();
+        assert!(lost.is_empty(), "{lost}");
+        let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+        let (back, _) = reader.read().unwrap();
+        let events = back.events().first().unwrap();
+        assert_eq!(events.event(0), Some(atomic));
+        assert_eq!(super::record_name(&atomic, &[]), "RmaAtomic");
     }
 }

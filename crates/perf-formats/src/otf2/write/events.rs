@@ -73,8 +73,16 @@ impl<'a> Plan<'a> {
                 bytes,
                 matching,
             } => {
-                let id = if op == RmaOp::Get { 47 } else { 46 };
-                record(out, id, &[window.0.into(), remote.into(), bytes, matching])
+                let (window, remote) = (window.0.into(), remote.into());
+                match op {
+                    RmaOp::Put => record(out, 46, &[window, remote, bytes, matching]),
+                    RmaOp::Get => record(out, 47, &[window, remote, bytes, matching]),
+                    RmaOp::Atomic { code, received } => {
+                        let code = code.into();
+                        record(out, 48, &[window, remote, code, bytes, received, matching])
+                    }
+                    _ => Err(Dropped),
+                }
             }
             Event::RmaComplete {
                 by,
