@@ -1,29 +1,31 @@
 //! All events of an archive in order of time, in bounded memory.
 
-use super::definitions::chunk_header;
-use super::events::{Context, Decoder, Shared, State, Stop};
+mod queues;
+mod sort;
+mod stream;
+
+use super::events::{Shared, State};
 use super::reader::Reader;
 use super::resolve::Resolved;
 use super::rules;
-use super::schema::internal;
-use super::source::Shape;
-use super::tree::LoserTree;
-use super::wire::Cursor;
 use crate::Result;
 use perf_core::{
-    AttributeValue, Definitions, Diagnostics, Event, Events, LocationId, Merge as _, Place, Ticks,
+    AttributeValue, Definitions, Diagnostics, Event, LocationId, Merge as _, Place, Ticks,
 };
+use queues::Queues;
+use sort::Entry;
 use std::sync::Arc;
+use stream::Stream;
 
 /// Bytes of event files that are decoded ahead, over all locations.
 const AHEAD: usize = 32 << 20;
-/// Fewest and most bytes a location.
-const BLOCK: (usize, usize) = (4 << 10, 64 << 10);
+/// Fewest and most bytes of a block. A location has two.
+const BLOCK: (usize, usize) = (2 << 10, 32 << 10);
 
 /// The events of many locations in order of time: what [`Reader::merged`] gives.
 ///
 /// Events at the same time come by ascending location, those of one location in the order of its
-/// file. A location holds the events of one small block of its file at a time, so that memory does
+/// file. A location holds the events of two small blocks of its file at a time, so that memory does
 /// not grow with the length of the recording.
 ///
 /// Not an [`Iterator`], because events borrow from the block they lie in.
@@ -33,28 +35,12 @@ pub struct Merged<'r> {
     /// With the placeholders made so far.
     resolved: Resolved,
     streams: Vec<Stream>,
-    tree: LoserTree,
-    /// The stream of the event that was given last.
-    current: Option<usize>,
+    queues: Queues,
+    /// The event that was given last.
+    current: Option<Entry>,
     buffer: Vec<u8>,
     block: usize,
     found: Diagnostics,
-}
-
-/// One location.
-#[derive(Debug)]
-struct Stream {
-    id: LocationId,
-    file: Arc<str>,
-    shape: Shape,
-    shared: Shared,
-    state: State,
-    /// The chunk that is read, and the first byte that is not decoded.
-    chunk: u64,
-    at: u64,
-    events: Events,
-    next: usize,
-    done: bool,
 }
 
 impl<'o> Reader<'o> {
@@ -72,10 +58,10 @@ impl<'o> Reader<'o> {
             reader: self,
             resolved: self.resolved.clone(),
             streams: Vec::with_capacity(wanted.len()),
-            tree: LoserTree::new(Vec::new()),
+            queues: Queues::new(std::iter::empty()),
             current: None,
             buffer: Vec::new(),
-            block: (AHEAD / wanted.len().max(1)).clamp(least, most),
+            block: (AHEAD / 2 / wanted.len().max(1)).clamp(least, most),
             found: self.found.clone(),
         };
         for id in wanted {
@@ -101,8 +87,6 @@ impl<'o> Reader<'o> {
                 state: State::new(shape.order, 0, window),
                 chunk: 0,
                 at: 0,
-                events: Events::default(),
-                next: 0,
                 done: false,
                 shared,
                 file,
@@ -116,11 +100,8 @@ impl<'o> Reader<'o> {
             stream.done = first.is_empty();
             merged.streams.push(stream);
         }
-        let mut keys = Vec::with_capacity(merged.streams.len());
-        for at in 0..merged.streams.len() {
-            keys.push(merged.peek(at)?);
-        }
-        merged.tree = LoserTree::new(keys);
+        merged.queues = Queues::new(merged.streams.iter().map(|stream| stream.id));
+        merged.refill()?;
         Ok(merged)
     }
 }
@@ -137,24 +118,14 @@ impl<'r> Merged<'r> {
         reason = "events borrow from the stream"
     )]
     pub fn next(&mut self) -> Result<Option<(LocationId, Ticks, Event<'_>)>> {
-        if let Some(at) = self.current.take() {
-            let key = self.step(at)?;
-            self.tree.replace(key);
+        self.current = self.queues.pop();
+        if self.current.is_none() {
+            self.refill()?;
+            if self.queues.gather() {
+                self.current = self.queues.pop();
+            }
         }
-        let Some(at) = self.tree.winner() else {
-            return Ok(None);
-        };
-        self.current = Some(at);
-        let Some(stream) = self.streams.get(at) else {
-            return Ok(None);
-        };
-        let (time, event) = (
-            stream.events.time(stream.next),
-            stream.events.event(stream.next),
-        );
-        Ok(time
-            .zip(event)
-            .map(|(time, event)| (stream.id, time, event)))
+        Ok(self.current.and_then(|entry| self.queues.event(entry)))
     }
 
     /// Gives each event, until `visit` says not to go on.
@@ -175,9 +146,8 @@ impl<'r> Merged<'r> {
 
     /// The attributes of the event that [`next`](Self::next) gave last.
     pub fn attributes(&self) -> impl Iterator<Item = AttributeValue> {
-        let stream = self.current.and_then(|at| self.streams.get(at));
-        let events = stream.map(|stream| stream.events.attributes(stream.next));
-        events.into_iter().flatten()
+        let entry = self.current.into_iter();
+        entry.flat_map(|entry| self.queues.attributes(entry))
     }
 
     /// What events refer to, with placeholders for all ids so far that nobody defined.
@@ -190,144 +160,46 @@ impl<'r> Merged<'r> {
         &self.found
     }
 
-    /// Goes on by one event in a stream; the time of the next one.
-    #[inline]
-    fn step(&mut self, at: usize) -> Result<Option<u64>> {
-        if let Some(stream) = self.streams.get_mut(at) {
-            stream.next += 1;
-            if let Some(time) = stream.events.time(stream.next) {
-                return Ok(Some(time.0));
-            }
-        }
-        self.peek(at)
-    }
-
-    /// The time of the next event of a stream, of which blocks are decoded until there is one.
-    fn peek(&mut self, at: usize) -> Result<Option<u64>> {
-        loop {
-            let Some(stream) = self.streams.get(at) else {
-                return Ok(None);
-            };
-            if let Some(time) = stream.events.time(stream.next) {
-                return Ok(Some(time.0));
-            }
-            if stream.done {
-                return Ok(None);
-            }
-            self.fill(at)?;
-        }
-    }
-
-    /// Decodes one more block of a stream.
-    fn fill(&mut self, at: usize) -> Result<()> {
+    /// Decodes ahead what the last batch took.
+    fn refill(&mut self) -> Result<()> {
         let Merged {
             reader,
             resolved,
             streams,
+            queues,
             buffer,
             block,
             found,
             ..
         } = self;
-        let Some(stream) = streams.get_mut(at) else {
-            return Ok(());
-        };
-        stream.next = 0;
-        let before = stream.state.clone();
-        let (mut amount, mut state) = stream.decode(reader, resolved, before, *block, buffer)?;
-        let notes = std::mem::take(&mut state.found);
-        let unresolved = std::mem::take(&mut state.unresolved);
-        if !unresolved.is_empty() {
-            // The block is decoded again, now that all its ids are known.
-            reader.check_placeholders(&unresolved)?;
-            resolved.add_placeholders(&unresolved)?;
+        queues.refill(|at, events| {
+            let Some(stream) = streams.get_mut(at).filter(|stream| !stream.done) else {
+                return Ok(true);
+            };
+            let (buffer, block) = (&mut *buffer, *block);
             let before = stream.state.clone();
-            (amount, state) = stream.decode(reader, resolved, before, *block, buffer)?;
-            state.found = Diagnostics::default();
-        }
-        stream.state = state;
-        stream.go_on(amount);
-        let amount = amount.bytes;
-        reader.options.advance(amount, 0)?;
-        if !notes.is_empty() {
-            found.merge(&notes);
-            reader.options.judge(found)?;
-        }
-        Ok(())
-    }
-}
-
-impl Stream {
-    fn context<'c>(&'c self, reader: &'c Reader<'_>, resolved: &'c Resolved) -> Context<'c> {
-        let window = reader.options.get_window();
-        let file = self.file.clone();
-        self.shared.context(file, resolved, &reader.kinds, window)
-    }
-
-    /// Decodes a block of about `block` bytes into the events of the stream.
-    fn decode(
-        &mut self,
-        reader: &Reader<'_>,
-        resolved: &Resolved,
-        state: State,
-        block: usize,
-        buffer: &mut Vec<u8>,
-    ) -> Result<(Step, State)> {
-        let mut events = std::mem::take(&mut self.events);
-        events.clear();
-        let (start, end) = self.shape.span(self.chunk);
-        let is_last = self.chunk + 1 >= self.shape.chunks();
-        let mut least = block;
-        let mut at = self.at;
-        let context = self.context(reader, resolved);
-        let mut decoder = Decoder::new(&context, state);
-        let stop = loop {
-            reader.source.block(&self.file, at, end, least, buffer)?;
-            let whole = at + buffer.len() as u64 >= end || buffer.len() < least;
-            let mut data = buffer.as_slice();
-            if at == start {
-                let mut cursor = Cursor::new(data, self.shape.order);
-                if let Err(damage) = chunk_header(&mut cursor, self.shape.order) {
-                    let is_cut = damage.short && is_last;
-                    break if is_cut { Stop::Cut } else { Stop::Damage };
-                }
-                data = cursor.rest();
-                at += internal::CHUNK_HEADER_LEN as u64;
+            let decoded = stream.decode(reader, resolved, before, (block, buffer), events)?;
+            let (mut amount, mut state) = decoded;
+            let notes = std::mem::take(&mut state.found);
+            let unresolved = std::mem::take(&mut state.unresolved);
+            if !unresolved.is_empty() {
+                // The block is decoded again, now that all its ids are known.
+                events.clear();
+                reader.check_placeholders(&unresolved)?;
+                resolved.add_placeholders(&unresolved)?;
+                let before = stream.state.clone();
+                let decoded = stream.decode(reader, resolved, before, (block, buffer), events)?;
+                (amount, state) = decoded;
+                state.found = Diagnostics::default();
             }
-            let (done, stop) = decoder.run(data, at, whole, &mut events);
-            at += done as u64;
-            if stop == Stop::Block && done == 0 {
-                // A record longer than a block is read whole.
-                least = least.saturating_mul(2);
-                continue;
+            stream.state = state;
+            stream.go_on(amount);
+            reader.options.advance(amount.bytes, 0)?;
+            if !notes.is_empty() {
+                found.merge(&notes);
+                reader.options.judge(found)?;
             }
-            break stop;
-        };
-        decoder.note_stop(stop, is_last, at);
-        let state = decoder.state;
-        self.events = events;
-        let bytes = at - self.at;
-        Ok((Step { bytes, stop }, state))
+            Ok(stream.done)
+        })
     }
-
-    /// Goes on behind a block.
-    fn go_on(&mut self, step: Step) {
-        self.at += step.bytes;
-        match step.stop {
-            Stop::Block => {}
-            Stop::Window => self.done = true,
-            _ => {
-                self.done = self.chunk + 1 >= self.shape.chunks();
-                self.chunk += 1;
-                self.at = self.shape.span(self.chunk).0;
-            }
-        }
-    }
-}
-
-/// What a block came to.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    bytes: u64,
-    stop: Stop,
 }

@@ -1,71 +1,86 @@
-//! A loser tree: the least of many streams, with one comparison a level.
+//! A tree of minimums: which of many streams have something to give before a time.
 
-/// The streams of a merge by the time of their next event; ties go to the lower stream.
+use std::ops::Range;
+
+/// A time for each of many streams, and the least of any range of them.
+///
+/// A stream without a time has [`NEVER`](Self::NEVER). Finding the streams before a time costs
+/// only what is found, in ascending order of streams; giving a stream another time stops where
+/// the minimum stays the same.
 #[derive(Clone, Debug)]
-pub(crate) struct LoserTree {
-    /// The loser of each match; node `i` has the children `2i` and `2i + 1`, and the leaf of
-    /// stream `s` would be node `len + s`.
-    losers: Vec<Entry>,
-    winner: Entry,
+pub(crate) struct MinTree {
+    /// Node `i` has the children `2i` and `2i + 1`; the leaf of stream `s` is half of all + `s`.
+    nodes: Vec<u64>,
 }
 
-/// Whether the stream has ended, its time and its number, from the highest bits to the lowest: one
-/// number, since a match is then a minimum and a maximum, without a branch that nobody can guess.
-type Entry = u128;
+impl MinTree {
+    pub(crate) const NEVER: u64 = u64::MAX;
 
-const ENDED: Entry = 1 << 96;
-
-fn entry(time: Option<u64>, stream: u32) -> Entry {
-    time.map_or(ENDED, |time| u128::from(time) << 32) | u128::from(stream)
-}
-
-impl LoserTree {
-    /// The tree of streams whose next events are at `times`; at most 2^32 - 1 of them.
-    pub(crate) fn new(times: Vec<Option<u64>>) -> Self {
-        let len = times.len().next_power_of_two();
-        let none = std::iter::repeat_n(None, len - times.len());
-        let all = times.into_iter().chain(none);
-        let mut round: Vec<Entry> = (0..).zip(all).map(|(at, time)| entry(time, at)).collect();
-        let mut losers = vec![ENDED; len];
-        while round.len() > 1 {
-            let first = round.len() / 2;
-            let mut winners = Vec::with_capacity(first);
-            for (at, pair) in round.chunks_exact(2).enumerate() {
-                let [a, b] = pair else { continue };
-                winners.push(*a.min(b));
-                if let Some(slot) = losers.get_mut(first + at) {
-                    *slot = *a.max(b);
-                }
-            }
-            round = winners;
-        }
-        LoserTree {
-            losers,
-            winner: round.first().copied().unwrap_or(ENDED),
+    /// The tree of `streams` streams without a time.
+    pub(crate) fn new(streams: usize) -> Self {
+        MinTree {
+            nodes: vec![Self::NEVER; 2 * streams.next_power_of_two()],
         }
     }
 
-    /// The stream with the least time; `None` once all have ended.
-    #[inline]
-    pub(crate) fn winner(&self) -> Option<usize> {
-        (self.winner < ENDED).then_some(self.winner as u32 as usize)
+    fn node(&self, node: usize) -> u64 {
+        self.nodes.get(node).copied().unwrap_or(Self::NEVER)
     }
 
-    /// Gives the winner's stream its next time.
-    #[inline]
-    pub(crate) fn replace(&mut self, time: Option<u64>) {
-        let stream = self.winner as u32;
-        let mut best = entry(time, stream);
-        let mut node = (self.losers.len() + stream as usize) / 2;
-        while node > 0 {
-            if let Some(loser) = self.losers.get_mut(node) {
-                let (low, high) = (best.min(*loser), best.max(*loser));
-                *loser = high;
-                best = low;
+    /// The least time of all.
+    pub(crate) fn least(&self) -> u64 {
+        self.node(1)
+    }
+
+    /// Gives a stream its time.
+    pub(crate) fn set(&mut self, stream: usize, time: u64) {
+        let mut node = self.nodes.len() / 2 + stream;
+        let mut least = time;
+        while let Some(slot) = self.nodes.get_mut(node) {
+            if node == 0 || *slot == least {
+                break;
             }
+            *slot = least;
+            least = least.min(self.node(node ^ 1));
             node /= 2;
         }
-        self.winner = best;
+    }
+
+    /// The lowest stream with the least time.
+    pub(crate) fn first(&self) -> usize {
+        let (leaves, least) = (self.nodes.len() / 2, self.least());
+        let mut node = 1;
+        while node < leaves {
+            node *= 2;
+            node += usize::from(self.node(node) != least);
+        }
+        node - leaves
+    }
+
+    /// Adds the streams of a range whose times are at most `last` to `found`.
+    pub(crate) fn until(&self, last: u64, streams: Range<usize>, found: &mut Vec<u32>) {
+        self.visit(1, 0..self.nodes.len() / 2, last, &streams, found);
+    }
+
+    fn visit(
+        &self,
+        node: usize,
+        under: Range<usize>,
+        last: u64,
+        streams: &Range<usize>,
+        found: &mut Vec<u32>,
+    ) {
+        let apart = under.end <= streams.start || streams.end <= under.start;
+        if apart || self.node(node) > last {
+            return;
+        }
+        if under.len() <= 1 {
+            found.push(under.start as u32);
+            return;
+        }
+        let middle = under.start + under.len() / 2;
+        self.visit(2 * node, under.start..middle, last, streams, found);
+        self.visit(2 * node + 1, middle..under.end, last, streams, found);
     }
 }
 
@@ -76,22 +91,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_is_sorting(streams in prop::collection::vec(prop::collection::vec(0u64..9, 0..9), 0..9)) {
-            let mut all = Vec::new();
-            let streams: Vec<Vec<u64>> = streams.into_iter().map(|mut times| { times.sort_unstable(); times }).collect();
-            for (stream, times) in streams.iter().enumerate() {
-                all.extend(times.iter().map(|time| (*time, stream)));
+        fn it_finds_what_a_search_finds(
+            sets in prop::collection::vec((0usize..9, prop::option::of(0u64..9)), 0..40),
+            last in 0u64..9, from in 0usize..10, len in 0usize..10,
+        ) {
+            let mut times = [MinTree::NEVER; 9];
+            let mut tree = MinTree::new(times.len());
+            for (stream, time) in sets {
+                let time = time.unwrap_or(MinTree::NEVER);
+                times[stream] = time;
+                tree.set(stream, time);
+                let least = times.iter().min().copied().unwrap();
+                prop_assert_eq!(tree.least(), least);
+                prop_assert_eq!(times.iter().position(|time| *time == least), Some(tree.first()));
             }
-            all.sort_unstable();
-            let mut next = vec![0; streams.len()];
-            let mut tree = LoserTree::new(streams.iter().map(|times| times.first().copied()).collect());
-            let mut merged = Vec::new();
-            while let Some(stream) = tree.winner() {
-                merged.push((streams[stream][next[stream]], stream));
-                next[stream] += 1;
-                tree.replace(streams[stream].get(next[stream]).copied());
-            }
-            prop_assert_eq!(merged, all);
+            let mut found = Vec::new();
+            tree.until(last, from..from + len, &mut found);
+            let inside = (0..9).filter(|at| (from..from + len).contains(at) && times[*at] <= last);
+            prop_assert_eq!(found, inside.map(|at| at as u32).collect::<Vec<_>>());
         }
     }
 }

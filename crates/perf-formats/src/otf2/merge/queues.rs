@@ -1,0 +1,274 @@
+//! Puts the events of many streams in order, a batch at a time.
+
+use super::super::tree::MinTree;
+use super::sort::{Entry, sort};
+use crate::Result;
+use perf_core::{AttributeValue, Event, Events, LocationId, Ticks};
+
+/// Fewest and most events of a batch that are aimed at, and how many a stream: enough that finding
+/// the streams costs little, few enough that the second-level cache holds them.
+const BATCH: (usize, usize) = (1 << 15, 1 << 18);
+const EACH: usize = 16;
+/// Span of the first batch in ticks. It is short, and the next ones adapt.
+const SPAN: u64 = 1 << 12;
+
+/// The decoded events of many streams, and the batch of them that is given out.
+///
+/// A stream that takes part in batches holds two decoded blocks, so that all have about one block
+/// to go where one ends. A batch is all events from the earliest one up to a time that all streams
+/// are decoded to, gathered in order of streams, and then sorted by time. It touches the streams
+/// that take part and no others.
+#[derive(Debug)]
+pub(super) struct Queues {
+    queues: Vec<Queue>,
+    /// The time of the next event of each stream.
+    nexts: MinTree,
+    /// The time of the last decoded event of each stream that has more to read.
+    ends: MinTree,
+    /// How many have more to read.
+    open: usize,
+    /// The streams of the batch, and how many events of each are in it.
+    taking: Vec<u32>,
+    counts: Vec<u32>,
+    batch: Vec<Entry>,
+    spare: Vec<Entry>,
+    given: usize,
+    target: usize,
+    base: u64,
+    /// How long the next batch may be, in ticks.
+    span: u64,
+}
+
+/// A stream: two blocks of events, of which those from `next` on are in no batch yet.
+#[derive(Debug)]
+struct Queue {
+    id: LocationId,
+    now: Events,
+    ahead: Events,
+    next: usize,
+    done: bool,
+}
+
+impl Queues {
+    pub(super) fn new(ids: impl ExactSizeIterator<Item = LocationId>) -> Self {
+        let len = ids.len();
+        let queue = |id| Queue {
+            id,
+            now: Events::default(),
+            ahead: Events::default(),
+            next: 0,
+            done: false,
+        };
+        Queues {
+            queues: ids.map(queue).collect(),
+            nexts: MinTree::new(len),
+            ends: MinTree::new(len),
+            open: len,
+            taking: (0..).take(len).collect(),
+            counts: Vec::new(),
+            batch: Vec::new(),
+            spare: Vec::new(),
+            given: 0,
+            target: len.saturating_mul(EACH).clamp(BATCH.0, BATCH.1),
+            base: 0,
+            span: SPAN,
+        }
+    }
+
+    /// The next event of the batch; `None` where it ends.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Entry> {
+        let entry = self.batch.get(self.given).copied();
+        self.given += usize::from(entry.is_some());
+        entry
+    }
+
+    #[inline]
+    pub(super) fn event(&self, entry: Entry) -> Option<(LocationId, Ticks, Event<'_>)> {
+        let queue = self.queues.get(entry.stream as usize)?;
+        let (events, index) = queue.find(entry.index as usize);
+        let event = events.event(index)?;
+        Some((queue.id, Ticks(self.base.wrapping_add(entry.offset)), event))
+    }
+
+    pub(super) fn attributes(&self, entry: Entry) -> impl Iterator<Item = AttributeValue> {
+        let queue = self.queues.get(entry.stream as usize);
+        let events = queue.map(|queue| {
+            let (events, index) = queue.find(entry.index as usize);
+            events.attributes(index)
+        });
+        events.into_iter().flatten()
+    }
+
+    /// Decodes ahead what the last batch took, after which its events are gone. `fill` puts the
+    /// next block of a stream into empty events, and says whether it was the last one.
+    pub(super) fn refill(
+        &mut self,
+        mut fill: impl FnMut(usize, &mut Events) -> Result<bool>,
+    ) -> Result<()> {
+        for stream in &self.taking {
+            let stream = *stream as usize;
+            let Some(queue) = self.queues.get_mut(stream) else {
+                continue;
+            };
+            let was_done = queue.done;
+            let filled = queue.refill(|events| fill(stream, events));
+            self.open -= usize::from(queue.done && !was_done);
+            filled?;
+            let end = queue.end().filter(|_| !queue.done);
+            self.ends.set(stream, end.unwrap_or(MinTree::NEVER));
+            let next = queue.time().unwrap_or(MinTree::NEVER);
+            self.nexts.set(stream, next);
+        }
+        self.taking.clear();
+        Ok(())
+    }
+
+    /// Gathers the next batch; `false` once all streams have ended.
+    pub(super) fn gather(&mut self) -> bool {
+        self.given = 0;
+        self.base = self.nexts.least();
+        // All events up to the horizon are decoded, those at the horizon of the streams up to
+        // `most`: later ones of that time come behind what this stream has yet to read.
+        let (horizon, most) = self.horizon();
+        loop {
+            let last = self.base.saturating_add(self.span - 1);
+            let is_short = last < horizon;
+            let (last, split) = match is_short {
+                true => (last, self.queues.len()),
+                false => (horizon, most.saturating_add(1).min(self.queues.len())),
+            };
+            self.taking.clear();
+            self.counts.clear();
+            self.batch.clear();
+            self.nexts.until(last, 0..split, &mut self.taking);
+            let up_to_most = self.taking.len();
+            if let Some(before) = last.checked_sub(1) {
+                let rest = split..self.queues.len();
+                self.nexts.until(before, rest, &mut self.taking);
+            }
+            if self.fits(last, up_to_most) {
+                self.adapt(is_short);
+                break;
+            }
+            self.span = (self.span / 4).max(1);
+        }
+        for (stream, count) in self.taking.iter().zip(&self.counts) {
+            if let Some(queue) = self.queues.get_mut(*stream as usize) {
+                queue.next += *count as usize;
+            }
+        }
+        if self.taking.len() > 1 {
+            sort(&mut self.batch, &mut self.spare);
+        }
+        !self.batch.is_empty()
+    }
+
+    /// Gathers the events of all streams in `taking`, the first `up_to_most` of them up to `last`
+    /// and the others before it. `false` where they are far too many.
+    fn fits(&mut self, last: u64, up_to_most: usize) -> bool {
+        for (at, stream) in self.taking.iter().enumerate() {
+            let before = self.batch.len();
+            let last = last.saturating_sub(u64::from(at >= up_to_most));
+            if let Some(queue) = self.queues.get(*stream as usize) {
+                queue.take(self.base, last, *stream, &mut self.batch);
+            }
+            self.counts.push((self.batch.len() - before) as u32);
+            // The events of one tick cannot be parted; the decoded blocks bound them.
+            if self.batch.len() > 2 * self.target && self.span > 1 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Chooses the span of the next batch by how many events this one has.
+    fn adapt(&mut self, is_short: bool) {
+        let len = self.batch.len().max(1);
+        if is_short || len > self.target {
+            let wanted = u128::from(self.span) * self.target as u128 / len as u128;
+            let wanted = u64::try_from(wanted).unwrap_or(u64::MAX);
+            let most = self.span.saturating_mul(4);
+            self.span = wanted.clamp((self.span / 4).max(1), most);
+        }
+    }
+
+    /// Until when all streams are decoded, and up to which stream at that very time.
+    fn horizon(&self) -> (u64, usize) {
+        if self.open == 0 {
+            return (u64::MAX, usize::MAX);
+        }
+        let horizon = self.ends.least();
+        if horizon < MinTree::NEVER {
+            return (horizon, self.ends.first());
+        }
+        // Only times at the very end of time look like none.
+        let first = self.queues.iter().position(|queue| !queue.done);
+        (horizon, first.unwrap_or(usize::MAX))
+    }
+}
+
+impl Queue {
+    /// The block of event `index`, counted from the first of `now`, and its number there.
+    #[inline]
+    fn find(&self, index: usize) -> (&Events, usize) {
+        match index.checked_sub(self.now.len()) {
+            None => (&self.now, index),
+            Some(index) => (&self.ahead, index),
+        }
+    }
+
+    fn time(&self) -> Option<u64> {
+        let (events, index) = self.find(self.next);
+        events.time(index).map(|time| time.0)
+    }
+
+    fn end(&self) -> Option<u64> {
+        let last = self.ahead.times().last().or(self.now.times().last());
+        last.map(|time| time.0)
+    }
+
+    /// Drops what was given out, and decodes until there are two blocks.
+    fn refill(&mut self, mut fill: impl FnMut(&mut Events) -> Result<bool>) -> Result<()> {
+        loop {
+            while self.next >= self.now.len() && !self.now.is_empty() {
+                self.next -= self.now.len();
+                self.turn();
+            }
+            if self.now.is_empty() && !self.ahead.is_empty() {
+                self.turn();
+            }
+            if self.done || !self.ahead.is_empty() {
+                return Ok(());
+            }
+            self.done = fill(&mut self.ahead)?;
+        }
+    }
+
+    /// The block ahead becomes the present one.
+    fn turn(&mut self) {
+        std::mem::swap(&mut self.now, &mut self.ahead);
+        self.ahead.clear();
+    }
+
+    /// Adds the events up to `last` to a batch.
+    fn take(&self, base: u64, last: u64, stream: u32, batch: &mut Vec<Entry>) {
+        let len = self.now.len();
+        let ahead = self.next.saturating_sub(len);
+        let blocks = [(&self.now, self.next, 0), (&self.ahead, ahead, len)];
+        for (events, from, before) in blocks {
+            let times = events.times().get(from..).unwrap_or_default();
+            let first = (before + from) as u32;
+            let inside = times.iter().take_while(|time| time.0 <= last);
+            batch.extend((first..).zip(inside).map(|(index, time)| Entry {
+                offset: time.0.wrapping_sub(base),
+                stream,
+                index,
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "queues_tests.rs"]
+mod tests;

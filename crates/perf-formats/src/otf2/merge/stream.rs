@@ -1,0 +1,103 @@
+//! Decodes the event file of one location block by block.
+
+use super::super::definitions::chunk_header;
+use super::super::events::{Context, Decoder, Shared, State, Stop};
+use super::super::reader::Reader;
+use super::super::resolve::Resolved;
+use super::super::schema::internal;
+use super::super::source::Shape;
+use super::super::wire::Cursor;
+use crate::Result;
+use perf_core::{Events, LocationId};
+use std::sync::Arc;
+
+/// The event file of one location, and how far it is decoded.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: LocationId,
+    pub(super) file: Arc<str>,
+    pub(super) shape: Shape,
+    pub(super) shared: Shared,
+    pub(super) state: State,
+    /// The chunk that is read, and the first byte that is not decoded.
+    pub(super) chunk: u64,
+    pub(super) at: u64,
+    pub(super) done: bool,
+}
+
+impl Stream {
+    pub(super) fn context<'c>(
+        &'c self,
+        reader: &'c Reader<'_>,
+        resolved: &'c Resolved,
+    ) -> Context<'c> {
+        let window = reader.options.get_window();
+        let file = self.file.clone();
+        self.shared.context(file, resolved, &reader.kinds, window)
+    }
+
+    /// Decodes a block of about `block` bytes into `events`.
+    pub(super) fn decode(
+        &self,
+        reader: &Reader<'_>,
+        resolved: &Resolved,
+        state: State,
+        (block, buffer): (usize, &mut Vec<u8>),
+        events: &mut Events,
+    ) -> Result<(Step, State)> {
+        events.clear();
+        let (start, end) = self.shape.span(self.chunk);
+        let is_last = self.chunk + 1 >= self.shape.chunks();
+        let mut least = block;
+        let mut at = self.at;
+        let context = self.context(reader, resolved);
+        let mut decoder = Decoder::new(&context, state);
+        let stop = loop {
+            reader.source.block(&self.file, at, end, least, buffer)?;
+            let whole = at + buffer.len() as u64 >= end || buffer.len() < least;
+            let mut data = buffer.as_slice();
+            if at == start {
+                let mut cursor = Cursor::new(data, self.shape.order);
+                if let Err(damage) = chunk_header(&mut cursor, self.shape.order) {
+                    let is_cut = damage.short && is_last;
+                    break if is_cut { Stop::Cut } else { Stop::Damage };
+                }
+                data = cursor.rest();
+                at += internal::CHUNK_HEADER_LEN as u64;
+            }
+            let (done, stop) = decoder.run(data, at, whole, events);
+            at += done as u64;
+            if stop == Stop::Block && done == 0 {
+                // A record longer than a block is read whole.
+                least = least.saturating_mul(2);
+                continue;
+            }
+            break stop;
+        };
+        decoder.note_stop(stop, is_last, at);
+        let state = decoder.state;
+        let bytes = at - self.at;
+        Ok((Step { bytes, stop }, state))
+    }
+
+    /// Goes on behind a block.
+    pub(super) fn go_on(&mut self, step: Step) {
+        self.at += step.bytes;
+        match step.stop {
+            Stop::Block => {}
+            Stop::Window => self.done = true,
+            _ => {
+                self.done = self.chunk + 1 >= self.shape.chunks();
+                self.chunk += 1;
+                self.at = self.shape.span(self.chunk).0;
+            }
+        }
+    }
+}
+
+/// What a block came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) bytes: u64,
+    stop: Stop,
+}
