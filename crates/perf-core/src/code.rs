@@ -1,7 +1,7 @@
 //! [`Region`] and [`CallTree`]: the code a program ran.
 
 use crate::{CallPathId, Error, RegionId, Result};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The programming model a region belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,6 +136,7 @@ pub struct CallPath {
 pub struct CallTree {
     paths: Vec<CallPath>,
     children: HashMap<(Option<CallPathId>, RegionId), CallPathId>,
+    properties: BTreeMap<CallPathId, Vec<(String, String)>>,
 }
 
 impl CallTree {
@@ -188,6 +189,50 @@ impl CallTree {
     /// The call path that enters `region` from `parent`, if [`child`](Self::child) made one.
     pub fn find(&self, parent: Option<CallPathId>, region: RegionId) -> Option<CallPathId> {
         self.children.get(&(parent, region)).copied()
+    }
+
+    /// Notes a further fact about a call path, such as the line it was called from.
+    pub fn annotate(&mut self, id: CallPathId, name: impl Into<String>, value: impl Into<String>) {
+        if id.index() < self.paths.len() {
+            let properties = self.properties.entry(id).or_default();
+            properties.push((name.into(), value.into()));
+        }
+    }
+
+    /// Further facts about a call path, as (name, value).
+    pub fn properties(&self, id: CallPathId) -> &[(String, String)] {
+        self.properties.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The call paths entered from `parent`, or the roots, ascending. Costs a walk over the tree.
+    pub fn children(&self, parent: Option<CallPathId>) -> impl Iterator<Item = CallPathId> + '_ {
+        let first = parent.map_or(0, |id| id.index() + 1);
+        let rest = self.paths.iter().enumerate().skip(first);
+        rest.filter(move |(_, path)| path.parent == parent)
+            // `push` saw to it that there are at most 2^32 paths.
+            .map(|(index, _)| CallPathId(index as u32))
+    }
+
+    /// A call path and all below it, ascending; empty for an id that is not there. Costs a walk
+    /// over the tree.
+    pub fn subtree(&self, root: CallPathId) -> Vec<CallPathId> {
+        if root.index() >= self.paths.len() {
+            return Vec::new();
+        }
+        // Parents come first, so that one pass finds all of them.
+        let mut is_below = vec![false; self.paths.len() - root.index()];
+        let mut found = vec![root];
+        is_below[0] = true;
+        for (offset, path) in self.paths.iter().enumerate().skip(root.index() + 1) {
+            let parent = path
+                .parent
+                .and_then(|id| id.index().checked_sub(root.index()));
+            if parent.is_some_and(|at| is_below.get(at) == Some(&true)) {
+                is_below[offset - root.index()] = true;
+                found.push(CallPathId(offset as u32));
+            }
+        }
+        found
     }
 
     /// The regions of a call path from the root; empty for an id that is not there.

@@ -51,17 +51,36 @@ pub struct CartDimension {
     pub periodic: bool,
 }
 
-/// A Cartesian grid that the program laid over the ranks of a communicator.
+/// What the number beside the coordinates of a [`CartTopology`] names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum CartMembers {
+    /// Ranks of [`CartTopology::comm`].
+    #[default]
+    Ranks,
+    /// Locations, by [`LocationId`].
+    Locations,
+    /// Processes and accelerators, by [`LocationGroupId`](crate::LocationGroupId).
+    Groups,
+    /// Nodes of the machine, by [`SystemNodeId`](crate::SystemNodeId).
+    Nodes,
+}
+
+/// A Cartesian grid over the ranks of a communicator, or over parts of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CartTopology {
     /// Name, may be empty.
     pub name: String,
-    /// The communicator.
+    /// What has coordinates.
+    pub of: CartMembers,
+    /// The communicator, of ranks.
     pub comm: Option<CommId>,
     /// Its axes.
     pub dimensions: Vec<CartDimension>,
-    /// Rank and coordinates, one number an axis.
+    /// Rank, or number of what [`of`](Self::of) says, and coordinates, one number an axis.
+    /// Several may share coordinates, and not all need have some.
     pub coordinates: Vec<(u32, Vec<u32>)>,
 }
 

@@ -36,7 +36,9 @@ mod time;
 mod trace;
 
 pub use code::{CallPath, CallTree, Paradigm, Region, RegionRole};
-pub use comm::{Attribute, CartDimension, CartTopology, Communicator, Members, Window};
+pub use comm::{
+    Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
+};
 pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
 pub use error::{Error, Result};
 pub use ids::{
@@ -50,7 +52,7 @@ pub use messages::{
     UnmatchedCause, match_messages, match_messages_with,
 };
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
-pub use profile::{Profile, ProfileMetric, RowStore, Scope, Severities};
+pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use progress::{CancelToken, Cancelled, Progress};
 pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};

@@ -42,6 +42,8 @@ pub struct LocationGroup {
     pub parent: Option<SystemNodeId>,
     /// The process an accelerator works for.
     pub creator: Option<LocationGroupId>,
+    /// Further facts about it, as (name, value).
+    pub properties: Vec<(String, String)>,
 }
 
 /// What a [`Location`] is.
@@ -72,6 +74,8 @@ pub struct Location {
     pub group: Option<LocationGroupId>,
     /// What the recording calls it; keys are unique and may be sparse.
     pub key: u64,
+    /// Further facts about it, as (name, value).
+    pub properties: Vec<(String, String)>,
 }
 
 /// The machine a program ran on: nodes, processes and accelerators, locations.

@@ -21,6 +21,7 @@ fn group(name: &str, kind: GroupKind, node: u32, creator: Option<u32>) -> Locati
         kind,
         parent: Some(SystemNodeId(node)),
         creator: creator.map(LocationGroupId),
+        ..LocationGroup::default()
     }
 }
 
@@ -30,6 +31,7 @@ fn location(name: &str, kind: LocationKind, group: u32) -> Location {
         kind,
         group: Some(LocationGroupId(group)),
         key: 0,
+        ..Location::default()
     }
 }
 

@@ -71,6 +71,7 @@ fn everything() -> Trace {
         coordinates: (0..16)
             .map(|rank| (rank, vec![rank / 4, rank % 4]))
             .collect(),
+        ..Default::default()
     });
     definitions.contexts.child(None, RegionId(0)).unwrap();
     let property = ("OTF2::MPI_COMMUNICATION_COMPLETE".into(), "true".into());

@@ -129,13 +129,14 @@ fn system() -> SystemTree {
         name: format!("MPI Rank {rank}"),
         kind: GroupKind::Process,
         parent: Some(SystemNodeId(1 + rank / 10)),
-        creator: None,
+        ..LocationGroup::default()
     });
     let locations = (0..RANKS).map(|rank| Location {
         name: "Master thread".into(),
         kind: LocationKind::CpuThread,
         group: Some(LocationGroupId(rank)),
         key: rank.into(),
+        ..Location::default()
     });
     let (nodes, groups, locations) = (nodes.collect(), groups.collect(), locations.collect());
     SystemTree::new(nodes, groups, locations, &Limits::default()).expect("every parent is there")

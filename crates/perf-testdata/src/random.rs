@@ -81,6 +81,7 @@ fn system(random: &mut Xorshift, count: u32) -> SystemTree {
             },
             parent: Some(SystemNodeId(index % 2)),
             creator: index.checked_sub(4).map(LocationGroupId),
+            ..LocationGroup::default()
         }
     };
     let location = |index: u32| {
@@ -100,6 +101,7 @@ fn system(random: &mut Xorshift, count: u32) -> SystemTree {
             kind,
             group: (group < groups).then_some(LocationGroupId(group as u32)),
             key: u64::from(index) << 32,
+            ..Location::default()
         }
     };
     let nodes = (0..2).map(node).collect();

@@ -1,9 +1,10 @@
 //! The call-path profile of a trace.
 
-use super::{MemoryRows, Profile, ProfileMetric, Scope};
+use super::{Profile, ProfileMetric, Scope, SparseRows};
 use crate::{
     CallPathId, CallTree, CancelToken, Close, Error, Event, LocationView, Merge, Metric, MetricId,
-    Progress, Region, RegionId, ReplayCounts, Result, RmaOp, Ticks, TraceView, Visitor, replay,
+    Progress, Region, RegionId, ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType,
+    Visitor, replay,
 };
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl Profile {
         let locations = definitions.system.locations().len();
         let mut counts = ReplayCounts::default();
         let metrics = metrics();
-        let mut rows = MemoryRows::new(locations, metrics.len());
+        let mut rows = SparseRows::new(locations, vec![ValueType::U64; metrics.len()]);
         let mut calls = CallTree::default();
         let mut sums = Sums::default();
         let mut outside = Vec::new();
@@ -79,11 +80,16 @@ impl Profile {
             let clock = definitions.clock;
             let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
             for (path, sum) in sums.drain() {
-                rows.push(TIME, path, location.id(), nanos(sum.inclusive));
-                rows.push(EXCLUSIVE, path, location.id(), nanos(sum.exclusive));
-                rows.push(VISITS, path, location.id(), sum.visits);
-                rows.push(SENT, path, location.id(), sum.sent);
-                rows.push(RECEIVED, path, location.id(), sum.received);
+                rows.push(TIME, path, location.id(), Value::U64(nanos(sum.inclusive)));
+                rows.push(
+                    EXCLUSIVE,
+                    path,
+                    location.id(),
+                    Value::U64(nanos(sum.exclusive)),
+                );
+                rows.push(VISITS, path, location.id(), Value::U64(sum.visits));
+                rows.push(SENT, path, location.id(), Value::U64(sum.sent));
+                rows.push(RECEIVED, path, location.id(), Value::U64(sum.received));
             }
             let bytes = std::mem::take(&mut sums.outside);
             if bytes != (0, 0) {
@@ -96,8 +102,8 @@ impl Profile {
             && let Some(path) = outside_regions(&mut regions, &mut calls)?
         {
             for (location, (sent, received)) in outside {
-                rows.push(SENT, path, location, sent);
-                rows.push(RECEIVED, path, location, received);
+                rows.push(SENT, path, location, Value::U64(sent));
+                rows.push(RECEIVED, path, location, Value::U64(received));
             }
         }
         let system = definitions.system.clone();
@@ -132,6 +138,7 @@ fn metrics() -> Vec<ProfileMetric> {
             ..Default::default()
         },
         scope,
+        ..Default::default()
     };
     vec![
         metric(

@@ -1,10 +1,17 @@
 //! [`Profile`]: severities `v(metric, call path, location)`.
 
+mod combine;
 mod from_trace;
+mod rows;
+mod scope;
+mod severities;
+
+pub use combine::Combine;
+pub use rows::{Rows, SparseRows};
+pub use severities::Severities;
 
 use crate::{
-    CallPathId, CallTree, CartTopology, Error, LocationId, Metric, MetricId, Region, Result,
-    SystemTree, Value, ValueType,
+    CallPathId, CallTree, CartTopology, Error, Metric, MetricId, Region, Result, SystemTree, Value,
 };
 use std::sync::Arc;
 
@@ -27,78 +34,10 @@ pub struct ProfileMetric {
     pub metric: Metric,
     /// Whether its rows are inclusive or exclusive.
     pub scope: Scope,
-}
-
-/// A severity view of one metric and call path: one value a location, of the metric's type.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Severities {
-    /// Unsigned.
-    U64(Vec<u64>),
-    /// Signed.
-    I64(Vec<i64>),
-    /// Floating point.
-    F64(Vec<f64>),
-}
-
-impl Severities {
-    /// Zeros of a type.
-    pub fn zeros(kind: ValueType, locations: usize) -> Self {
-        match kind {
-            ValueType::U64 => Severities::U64(vec![0; locations]),
-            ValueType::I64 => Severities::I64(vec![0; locations]),
-            ValueType::F64 => Severities::F64(vec![0.0; locations]),
-        }
-    }
-
-    /// Number of locations.
-    pub fn len(&self) -> usize {
-        match self {
-            Severities::U64(values) => values.len(),
-            Severities::I64(values) => values.len(),
-            Severities::F64(values) => values.len(),
-        }
-    }
-
-    /// Whether there are no locations.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The severity at a location.
-    pub fn get(&self, location: LocationId) -> Option<Value> {
-        let at = location.index();
-        match self {
-            Severities::U64(values) => values.get(at).copied().map(Value::U64),
-            Severities::I64(values) => values.get(at).copied().map(Value::I64),
-            Severities::F64(values) => values.get(at).copied().map(Value::F64),
-        }
-    }
-
-    /// All of them as floats; integers past 2^53 are rounded.
-    pub fn to_f64(&self) -> Vec<f64> {
-        match self {
-            Severities::U64(values) => values.iter().map(|value| *value as f64).collect(),
-            Severities::I64(values) => values.iter().map(|value| *value as f64).collect(),
-            Severities::F64(values) => values.clone(),
-        }
-    }
-
-    /// Their sum. Integer sums that do not fit are the largest or smallest value.
-    pub fn sum(&self) -> Value {
-        match self {
-            Severities::U64(values) => Value::U64(
-                values
-                    .iter()
-                    .fold(0, |sum, value| sum.saturating_add(*value)),
-            ),
-            Severities::I64(values) => Value::I64(
-                values
-                    .iter()
-                    .fold(0, |sum, value| sum.saturating_add(*value)),
-            ),
-            Severities::F64(values) => Value::F64(values.iter().sum()),
-        }
-    }
+    /// How its values become one, over locations and call paths.
+    pub combine: Combine,
+    /// Further facts about it, as (name, value).
+    pub properties: Vec<(String, String)>,
 }
 
 /// Where a profile has its rows from: memory, or a file that is read as rows are asked for.
@@ -112,12 +51,25 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
     /// The call paths that have a row for a metric, ascending.
     fn paths(&self, metric: MetricId) -> Vec<CallPathId>;
 
-    /// The sum of a row over all locations, where the store knows it without making the row.
+    /// A row as one value over all locations, where the store knows it without making the row.
     ///
     /// # Errors
     /// As [`row`](Self::row).
     fn total(&self, _metric: MetricId, _path: CallPathId) -> Result<Option<Value>> {
         Ok(None)
+    }
+
+    /// For a metric that has to be evaluated anew in another scope, such as a ratio, since no sum
+    /// or difference of rows yields it ([`Combine::Never`]): its row in `scope`. `None`, the
+    /// default, for any other metric.
+    fn scoped(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        scope: Scope,
+    ) -> Option<Result<Severities>> {
+        let _ = (metric, path, scope);
+        None
     }
 }
 
@@ -132,6 +84,7 @@ pub struct Profile {
     calls: Arc<CallTree>,
     metrics: Arc<Vec<ProfileMetric>>,
     topologies: Arc<Vec<CartTopology>>,
+    properties: Arc<Vec<(String, String)>>,
     rows: Arc<dyn RowStore>,
 }
 
@@ -163,6 +116,7 @@ impl Profile {
             calls: Arc::new(calls),
             metrics: Arc::new(metrics),
             topologies: Arc::default(),
+            properties: Arc::default(),
             rows,
         })
     }
@@ -170,6 +124,12 @@ impl Profile {
     /// The same profile with Cartesian grids.
     pub fn with_topologies(mut self, topologies: Vec<CartTopology>) -> Self {
         self.topologies = Arc::new(topologies);
+        self
+    }
+
+    /// The same profile with further facts about the recording, as (name, value).
+    pub fn with_properties(mut self, properties: Vec<(String, String)>) -> Self {
+        self.properties = Arc::new(properties);
         self
     }
 
@@ -193,7 +153,17 @@ impl Profile {
         &self.metrics
     }
 
-    /// Cartesian grids over communicators.
+    /// Further facts about the recording, as (name, value).
+    pub fn properties(&self) -> &[(String, String)] {
+        &self.properties
+    }
+
+    /// Where the rows come from.
+    pub fn rows(&self) -> &Arc<dyn RowStore> {
+        &self.rows
+    }
+
+    /// Cartesian grids over communicators and parts of the machine.
     pub fn topologies(&self) -> &[CartTopology] {
         &self.topologies
     }
@@ -236,7 +206,8 @@ impl Profile {
         self.rows.paths(metric)
     }
 
-    /// The sum of a view over all locations; zero where there is no row.
+    /// A view as one value over all locations, as [`ProfileMetric::combine`] says: mostly the sum.
+    /// Where there is no row it is that of an empty row, such as zero.
     ///
     /// # Errors
     /// As [`row`](Self::row).
@@ -245,105 +216,26 @@ impl Profile {
         if let Some(total) = self.rows.total(metric, path)? {
             return Ok(total);
         }
-        let kind = self
-            .metrics
-            .get(metric.index())
-            .map(|metric| metric.metric.value_type);
-        Ok(match self.row(metric, path)? {
-            Some(row) => row.sum(),
-            None => Severities::zeros(kind.unwrap_or_default(), 0).sum(),
+        let row = self.row(metric, path)?;
+        let Some(metric) = self.metrics.get(metric.index()) else {
+            return Ok(Value::U64(0));
+        };
+        Ok(match row {
+            Some(row) => metric.combine.total(&row),
+            None => metric.combine.total(&metric.zeros(0)),
         })
     }
 }
 
-/// Rows in memory: only locations whose severity is not zero are kept.
-#[derive(Debug, Default)]
-pub(crate) struct MemoryRows {
-    locations: usize,
-    metrics: Vec<MetricRows>,
-}
-
-/// The rows of one metric: those of call path `p` are the entries from `starts[p]` to `starts[p + 1]`.
-#[derive(Debug, Default)]
-struct MetricRows {
-    starts: Vec<usize>,
-    /// (call path, location, value).
-    entries: Vec<(CallPathId, LocationId, u64)>,
-}
-
-impl MemoryRows {
-    pub(crate) fn new(locations: usize, metrics: usize) -> Self {
-        MemoryRows {
-            locations,
-            metrics: (0..metrics).map(|_| MetricRows::default()).collect(),
+impl ProfileMetric {
+    /// A row of zeros.
+    pub fn zeros(&self, locations: usize) -> Severities {
+        match self.combine.width() {
+            1 => Severities::zeros(self.metric.value_type, locations),
+            width => Severities::Tuples {
+                width,
+                values: vec![0.0; locations.saturating_mul(width)],
+            },
         }
-    }
-
-    /// Adds a value; zeros are not kept.
-    pub(crate) fn push(&mut self, metric: MetricId, path: CallPathId, at: LocationId, value: u64) {
-        if value != 0
-            && let Some(metric) = self.metrics.get_mut(metric.index())
-        {
-            metric.entries.push((path, at, value));
-        }
-    }
-
-    /// Puts the values in order. No row can be asked for before.
-    pub(crate) fn finish(mut self, paths: usize) -> Self {
-        for metric in &mut self.metrics {
-            metric.entries.sort_unstable();
-            let mut starts = Vec::with_capacity(paths + 1);
-            for (at, (path, _, _)) in metric.entries.iter().enumerate() {
-                while starts.len() <= path.index() {
-                    starts.push(at);
-                }
-            }
-            starts.resize(paths + 1, metric.entries.len());
-            metric.starts = starts;
-        }
-        self
-    }
-
-    fn entries(&self, metric: MetricId, path: CallPathId) -> &[(CallPathId, LocationId, u64)] {
-        let range = || {
-            let metric = self.metrics.get(metric.index())?;
-            let start = *metric.starts.get(path.index())?;
-            metric
-                .entries
-                .get(start..*metric.starts.get(path.index() + 1)?)
-        };
-        range().unwrap_or_default()
-    }
-}
-
-impl RowStore for MemoryRows {
-    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
-        let entries = self.entries(metric, path);
-        if entries.is_empty() {
-            return Ok(None);
-        }
-        let mut row = vec![0; self.locations];
-        for (_, location, value) in entries {
-            if let Some(slot) = row.get_mut(location.index()) {
-                *slot = *value;
-            }
-        }
-        Ok(Some(Arc::new(Severities::U64(row))))
-    }
-
-    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        let entries = self
-            .metrics
-            .get(metric.index())
-            .map(|rows| rows.entries.as_slice());
-        let runs = entries.unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
-        runs.filter_map(|run| run.first().map(|entry| entry.0))
-            .collect()
-    }
-
-    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
-        let entries = self.entries(metric, path).iter();
-        let sum = entries.fold(0, |sum: u64, (_, _, value)| sum.saturating_add(*value));
-        Ok(Some(Value::U64(sum)))
     }
 }

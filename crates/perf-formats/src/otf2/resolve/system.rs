@@ -44,8 +44,8 @@ impl<'a> Resolver<'a> {
                 locations.push(Location {
                     name: format!("location {key}"),
                     kind: LocationKind::Unknown,
-                    group: None,
                     key,
+                    ..Location::default()
                 });
                 resolved.declared.push(None);
                 continue;
@@ -61,6 +61,7 @@ impl<'a> Resolver<'a> {
                 kind,
                 group: group.map(LocationGroupId),
                 key,
+                ..Location::default()
             });
         }
         resolved.maps.locations = IdMap::new(&ids);
@@ -155,6 +156,7 @@ impl<'a> Resolver<'a> {
                 kind,
                 parent: parent.map(SystemNodeId),
                 creator: creator.map(LocationGroupId),
+                ..LocationGroup::default()
             });
         }
         resolved.maps.groups = ids;

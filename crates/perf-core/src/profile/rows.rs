@@ -1,0 +1,196 @@
+//! Rows in memory.
+
+use super::{RowStore, Severities};
+use crate::{CallPathId, LocationId, MetricId, Result, Value, ValueType};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows in memory, as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Rows(BTreeMap<(MetricId, CallPathId), Arc<Severities>>);
+
+impl Rows {
+    /// Adds a row, or replaces it.
+    pub fn insert(&mut self, metric: MetricId, path: CallPathId, row: Severities) {
+        self.0.insert((metric, path), Arc::new(row));
+    }
+}
+
+impl RowStore for Rows {
+    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        Ok(self.0.get(&(metric, path)).cloned())
+    }
+
+    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        let from = (metric, CallPathId(0));
+        let to = (metric, CallPathId(u32::MAX));
+        let rows = self.0.range(from..=to);
+        rows.map(|((_, path), _)| *path).collect()
+    }
+}
+
+/// Rows in memory of which only locations whose severity is not zero are kept: for profiles with
+/// many locations that each have little. Values add up ([`Combine::Sum`](super::Combine::Sum)).
+///
+/// ```
+/// use perf_core::{CallPathId, LocationId, MetricId, RowStore, Severities, SparseRows, Value, ValueType};
+/// let mut rows = SparseRows::new(3, vec![ValueType::F64]);
+/// rows.push(MetricId(0), CallPathId(1), LocationId(2), Value::F64(0.5));
+/// let rows = rows.finish(2);
+/// let row = rows.row(MetricId(0), CallPathId(1))?.expect("one value was pushed");
+/// assert_eq!(*row, Severities::F64(vec![0.0, 0.0, 0.5]));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SparseRows {
+    locations: usize,
+    metrics: Vec<MetricRows>,
+}
+
+/// The rows of one metric: those of call path `p` are the entries from `starts[p]` to `starts[p + 1]`.
+#[derive(Clone, Debug, Default)]
+struct MetricRows {
+    value_type: ValueType,
+    starts: Vec<usize>,
+    /// (call path, location, bits of the value).
+    entries: Vec<(CallPathId, LocationId, u64)>,
+}
+
+impl SparseRows {
+    /// No rows yet, for that many locations and metrics of these types.
+    pub fn new(locations: usize, types: Vec<ValueType>) -> Self {
+        let metric = |value_type| MetricRows {
+            value_type,
+            ..MetricRows::default()
+        };
+        SparseRows {
+            locations,
+            metrics: types.into_iter().map(metric).collect(),
+        }
+    }
+
+    /// Sets the value of a location, once. It should be of the metric's type; zeros are not kept.
+    pub fn push(&mut self, metric: MetricId, path: CallPathId, at: LocationId, value: Value) {
+        if value.to_bits() != 0
+            && let Some(metric) = self.metrics.get_mut(metric.index())
+        {
+            metric.entries.push((path, at, value.to_bits()));
+        }
+    }
+
+    /// Puts the values in order, for that many call paths. Before, no row is there.
+    pub fn finish(mut self, paths: usize) -> Self {
+        for metric in &mut self.metrics {
+            metric.entries.sort_unstable();
+            let mut starts = Vec::with_capacity(paths + 1);
+            for (at, (path, _, _)) in metric.entries.iter().enumerate() {
+                while starts.len() <= path.index() {
+                    starts.push(at);
+                }
+            }
+            starts.resize(paths + 1, metric.entries.len());
+            metric.starts = starts;
+        }
+        self
+    }
+
+    fn entries(&self, metric: MetricId, path: CallPathId) -> &[(CallPathId, LocationId, u64)] {
+        let range = || {
+            let metric = self.metrics.get(metric.index())?;
+            let start = *metric.starts.get(path.index())?;
+            metric
+                .entries
+                .get(start..*metric.starts.get(path.index() + 1)?)
+        };
+        range().unwrap_or_default()
+    }
+
+    fn value_type(&self, metric: MetricId) -> ValueType {
+        let metric = self.metrics.get(metric.index());
+        metric.map_or_else(ValueType::default, |metric| metric.value_type)
+    }
+}
+
+impl RowStore for SparseRows {
+    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        let entries = self.entries(metric, path);
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let mut bits = vec![0; self.locations];
+        for (_, location, value) in entries {
+            if let Some(slot) = bits.get_mut(location.index()) {
+                *slot = *value;
+            }
+        }
+        Ok(Some(Arc::new(match self.value_type(metric) {
+            ValueType::U64 => Severities::U64(bits),
+            ValueType::I64 => Severities::I64(bits.into_iter().map(u64::cast_signed).collect()),
+            ValueType::F64 => Severities::F64(bits.into_iter().map(f64::from_bits).collect()),
+        })))
+    }
+
+    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        let metric = self.metrics.get(metric.index());
+        let entries = metric.map(|rows| rows.entries.as_slice());
+        let runs = entries.unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
+        runs.filter_map(|run| run.first().map(|entry| entry.0))
+            .collect()
+    }
+
+    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
+        let bits = self.entries(metric, path).iter().map(|entry| entry.2);
+        Ok(Some(match self.value_type(metric) {
+            ValueType::U64 => Value::U64(bits.fold(0, u64::saturating_add)),
+            ValueType::I64 => Value::I64(
+                bits.map(u64::cast_signed)
+                    .fold(0, |sum, value| sum.saturating_add(value)),
+            ),
+            ValueType::F64 => Value::F64(bits.map(f64::from_bits).sum()),
+        }))
+    }
+}
+
+/// Rows of a profile, and those of metrics that were added to it.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    pub(super) base: Arc<dyn RowStore>,
+    /// The first metric that was added.
+    pub(super) first: MetricId,
+    pub(super) added: Rows,
+}
+
+impl RowStore for Overlay {
+    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        match metric < self.first {
+            true => self.base.row(metric, path),
+            false => self.added.row(metric, path),
+        }
+    }
+
+    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        match metric < self.first {
+            true => self.base.paths(metric),
+            false => self.added.paths(metric),
+        }
+    }
+
+    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
+        match metric < self.first {
+            true => self.base.total(metric, path),
+            false => self.added.total(metric, path),
+        }
+    }
+
+    fn scoped(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        scope: super::Scope,
+    ) -> Option<Result<Severities>> {
+        match metric < self.first {
+            true => self.base.scoped(metric, path, scope),
+            false => None,
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Inclusive and exclusive, along the call tree and along the metric tree; metrics that are added.
+
+use super::rows::Overlay;
+use super::{Combine, Profile, ProfileMetric, Rows, Scope, Severities};
+use crate::{CallPathId, Error, MetricId, Result};
+use std::sync::Arc;
+
+impl Profile {
+    /// The view of a metric and call path, inclusive or exclusive as asked; `None` where it is
+    /// zero everywhere.
+    ///
+    /// From an inclusive metric, the exclusive view is what remains without the paths one level
+    /// below; differences of unsigned metrics are signed, since counters that were read one
+    /// after the other may come out negative. From an exclusive metric, the inclusive view is
+    /// the sum over the path and all below. Smallest and largest values have no difference: the
+    /// exclusive view of such a metric is the row itself.
+    ///
+    /// ```
+    /// use perf_core::*;
+    /// use std::sync::Arc;
+    /// let system = SystemTree::new(vec![], vec![], vec![Location::default()], &Limits::default())?;
+    /// let mut calls = CallTree::default();
+    /// let main = calls.child(None, RegionId(0))?;
+    /// let solve = calls.child(Some(main), RegionId(1))?;
+    /// let cycles = ProfileMetric::default();
+    /// let mut rows = Rows::default();
+    /// rows.insert(MetricId(0), main, Severities::U64(vec![10]));
+    /// rows.insert(MetricId(0), solve, Severities::U64(vec![12]));
+    /// let regions = vec![Region::named("main"), Region::named("solve")];
+    /// let profile = Profile::new(system, regions, calls, vec![cycles], Arc::new(rows))?;
+    /// let own = profile.scoped(MetricId(0), main, Scope::Exclusive)?;
+    /// assert_eq!(*own.expect("a row"), Severities::I64(vec![-2]));
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`row`](Self::row).
+    pub fn scoped(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        scope: Scope,
+    ) -> Result<Option<Arc<Severities>>> {
+        let row = self.row(metric, path)?;
+        let Some(about) = self.metrics.get(metric.index()) else {
+            return Ok(row);
+        };
+        if about.scope == scope {
+            return Ok(row);
+        }
+        if let Some(row) = self.rows.scoped(metric, path, scope) {
+            return Ok(Some(Arc::new(row?)));
+        }
+        match (scope, about.combine) {
+            (_, Combine::Never(_)) => Ok(row),
+            (Scope::Exclusive, Combine::Minimum | Combine::Maximum) => Ok(row),
+            (Scope::Exclusive, _) => {
+                let parts = self.calls.children(Some(path));
+                self.difference(about, row, parts.map(|path| (metric, path)))
+            }
+            (Scope::Inclusive, _) => {
+                let below = self.calls.subtree(path);
+                let with_rows = self.rows.paths(metric);
+                let mut sum: Option<Severities> = None;
+                for path in with_rows {
+                    if below.binary_search(&path).is_ok()
+                        && let Some(row) = self.row(metric, path)?
+                    {
+                        match &mut sum {
+                            Some(sum) => add(about.combine, sum, &row)?,
+                            None => sum = Some((*row).clone()),
+                        }
+                    }
+                }
+                Ok(sum.map(Arc::new))
+            }
+        }
+    }
+
+    /// The view of a metric without the metrics that are part of it
+    /// ([`Metric::parent`](crate::Metric::parent)), as stored along the call tree. Parts of
+    /// another scope or type are converted.
+    ///
+    /// # Errors
+    /// As [`row`](Self::row).
+    pub fn without_parts(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+    ) -> Result<Option<Arc<Severities>>> {
+        let row = self.row(metric, path)?;
+        let Some(about) = self.metrics.get(metric.index()) else {
+            return Ok(row);
+        };
+        let is_part = |part: &ProfileMetric| {
+            let has_parent = part.metric.parent == Some(metric);
+            has_parent && part.combine.width() == about.combine.width()
+        };
+        let parts = self.metrics.iter().enumerate();
+        let parts: Vec<_> = parts
+            .filter(|(_, part)| is_part(part))
+            .filter_map(|(at, _)| MetricId::from_index(at))
+            .collect();
+        if matches!(
+            about.combine,
+            Combine::Minimum | Combine::Maximum | Combine::Never(_)
+        ) || parts.is_empty()
+        {
+            return Ok(row);
+        }
+        self.difference(about, row, parts.into_iter().map(|part| (part, path)))
+    }
+
+    /// A row without its parts. Rows that are missing are zero.
+    fn difference(
+        &self,
+        about: &ProfileMetric,
+        row: Option<Arc<Severities>>,
+        parts: impl Iterator<Item = (MetricId, CallPathId)>,
+    ) -> Result<Option<Arc<Severities>>> {
+        let mut rest: Option<Severities> = row.as_deref().map(signed);
+        for (metric, path) in parts {
+            if let Some(part) = self.scoped(metric, path, about.scope)? {
+                let zeros = || signed(&about.zeros(part.len()));
+                subtract(about.combine, rest.get_or_insert_with(zeros), &part)?;
+            }
+        }
+        Ok(rest.map(Arc::new))
+    }
+
+    /// The same profile with one more metric, and the id of it: results of an analysis beside
+    /// the metrics they come from.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a row that has not one value a location,
+    /// [`Error::Undefined`] for a call path that is not there.
+    pub fn with_metric(
+        mut self,
+        metric: ProfileMetric,
+        rows: impl IntoIterator<Item = (CallPathId, Severities)>,
+    ) -> Result<(Profile, MetricId)> {
+        let id = MetricId::from_index(self.metrics.len()).ok_or(Error::TooMany {
+            what: "metrics",
+            limit: u64::from(u32::MAX),
+        })?;
+        let locations = self.system.locations().len();
+        let mut added = Rows::default();
+        for (path, row) in rows {
+            if path.index() >= self.calls.paths().len() {
+                return Err(Error::Undefined {
+                    what: "call path",
+                    id: u64::from(path.0),
+                    count: self.calls.paths().len(),
+                });
+            }
+            if row.len() != locations {
+                return Err(Error::Length {
+                    what: "values of a row",
+                    expected: locations,
+                    got: row.len(),
+                });
+            }
+            added.insert(id, path, row);
+        }
+        Arc::make_mut(&mut self.metrics).push(metric);
+        let first = id;
+        let base = self.rows;
+        self.rows = Arc::new(Overlay { base, first, added });
+        Ok((self, id))
+    }
+}
+
+/// The row in the type that differences of it have.
+fn signed(row: &Severities) -> Severities {
+    match row {
+        Severities::U64(values) => Severities::I64(values.iter().copied().map(to_i64).collect()),
+        other => other.clone(),
+    }
+}
+
+fn to_i64(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn length(to: &Severities, from: &Severities) -> Error {
+    Error::Length {
+        what: "values of a row",
+        expected: to.len(),
+        got: from.len(),
+    }
+}
+
+fn add(combine: Combine, to: &mut Severities, from: &Severities) -> Result<()> {
+    if to.len() != from.len() {
+        return Err(length(to, from));
+    }
+    let extreme = matches!(combine, Combine::Minimum | Combine::Maximum);
+    match (&mut *to, from) {
+        (Severities::U64(to), Severities::U64(from)) if !extreme => {
+            let pairs = to.iter_mut().zip(from);
+            pairs.for_each(|(to, from)| *to = to.saturating_add(*from));
+        }
+        (Severities::I64(to), Severities::I64(from)) if !extreme => {
+            let pairs = to.iter_mut().zip(from);
+            pairs.for_each(|(to, from)| *to = to.saturating_add(*from));
+        }
+        _ => floats(to, from, |to, from| combine.add(to, from))?,
+    }
+    Ok(())
+}
+
+fn subtract(combine: Combine, to: &mut Severities, from: &Severities) -> Result<()> {
+    if to.len() != from.len() {
+        return Err(length(to, from));
+    }
+    match (&mut *to, from) {
+        (Severities::I64(to), Severities::U64(from)) => {
+            let pairs = to.iter_mut().zip(from);
+            pairs.for_each(|(to, from)| *to = to.saturating_sub_unsigned(*from));
+        }
+        (Severities::I64(to), Severities::I64(from)) => {
+            let pairs = to.iter_mut().zip(from);
+            pairs.for_each(|(to, from)| *to = to.saturating_sub(*from));
+        }
+        _ => floats(to, from, |to, from| combine.subtract(to, from))?,
+    }
+    Ok(())
+}
+
+/// Applies `f` value by value; a row that is not of floats becomes one.
+fn floats(to: &mut Severities, from: &Severities, f: impl Fn(&mut [f64], &[f64])) -> Result<()> {
+    if let (
+        Severities::Tuples { width, values },
+        Severities::Tuples {
+            width: other,
+            values: from,
+        },
+    ) = (&mut *to, from)
+    {
+        if width != other {
+            return Err(Error::Length {
+                what: "floats of a value",
+                expected: *width,
+                got: *other,
+            });
+        }
+        let width = (*width).max(1);
+        let pairs = values.chunks_mut(width).zip(from.chunks(width));
+        pairs.for_each(|(to, from)| f(to, from));
+        return Ok(());
+    }
+    let mut values = to.to_f64();
+    for (to, from) in values.iter_mut().zip(from.to_f64()) {
+        f(std::slice::from_mut(to), &[from]);
+    }
+    *to = Severities::F64(values);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CallTree, Limits, Location, Metric, Region, RegionId, SystemTree, ValueType};
+
+    /// Call paths 0 > 1 > 2 and 0 > 3, one location, one metric with these rows.
+    fn profile(about: ProfileMetric, rows: [Severities; 4]) -> Profile {
+        let locations = vec![Location::default()];
+        let system = SystemTree::new(vec![], vec![], locations, &Limits::default()).unwrap();
+        let mut calls = CallTree::default();
+        for parent in [None, Some(0), Some(1), Some(0)] {
+            let region = RegionId(0);
+            let parent = parent.map(CallPathId);
+            calls.push(crate::CallPath { region, parent }).unwrap();
+        }
+        let mut store = Rows::default();
+        for (path, row) in rows.into_iter().enumerate() {
+            store.insert(MetricId(0), CallPathId(path as u32), row);
+        }
+        let regions = vec![Region::named("r")];
+        Profile::new(system, regions, calls, vec![about], Arc::new(store)).unwrap()
+    }
+
+    fn all(profile: &Profile, scope: Scope) -> Vec<Severities> {
+        let row = |path| profile.scoped(MetricId(0), CallPathId(path), scope);
+        (0..4)
+            .map(|at| (*row(at).unwrap().unwrap()).clone())
+            .collect()
+    }
+
+    #[test]
+    fn there_and_back() {
+        let inclusive = [10, 6, 7, 3].map(|value| Severities::U64(vec![value]));
+        let about = ProfileMetric::default();
+        let own = all(&profile(about.clone(), inclusive.clone()), Scope::Exclusive);
+        let expected = [1, -1, 7, 3].map(|value| Severities::I64(vec![value]));
+        assert_eq!(own, expected);
+        let about = ProfileMetric {
+            scope: Scope::Exclusive,
+            ..about
+        };
+        let back = all(&profile(about, expected), Scope::Inclusive);
+        let expected = [10, 6, 7, 3].map(|value| Severities::I64(vec![value]));
+        assert_eq!(back, expected);
+    }
+
+    #[test]
+    fn the_smallest_below_is_a_minimum() {
+        let about = ProfileMetric {
+            metric: Metric {
+                value_type: ValueType::F64,
+                ..Default::default()
+            },
+            scope: Scope::Exclusive,
+            combine: Combine::Minimum,
+            ..Default::default()
+        };
+        let rows = [4.0, 6.0, 2.0, 3.0].map(|value| Severities::F64(vec![value]));
+        let below = all(&profile(about, rows), Scope::Inclusive);
+        let expected = [2.0, 2.0, 2.0, 3.0].map(|value| Severities::F64(vec![value]));
+        assert_eq!(below, expected);
+    }
+
+    #[test]
+    fn a_metric_can_be_added() {
+        let rows = [1, 1, 1, 1].map(|value| Severities::U64(vec![value]));
+        let base = profile(ProfileMetric::default(), rows);
+        let part = ProfileMetric {
+            metric: Metric {
+                parent: Some(MetricId(0)),
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let row = (CallPathId(1), Severities::U64(vec![9]));
+        let (more, id) = base.clone().with_metric(part.clone(), [row]).unwrap();
+        assert_eq!(more.paths(id), [CallPathId(1)]);
+        assert_eq!(more.paths(MetricId(0)).len(), 4);
+        let rest = more.without_parts(MetricId(0), CallPathId(1)).unwrap();
+        assert_eq!(*rest.unwrap(), Severities::I64(vec![-8]));
+        let row = (CallPathId(1), Severities::U64(vec![]));
+        assert!(base.with_metric(part, [row]).is_err());
+    }
+}

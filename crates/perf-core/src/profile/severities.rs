@@ -1,0 +1,97 @@
+//! [`Severities`]: one row of a profile.
+
+use crate::{LocationId, Value, ValueType};
+
+/// A severity view of one metric and call path: one value a location, of the metric's type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Severities {
+    /// Unsigned.
+    U64(Vec<u64>),
+    /// Signed.
+    I64(Vec<i64>),
+    /// Floating point.
+    F64(Vec<f64>),
+    /// `width` floats a location, one location after the other; see [`Combine`](super::Combine).
+    Tuples {
+        /// Floats a location, at least 1.
+        width: usize,
+        /// `width` times as many floats as there are locations.
+        values: Vec<f64>,
+    },
+}
+
+impl Severities {
+    /// Zeros of a type.
+    pub fn zeros(kind: ValueType, locations: usize) -> Self {
+        match kind {
+            ValueType::U64 => Severities::U64(vec![0; locations]),
+            ValueType::I64 => Severities::I64(vec![0; locations]),
+            ValueType::F64 => Severities::F64(vec![0.0; locations]),
+        }
+    }
+
+    /// Number of locations.
+    pub fn len(&self) -> usize {
+        match self {
+            Severities::U64(values) => values.len(),
+            Severities::I64(values) => values.len(),
+            Severities::F64(values) => values.len(),
+            Severities::Tuples { width, values } => values.len() / width.max(&1),
+        }
+    }
+
+    /// Whether there are no locations.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The severity at a location; of a tuple its first number.
+    pub fn get(&self, location: LocationId) -> Option<Value> {
+        let at = location.index();
+        match self {
+            Severities::U64(values) => values.get(at).copied().map(Value::U64),
+            Severities::I64(values) => values.get(at).copied().map(Value::I64),
+            Severities::F64(values) => values.get(at).copied().map(Value::F64),
+            Severities::Tuples { .. } => self.tuple(location)?.first().copied().map(Value::F64),
+        }
+    }
+
+    /// The tuple at a location; `None` for single numbers.
+    pub fn tuple(&self, location: LocationId) -> Option<&[f64]> {
+        let Severities::Tuples { width, values } = self else {
+            return None;
+        };
+        let start = location.index().checked_mul(*width)?;
+        values.get(start..start.checked_add(*width)?)
+    }
+
+    /// All of them as floats; integers past 2^53 are rounded, of tuples it is the first number.
+    pub fn to_f64(&self) -> Vec<f64> {
+        match self {
+            Severities::U64(values) => values.iter().map(|value| *value as f64).collect(),
+            Severities::I64(values) => values.iter().map(|value| *value as f64).collect(),
+            Severities::F64(values) => values.clone(),
+            Severities::Tuples { width, values } => {
+                values.iter().step_by((*width).max(1)).copied().collect()
+            }
+        }
+    }
+
+    /// Their sum, of tuples that of the first numbers. Integer sums that do not fit are the largest or smallest value.
+    pub fn sum(&self) -> Value {
+        match self {
+            Severities::U64(values) => Value::U64(
+                values
+                    .iter()
+                    .fold(0, |sum, value| sum.saturating_add(*value)),
+            ),
+            Severities::I64(values) => Value::I64(
+                values
+                    .iter()
+                    .fold(0, |sum, value| sum.saturating_add(*value)),
+            ),
+            Severities::F64(values) => Value::F64(values.iter().sum()),
+            Severities::Tuples { .. } => Value::F64(self.to_f64().iter().sum()),
+        }
+    }
+}
