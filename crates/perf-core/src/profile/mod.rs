@@ -133,6 +133,12 @@ impl Profile {
         self
     }
 
+    /// The same profile with its rows from elsewhere.
+    pub fn with_rows(mut self, rows: Arc<dyn RowStore>) -> Self {
+        self.rows = rows;
+        self
+    }
+
     /// The machine, processes and locations.
     pub fn system(&self) -> &SystemTree {
         &self.system
