@@ -4,6 +4,9 @@
 //! | format | status | read as |
 //! |---|---|---|
 //! | [OTF2](otf2), versions 1.x to 3.x | reads and writes | [`Trace`](perf_core::Trace) |
+//! | [CUBE4](cube) `.cubex`, versions 4.0 to 4.7 | reads and writes | [`Profile`](perf_core::Profile) |
+//! | [Cube3](cube) `.cube` | reads | [`Profile`](perf_core::Profile) |
+//! | [TAU](tau) text profiles and `.ppk` | reads | [`Profile`](perf_core::Profile) |
 //!
 //! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
 //! on how many cores, and whether a damaged recording is an error or is repaired and counted.
@@ -15,8 +18,14 @@
 //!
 //! # Features
 //! * `otf2` (default): OTF2 archives.
+//! * `cube` (default): Cube profiles.
+//! * `tau` (default): TAU profiles.
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
 
+#[cfg(any(feature = "cube", feature = "tau"))]
+mod bytes;
+#[cfg(feature = "cube")]
+pub mod cube;
 mod error;
 mod options;
 #[cfg(feature = "otf2")]
@@ -24,6 +33,10 @@ pub mod otf2;
 #[cfg(feature = "otf2")]
 mod parallel;
 mod probe;
+#[cfg(feature = "tau")]
+pub mod tau;
+#[cfg(any(feature = "cube", feature = "tau"))]
+mod xml;
 
 pub use error::{Error, Result};
 pub use options::{OpenOptions, Unify};

@@ -1,7 +1,7 @@
 //! The formats this crate knows, and which of them an input is in.
 
 use crate::{Error, OpenOptions, Result};
-use perf_core::{Diagnostics, Place, Trace};
+use perf_core::{Diagnostics, Place, Profile, Trace};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,17 @@ pub struct Recording {
 }
 
 /// What is in a recording.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one of it a recording, and a box would be in everyone's way"
+)]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Content {
     /// What happened, event by event.
     Trace(Trace),
+    /// How much there was of what, call path by call path.
+    Profile(Profile),
 }
 
 impl Recording {
@@ -40,6 +46,7 @@ impl Recording {
     pub fn trace(&self) -> Option<&Trace> {
         match &self.content {
             Content::Trace(trace) => Some(trace),
+            Content::Profile(_) => None,
         }
     }
 
@@ -47,6 +54,23 @@ impl Recording {
     pub fn into_trace(self) -> Option<Trace> {
         match self.content {
             Content::Trace(trace) => Some(trace),
+            Content::Profile(_) => None,
+        }
+    }
+
+    /// The profile, if it is one.
+    pub fn profile(&self) -> Option<&Profile> {
+        match &self.content {
+            Content::Trace(_) => None,
+            Content::Profile(profile) => Some(profile),
+        }
+    }
+
+    /// The profile, if it is one.
+    pub fn into_profile(self) -> Option<Profile> {
+        match self.content {
+            Content::Trace(_) => None,
+            Content::Profile(profile) => Some(profile),
         }
     }
 }
@@ -59,7 +83,7 @@ pub struct Input {
     pub path: PathBuf,
     /// Names of the files in it, ascending, if it is a folder.
     pub folder: Option<Vec<String>>,
-    /// Its first bytes, 64 at most, if it is a file.
+    /// Its first bytes, 512 at most, if it is a file.
     pub head: Vec<u8>,
 }
 
@@ -95,7 +119,7 @@ impl Input {
         }
         match File::open(&path) {
             Ok(file) => {
-                let read = file.take(64).read_to_end(&mut input.head);
+                let read = file.take(512).read_to_end(&mut input.head);
                 read.map_err(failed)?;
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -163,6 +187,10 @@ impl Default for Formats {
         Formats(vec![
             #[cfg(feature = "otf2")]
             crate::otf2::FORMAT,
+            #[cfg(feature = "cube")]
+            crate::cube::FORMAT,
+            #[cfg(feature = "tau")]
+            crate::tau::FORMAT,
         ])
     }
 }

@@ -2,5 +2,6 @@
 
 pub mod corpus;
 pub mod cosmo;
+pub mod damage;
 pub mod random;
 pub mod wide;

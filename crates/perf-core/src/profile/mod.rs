@@ -233,6 +233,28 @@ impl Profile {
     }
 }
 
+/// The same definitions and rows. All rows are read for it; one that cannot be read is equal to none.
+impl PartialEq for Profile {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = self.metrics == other.metrics
+            && self.regions == other.regions
+            && self.calls == other.calls
+            && self.system == other.system
+            && self.topologies == other.topologies
+            && self.properties == other.properties;
+        let mut metrics = (0..self.metrics.len()).filter_map(MetricId::from_index);
+        is_same
+            && metrics.all(|metric| {
+                let paths = self.paths(metric);
+                paths == other.paths(metric)
+                    && paths.into_iter().all(|path| {
+                        let rows = (self.row(metric, path), other.row(metric, path));
+                        matches!(rows, (Ok(own), Ok(theirs)) if own == theirs)
+                    })
+            })
+    }
+}
+
 impl ProfileMetric {
     /// A row of zeros.
     pub fn zeros(&self, locations: usize) -> Severities {

@@ -173,13 +173,12 @@ impl Profile {
 /// The row in the type that differences of it have.
 fn signed(row: &Severities) -> Severities {
     match row {
-        Severities::U64(values) => Severities::I64(values.iter().copied().map(to_i64).collect()),
+        // Modulo 2^64: right for every difference that fits, from values past 2^63 as well.
+        Severities::U64(values) => {
+            Severities::I64(values.iter().copied().map(u64::cast_signed).collect())
+        }
         other => other.clone(),
     }
-}
-
-fn to_i64(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 fn length(to: &Severities, from: &Severities) -> Error {
@@ -216,11 +215,11 @@ fn subtract(combine: Combine, to: &mut Severities, from: &Severities) -> Result<
     match (&mut *to, from) {
         (Severities::I64(to), Severities::U64(from)) => {
             let pairs = to.iter_mut().zip(from);
-            pairs.for_each(|(to, from)| *to = to.saturating_sub_unsigned(*from));
+            pairs.for_each(|(to, from)| *to = to.wrapping_sub_unsigned(*from));
         }
         (Severities::I64(to), Severities::I64(from)) => {
             let pairs = to.iter_mut().zip(from);
-            pairs.for_each(|(to, from)| *to = to.saturating_sub(*from));
+            pairs.for_each(|(to, from)| *to = to.wrapping_sub(*from));
         }
         _ => floats(to, from, |to, from| combine.subtract(to, from))?,
     }

@@ -1,0 +1,203 @@
+//! Bytes that are read by offset: of a file, or in memory.
+
+use crate::{Error, Result};
+use flate2::read::MultiGzDecoder;
+use perf_core::{Limits, Place};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where bytes come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Bytes {
+    from: From,
+    len: u64,
+    name: Arc<str>,
+}
+
+#[derive(Clone, Debug)]
+enum From {
+    #[cfg(unix)]
+    File(Arc<File>),
+    /// Where files have no reading by offset, threads take turns.
+    #[cfg(not(unix))]
+    File(Arc<std::sync::Mutex<File>>),
+    Memory(Arc<[u8]>),
+}
+
+impl Bytes {
+    /// Opens a file. One that is packed with gzip is unpacked into memory.
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Self> {
+        let name: Arc<str> = path.to_string_lossy().into();
+        let failed = |source| Error::Io {
+            place: Place::file(Arc::clone(&name)),
+            source,
+        };
+        let mut file = File::open(path).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        let mut magic = Vec::new();
+        let head = (&mut file).take(2).read_to_end(&mut magic);
+        head.map_err(failed)?;
+        if magic == GZIP {
+            let bytes = unpack(magic.as_slice().chain(file), &name, limits)?;
+            return Ok(Bytes::memory(bytes, name));
+        }
+        #[cfg(not(unix))]
+        let file = std::sync::Mutex::new(file);
+        Ok(Bytes {
+            from: From::File(Arc::new(file)),
+            len,
+            name,
+        })
+    }
+
+    /// Bytes in memory. Those that are packed with gzip are unpacked.
+    pub(crate) fn new(bytes: Vec<u8>, name: &str, limits: &Limits) -> Result<Self> {
+        if bytes.starts_with(&GZIP) {
+            let bytes = unpack(bytes.as_slice(), name, limits)?;
+            return Ok(Bytes::memory(bytes, name.into()));
+        }
+        Ok(Bytes::memory(bytes, name.into()))
+    }
+
+    fn memory(bytes: Vec<u8>, name: Arc<str>) -> Self {
+        Bytes {
+            len: bytes.len() as u64,
+            from: From::Memory(bytes.into()),
+            name,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn place(&self, offset: u64) -> Place {
+        Place::file(Arc::clone(&self.name)).at(offset)
+    }
+
+    /// All bytes in memory.
+    pub(crate) fn into_memory(self) -> Result<Arc<[u8]>> {
+        match self.from {
+            From::Memory(bytes) => Ok(bytes),
+            _ => Ok(self.read(0, self.len, "the file")?.into()),
+        }
+    }
+
+    /// `len` bytes from `offset` on. The length is compared with that of the file before any
+    /// memory is taken.
+    pub(crate) fn read(&self, offset: u64, len: u64, what: &str) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.read_into(offset, len, what, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`read`](Self::read), into a buffer that is used again.
+    pub(crate) fn read_into(
+        &self,
+        offset: u64,
+        len: u64,
+        what: &str,
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len);
+        let size = end.and_then(|_| usize::try_from(len).ok());
+        let Some(size) = size else {
+            return Err(Error::Truncated {
+                place: self.place(self.len.min(offset)),
+                expected: what.into(),
+            });
+        };
+        bytes.resize(size, 0);
+        let done = self.fill(offset, bytes);
+        if done.is_err() {
+            bytes.clear();
+        }
+        done
+    }
+
+    /// Fills `buffer` from `offset` on.
+    pub(crate) fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let wanted = buffer.len();
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::UnexpectedEof => Error::Truncated {
+                place: self.place(offset),
+                expected: format!("{wanted} more bytes"),
+            },
+            _ => Error::Io {
+                place: self.place(offset),
+                source,
+            },
+        };
+        match &self.from {
+            From::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let end = start.saturating_add(buffer.len());
+                match bytes.get(start..end) {
+                    Some(part) => buffer.copy_from_slice(part),
+                    None => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
+                }
+                Ok(())
+            }
+            #[cfg(unix)]
+            From::File(file) => {
+                use std::os::unix::fs::FileExt;
+                let done = file.read_exact_at(buffer, offset);
+                done.map_err(failed)
+            }
+            #[cfg(not(unix))]
+            From::File(file) => {
+                use std::io::{Seek, SeekFrom};
+                let mut file = match file.lock() {
+                    Ok(file) => file,
+                    Err(poisoned) => poisoned.into_inner(),
+                };
+                let done = file.seek(SeekFrom::Start(offset));
+                done.and_then(|_| file.read_exact(buffer)).map_err(failed)
+            }
+        }
+    }
+}
+
+/// How a gzip stream begins.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Most bytes that are unpacked unless [`Limits::memory`] says otherwise: a few bytes of gzip can
+/// stand for a thousand times as many.
+const UNPACKED: u64 = 1 << 32;
+
+/// Unpacks a gzip stream into memory.
+pub(crate) fn unpack(packed: impl Read, name: &str, limits: &Limits) -> Result<Vec<u8>> {
+    let limit = match limits.memory {
+        u64::MAX => UNPACKED,
+        limit => limit,
+    };
+    let mut bytes = Vec::new();
+    let read = MultiGzDecoder::new(packed)
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes);
+    let place = || Place::file(name);
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Error::Truncated {
+            place: place().at(bytes.len() as u64),
+            expected: "the rest of the packed data".into(),
+        }),
+        Err(error) => Err(Error::Malformed {
+            place: place().at(bytes.len() as u64),
+            expected: "data packed with gzip".into(),
+            got: error.to_string(),
+        }),
+        Ok(_) if bytes.len() as u64 > limit => Err(Error::Limit {
+            place: place(),
+            what: "size in bytes, unpacked",
+            got: bytes.len() as u64,
+            limit,
+        }),
+        Ok(_) => Ok(bytes),
+    }
+}

@@ -1,0 +1,220 @@
+//! Derived metrics: evaluated when they are asked for, after aggregation.
+
+use super::cubepl::Expression;
+use super::names::property;
+use super::rows::unreadable;
+use super::rules;
+use crate::Error;
+use perf_core::{
+    CallPathId, Diagnostics, MetricId, Place, Profile, Result, RowStore, Scope, Severities,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// Rows of a profile, with those of derived metrics.
+#[derive(Debug)]
+pub(super) struct DerivedRows {
+    /// The profile, in which derived metrics have no rows.
+    base: Profile,
+    file: Arc<str>,
+    expressions: BTreeMap<MetricId, Derived>,
+}
+
+/// A derived metric.
+#[derive(Debug)]
+struct Derived {
+    /// `None` if it is not supported.
+    expression: Option<Expression>,
+    /// Where it has rows, once that was asked for.
+    paths: OnceLock<Vec<CallPathId>>,
+}
+
+impl Derived {
+    fn of(expression: Option<Expression>) -> Self {
+        Derived {
+            expression,
+            paths: OnceLock::new(),
+        }
+    }
+}
+
+/// Most metrics that are read for a value.
+const HEAVIEST: u64 = 10_000;
+
+impl DerivedRows {
+    /// Understands what can be of the derived metrics; `None` if there are none.
+    pub(super) fn new(base: &Profile, file: &Arc<str>, found: &mut Diagnostics) -> Option<Self> {
+        let mut waiting = BTreeMap::new();
+        for (about, at) in base.metrics().iter().zip(0u32..) {
+            let value = |name: &str| {
+                let own = about.properties.iter().find(|(own, _)| own == name);
+                own.map(|(_, value)| value.as_str())
+            };
+            let kind = value(property::METRIC_TYPE).filter(|kind| kind.contains("DERIVED"));
+            let Some(kind) = kind else { continue };
+            let is_plain = kind != "PREDERIVED_INCLUSIVE"
+                && kind != "PREDERIVED_EXCLUSIVE"
+                && value(property::INIT).is_none();
+            let expression = value(property::EXPRESSION).filter(|_| is_plain);
+            let expression =
+                expression.and_then(|text| Expression::parse(text, &|name| base.metric(name)));
+            waiting.insert(MetricId(at), expression);
+        }
+        if waiting.is_empty() {
+            return None;
+        }
+        // A derived metric may refer to others, in any order but not in a circle, and not so
+        // often that evaluating it takes for ever.
+        let mut expressions = BTreeMap::new();
+        let mut weights: BTreeMap<MetricId, u64> = BTreeMap::new();
+        loop {
+            let weight = |expression: &Expression| {
+                let mut weight = Some(1u64);
+                expression.metrics(&mut |metric| {
+                    let own = match waiting.contains_key(&metric) {
+                        true => None,
+                        false => Some(weights.get(&metric).copied().unwrap_or(1)),
+                    };
+                    weight = weight.zip(own).map(|(sum, own)| sum.saturating_add(own));
+                });
+                weight.filter(|weight| *weight <= HEAVIEST)
+            };
+            let ready = waiting.iter().find_map(|(metric, expression)| {
+                let weight = expression.as_ref().and_then(weight)?;
+                Some((*metric, weight))
+            });
+            let Some((metric, weight)) = ready else { break };
+            if let Some(expression) = waiting.remove(&metric) {
+                weights.insert(metric, weight);
+                expressions.insert(metric, Derived::of(expression));
+            }
+        }
+        for metric in waiting.into_keys() {
+            let name = &base.metrics()[metric.index()].metric.name;
+            let place = Place::file(Arc::clone(file)).record(format!("metric {name}"));
+            found.add(rules::DERIVED, place);
+            expressions.insert(metric, Derived::of(None));
+        }
+        Some(DerivedRows {
+            base: base.clone(),
+            file: Arc::clone(file),
+            expressions,
+        })
+    }
+
+    pub(super) fn is_derived(&self, metric: MetricId) -> bool {
+        self.expressions.contains_key(&metric)
+    }
+
+    fn expression(&self, metric: MetricId) -> Result<&Expression> {
+        let known = self.expressions.get(&metric);
+        let known = known.and_then(|derived| derived.expression.as_ref());
+        known.ok_or_else(|| {
+            let about = self.base.metrics().get(metric.index());
+            let name = about.map_or("", |about| about.metric.name.as_str());
+            unreadable(Error::Unsupported {
+                place: Place::file(Arc::clone(&self.file)).record(format!("metric {name}")),
+                what: "the expression of this derived metric".into(),
+            })
+        })
+    }
+
+    fn view(&self, metric: MetricId, path: CallPathId, scope: Scope) -> Result<Vec<f64>> {
+        let count = self.base.system().locations().len();
+        if self.is_derived(metric) {
+            let mut fetch = |metric, scope| self.view(metric, path, scope);
+            return self.expression(metric)?.evaluate(count, scope, &mut fetch);
+        }
+        let row = self.base.scoped(metric, path, scope)?;
+        Ok(row.map_or_else(|| vec![0.0; count], |row| row.to_f64()))
+    }
+
+    /// A metric over all locations: for a derived one the expression of the sums.
+    pub(super) fn total(&self, metric: MetricId, path: CallPathId, scope: Scope) -> Result<f64> {
+        if self.is_derived(metric) {
+            let mut fetch =
+                |metric, scope| Ok::<_, perf_core::Error>(vec![self.total(metric, path, scope)?]);
+            let value = self.expression(metric)?.evaluate(1, scope, &mut fetch)?;
+            return Ok(value.first().copied().unwrap_or(f64::NAN));
+        }
+        let about = &self.base.metrics()[metric.index()];
+        let row = self.base.scoped(metric, path, scope)?;
+        let zeros = || Arc::new(about.zeros(0));
+        Ok(about.combine.total(&row.unwrap_or_else(zeros)).as_f64())
+    }
+
+    /// Stored metrics a derived one is made of.
+    fn stored(&self, metric: MetricId, into: &mut Vec<MetricId>) {
+        match self.expressions.get(&metric) {
+            None => into.push(metric),
+            Some(derived) => {
+                if let Some(expression) = &derived.expression {
+                    expression.metrics(&mut |metric| self.stored(metric, into));
+                }
+            }
+        }
+    }
+
+    /// Where one of the metrics it is made of has a row, and above.
+    fn derived_paths(&self, metric: MetricId) -> &[CallPathId] {
+        let derived = self.expressions.get(&metric);
+        derived.map_or(&[], |derived| {
+            derived.paths.get_or_init(|| self.find_paths(metric))
+        })
+    }
+
+    fn find_paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        let mut metrics = Vec::new();
+        self.stored(metric, &mut metrics);
+        metrics.sort_unstable();
+        metrics.dedup();
+        let calls = self.base.calls();
+        let mut has_row = vec![false; calls.paths().len()];
+        for path in metrics
+            .into_iter()
+            .flat_map(|metric| self.base.paths(metric))
+        {
+            let mut at = Some(path);
+            while let Some(id) = at.filter(|id| !has_row[id.index()]) {
+                has_row[id.index()] = true;
+                at = calls.get(id).and_then(|path| path.parent);
+            }
+        }
+        let paths = has_row.into_iter().zip(0u32..);
+        let paths = paths.filter_map(|(has_row, at)| has_row.then_some(CallPathId(at)));
+        paths.collect()
+    }
+}
+
+impl RowStore for DerivedRows {
+    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        if !self.is_derived(metric) {
+            return self.base.row(metric, path);
+        }
+        self.expression(metric)?;
+        if self.derived_paths(metric).binary_search(&path).is_err() {
+            return Ok(None);
+        }
+        let row = self.view(metric, path, Scope::Inclusive)?;
+        Ok(Some(Arc::new(Severities::F64(row))))
+    }
+
+    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        match self.is_derived(metric) {
+            true => self.derived_paths(metric).to_vec(),
+            false => self.base.paths(metric),
+        }
+    }
+
+    fn scoped(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        scope: Scope,
+    ) -> Option<Result<Severities>> {
+        if !self.is_derived(metric) {
+            return None;
+        }
+        Some(self.view(metric, path, scope).map(Severities::F64))
+    }
+}

@@ -1,0 +1,240 @@
+//! Where the rows of a metric are: its `.index` and the head of its `.data`.
+
+use super::rules;
+use super::tar::Member;
+use crate::bytes::Bytes;
+use crate::{Error, Result};
+use perf_core::{CallPathId, Diagnostics, Place};
+use std::collections::HashMap;
+
+const INDEX: &[u8] = b"CUBEX.INDEX";
+const DATA: &[u8] = b"CUBEX.DATA";
+const PACKED: &[u8] = b"ZCUBEX.DATA";
+/// Magic, mark of the byte order, version, kind.
+const HEAD: u64 = 18;
+const SPARSE: u8 = 1;
+const DENSE: u8 = 3;
+
+/// Where one row is in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    /// Bytes in the file: those of the row, or fewer if it is packed.
+    pub(super) size: u64,
+}
+
+/// The rows of a metric.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    pub(super) is_big: bool,
+    pub(super) is_packed: bool,
+    /// Bytes of a row, unpacked.
+    pub(super) row: u64,
+    /// First byte of the rows that are not packed.
+    start: u64,
+    /// Call path and place in the index, by ascending call path.
+    rows: Vec<(CallPathId, u32)>,
+    /// Where packed rows are, by place in the index.
+    packed: Vec<Span>,
+}
+
+/// The members of a metric.
+pub(super) struct Files<'a> {
+    pub(super) bytes: &'a Bytes,
+    /// Name without extension.
+    pub(super) name: &'a str,
+    pub(super) index: Member,
+    pub(super) data: Member,
+}
+
+impl Files<'_> {
+    fn place(&self, member: Member, extension: &str, offset: u64) -> Place {
+        let place = self.bytes.place(member.start.saturating_add(offset));
+        place.record(format!("{}.{extension}", self.name))
+    }
+
+    fn read(&self, of: Member, extension: &str, from: u64, size: u64) -> Result<Vec<u8>> {
+        if from.checked_add(size).is_none_or(|end| end > of.size) {
+            return Err(Error::Truncated {
+                place: self.place(of, extension, of.size),
+                expected: format!("{size} bytes at byte {from} of the member"),
+            });
+        }
+        self.bytes.read(of.start + from, size, "the member")
+    }
+
+    /// Reads the index and what the data begin with. `paths` are all call paths by row number,
+    /// `row` the bytes of a row.
+    pub(super) fn table(
+        &self,
+        paths: &[CallPathId],
+        row: u64,
+        found: &mut Diagnostics,
+    ) -> Result<Table> {
+        let head = self.read(self.index, "index", 0, HEAD.min(self.index.size))?;
+        let malformed = |offset, expected: &str, got: String| Error::Malformed {
+            place: self.place(self.index, "index", offset),
+            expected: expected.into(),
+            got,
+        };
+        if head.len() < HEAD as usize || !head.starts_with(INDEX) {
+            return Err(malformed(
+                0,
+                "CUBEX.INDEX and a head of 18 bytes",
+                show(&head),
+            ));
+        }
+        let is_big = match head[11..15] {
+            [1, 0, 0, 0] => false,
+            [0, 0, 0, 1] => true,
+            _ => {
+                return Err(malformed(
+                    11,
+                    "the mark of the byte order",
+                    show(&head[11..15]),
+                ));
+            }
+        };
+        let mut numbers = match head[17] {
+            DENSE => (0..paths.len() as u32).collect(),
+            // An index without rows may end here.
+            SPARSE if self.index.size == HEAD => Vec::new(),
+            SPARSE => {
+                let count = u32_at(&self.read(self.index, "index", HEAD, 4)?, is_big);
+                let size = u64::from(count) * 4;
+                let rows = self.read(self.index, "index", HEAD + 4, size)?;
+                let (rows, _) = rows.as_chunks::<4>();
+                rows.iter().map(|bytes| u32_at(bytes, is_big)).collect()
+            }
+            kind => {
+                return Err(Error::Unsupported {
+                    place: self.place(self.index, "index", 17),
+                    what: format!("an index of kind {kind} (1 is sparse, 3 dense)"),
+                });
+            }
+        };
+        let mut table = Table {
+            is_big,
+            row,
+            ..Table::default()
+        };
+        let available = self.data_head(numbers.len(), &mut table, found)?;
+        let missing = numbers.len().saturating_sub(available);
+        if missing > 0 {
+            let place = self.place(self.data, "data", self.data.size);
+            found.add_many(rules::MISSING_ROWS, missing as u64, place);
+            numbers.truncate(available);
+        }
+        let indexed = numbers.len();
+        let places = numbers.into_iter().zip(0u32..);
+        let rows = places.filter_map(|(number, place)| {
+            let path = paths.get(number as usize)?;
+            let is_stored = table
+                .packed
+                .get(place as usize)
+                .is_none_or(|row| row.size > 0);
+            Some((*path, place, is_stored))
+        });
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_unstable();
+        rows.dedup_by_key(|(path, ..)| *path);
+        let lost = indexed - rows.len();
+        found.add_many(
+            rules::BAD_ROWS,
+            lost as u64,
+            self.place(self.index, "index", HEAD),
+        );
+        let stored = rows.into_iter().filter(|(_, _, is_stored)| *is_stored);
+        table.rows = stored.map(|(path, place, _)| (path, place)).collect();
+        Ok(table)
+    }
+
+    /// Reads what the data begin with, and says how many of `count` rows they can hold.
+    fn data_head(&self, count: usize, table: &mut Table, found: &mut Diagnostics) -> Result<usize> {
+        let head = self.read(self.data, "data", 0, self.data.size.min(19))?;
+        if head.starts_with(DATA) {
+            table.start = self.data.start + DATA.len() as u64;
+            let size = self.data.size - DATA.len() as u64;
+            let available = size.checked_div(table.row).unwrap_or(u64::MAX);
+            return Ok(usize::try_from(available).unwrap_or(usize::MAX));
+        }
+        if !head.starts_with(PACKED) || head.len() < 19 {
+            return Err(Error::Malformed {
+                place: self.place(self.data, "data", 0),
+                expected: "CUBEX.DATA or ZCUBEX.DATA".into(),
+                got: show(&head),
+            });
+        }
+        table.is_packed = true;
+        let entries = u64_at(&head[11..], table.is_big);
+        let size = entries.saturating_mul(24);
+        let entries = self.read(self.data, "data", 19, size)?;
+        let streams = self.data.start + 19 + size;
+        let end = self.data.start + self.data.size;
+        let (entries, _) = entries.as_chunks::<24>();
+        // Streams may be stored in any order: what says which row one is, is its start.
+        let mut by_start = HashMap::with_capacity(entries.len());
+        for entry in entries {
+            let start = u64_at(&entry[8..], table.is_big);
+            let size = u64_at(&entry[16..], table.is_big);
+            let start = streams.saturating_add(start);
+            by_start.insert(u64_at(entry, table.is_big), Span { start, size });
+        }
+        let mut cut = 0;
+        for place in 0..count as u64 {
+            let span = by_start.get(&place.wrapping_mul(table.row)).copied();
+            // A row without a stream is zero.
+            let mut span = span.unwrap_or(Span { start: 0, size: 0 });
+            if span.size > 0 && span.start.saturating_add(span.size) > end {
+                cut += 1;
+                span.size = 0;
+            }
+            table.packed.push(span);
+        }
+        let place = self.place(self.data, "data", self.data.size);
+        found.add_many(rules::MISSING_ROWS, cut, place);
+        Ok(count)
+    }
+}
+
+impl Table {
+    /// Where the row of a call path is.
+    pub(super) fn span(&self, path: CallPathId) -> Option<Span> {
+        let at = self.rows.binary_search_by_key(&path, |(path, _)| *path);
+        let (_, place) = self.rows.get(at.ok()?)?;
+        if self.is_packed {
+            return self.packed.get(*place as usize).copied();
+        }
+        let start = self.start + u64::from(*place) * self.row;
+        let size = self.row;
+        Some(Span { start, size })
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = CallPathId> + '_ {
+        self.rows.iter().map(|(path, _)| *path)
+    }
+}
+
+fn u32_at(bytes: &[u8], is_big: bool) -> u32 {
+    let Some((bytes, _)) = bytes.split_first_chunk() else {
+        return 0;
+    };
+    match is_big {
+        true => u32::from_be_bytes(*bytes),
+        false => u32::from_le_bytes(*bytes),
+    }
+}
+
+fn u64_at(bytes: &[u8], is_big: bool) -> u64 {
+    let Some((bytes, _)) = bytes.split_first_chunk() else {
+        return 0;
+    };
+    match is_big {
+        true => u64::from_be_bytes(*bytes),
+        false => u64::from_le_bytes(*bytes),
+    }
+}
+
+fn show(bytes: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(bytes))
+}

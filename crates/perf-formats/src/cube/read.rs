@@ -1,0 +1,299 @@
+//! [`Cube`]: a profile and what its file says besides.
+
+use super::anchor::{self, Anchor};
+use super::derived::DerivedRows;
+use super::index::Files;
+use super::resolve::{Resolved, Resolver};
+use super::rows::FileRows;
+use super::rules;
+use super::tar::{self, Member};
+use super::text::TextRows;
+use crate::bytes::{self, Bytes};
+use crate::{Error, OpenOptions, Result};
+use perf_core::{CallPathId, Diagnostics, MetricId, Profile, RowStore, Scope};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A Cube profile: CUBE4 archives (`.cubex`) and Cube3 documents (`.cube`), packed with gzip or
+/// not.
+///
+/// Ids are those of the file as far as possible: location `i` is column `i`, metrics, regions
+/// and parts of the machine are in order of their ids, and so are call paths unless a parent has
+/// a higher id than its child, in which case they are in the order of the document.
+///
+/// Rows are as stored; [`Profile::scoped`] converts between inclusive and exclusive. They are
+/// read when they are asked for: opening reads the anchor and the indices alone.
+///
+/// ```no_run
+/// use perf_core::{CallPathId, MetricId, Scope};
+/// use perf_formats::{OpenOptions, cube::Cube};
+/// let cube = Cube::open("profile.cubex", &OpenOptions::new())?;
+/// let profile = cube.profile();
+/// let time = profile.metric("time").expect("Score-P measures time");
+/// if let Some(row) = profile.scoped(time, CallPathId(0), Scope::Exclusive)? {
+///     println!("{:?}", row.to_f64());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cube {
+    profile: Profile,
+    version: String,
+    cnodes: Vec<u64>,
+    derived: Option<Arc<DerivedRows>>,
+    members: BTreeMap<String, Member>,
+    bytes: Bytes,
+    diagnostics: Diagnostics,
+}
+
+impl Cube {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read, [`Error::Truncated`], [`Error::Malformed`],
+    /// [`Error::Unsupported`] and [`Error::Limit`] with the place in the file, and
+    /// [`Error::Strict`] for the first repair or loss if the options are strict.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self> {
+        let bytes = Bytes::open(path.as_ref(), options.get_limits())?;
+        Cube::read(bytes, options)
+    }
+
+    /// Reads a file that is in memory; errors call it `name`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), without [`Error::Io`].
+    pub fn from_bytes(bytes: Vec<u8>, name: &str, options: &OpenOptions<'_>) -> Result<Self> {
+        let bytes = Bytes::new(bytes, name, options.get_limits())?;
+        Cube::read(bytes, options)
+    }
+
+    fn read(bytes: Bytes, options: &OpenOptions<'_>) -> Result<Self> {
+        let head = bytes.read(0, bytes.len().min(512), "a file")?;
+        let cube = if tar::is_tar(&head) {
+            Cube::archive(bytes, options)
+        } else if is_document(&head) {
+            Cube::document(bytes, options)
+        } else {
+            Err(Error::Malformed {
+                place: bytes.place(0),
+                expected: "a tar archive or an XML document".into(),
+                got: "another file".into(),
+            })
+        }?;
+        options.judge(&cube.diagnostics)?;
+        Ok(cube)
+    }
+
+    fn document(bytes: Bytes, options: &OpenOptions<'_>) -> Result<Self> {
+        let mut found = Diagnostics::default();
+        let file = Arc::clone(bytes.name());
+        options.advance(bytes.len(), bytes.len())?;
+        let document = bytes.into_memory()?;
+        let mut anchor = anchor::parse(&document, &file, options, &mut found)?;
+        let rows = std::mem::take(&mut anchor.rows);
+        let version = std::mem::take(&mut anchor.version);
+        let mut resolver = Resolver {
+            file: &file,
+            options,
+            found: &mut found,
+            is_text: true,
+        };
+        let resolved = resolver.resolve(anchor)?;
+        let rows = TextRows::new(document, &file, rows, &resolved, &mut found)?;
+        // The document is held by the rows; members are of archives.
+        let bytes = Bytes::new(Vec::new(), &file, options.get_limits())?;
+        Cube::assemble(
+            resolved,
+            Arc::new(rows),
+            version,
+            bytes,
+            BTreeMap::new(),
+            found,
+        )
+    }
+
+    fn archive(bytes: Bytes, options: &OpenOptions<'_>) -> Result<Self> {
+        let mut found = Diagnostics::default();
+        let mut members = tar::members(&bytes, options, &mut found)?;
+        let total = bytes.len();
+        let Some(member) = members.remove(ANCHOR) else {
+            return Err(Error::Malformed {
+                place: bytes.place(bytes.len()),
+                expected: format!("a member {ANCHOR}"),
+                got: format!("{} others", members.len()),
+            });
+        };
+        let file: Arc<str> = format!("{}/{ANCHOR}", bytes.name()).into();
+        let mut document = bytes.read(member.start, member.size, "the anchor")?;
+        if document.starts_with(&bytes::GZIP) {
+            document = bytes::unpack(document.as_slice(), &file, options.get_limits())?;
+        }
+        options.advance(member.size, total)?;
+        let mut anchor: Anchor = anchor::parse(&document, &file, options, &mut found)?;
+        drop(document);
+        let version = std::mem::take(&mut anchor.version);
+        let mut resolver = Resolver {
+            file: &file,
+            options,
+            found: &mut found,
+            is_text: false,
+        };
+        let resolved = resolver.resolve(anchor)?;
+        let locations = resolved.system.locations().len() as u64;
+        let mut orders = BTreeMap::new();
+        let mut metrics = Vec::with_capacity(resolved.stored.len());
+        for stored in &resolved.stored {
+            let index = members.remove(&format!("{}.index", stored.member));
+            let data = members.remove(&format!("{}.data", stored.member));
+            let (Some(index), Some(data)) = (index, data) else {
+                if index.is_some() || data.is_some() {
+                    let place = bytes.place(0).record(stored.member.clone());
+                    found.add(rules::HALF_METRIC, place);
+                }
+                metrics.push(None);
+                continue;
+            };
+            if !stored.has_rows {
+                metrics.push(None);
+                continue;
+            }
+            let files = Files {
+                bytes: &bytes,
+                name: &stored.member,
+                index,
+                data,
+            };
+            let order = stored.order;
+            let forest = &resolved.forest;
+            let paths = orders.entry(order).or_insert_with(|| forest.rows(order));
+            let row = stored.kind.size().checked_mul(locations);
+            let row = row.ok_or_else(|| Error::Limit {
+                place: bytes.place(index.start).record(stored.member.clone()),
+                what: "size of a row in bytes",
+                got: u64::MAX,
+                limit: u64::MAX - 1,
+            })?;
+            let table = files.table(paths, row, &mut found)?;
+            metrics.push(Some((table, stored.kind)));
+            options.advance(index.size, total)?;
+        }
+        let rows = FileRows {
+            bytes: bytes.clone(),
+            metrics,
+            idle: Mutex::default(),
+            ahead: Mutex::default(),
+        };
+        Cube::assemble(resolved, Arc::new(rows), version, bytes, members, found)
+    }
+
+    fn assemble(
+        resolved: Resolved,
+        rows: Arc<dyn RowStore>,
+        version: String,
+        bytes: Bytes,
+        members: BTreeMap<String, Member>,
+        mut found: Diagnostics,
+    ) -> Result<Self> {
+        let put = |calls, system, regions, metrics, rows| {
+            let profile = Profile::new(system, regions, calls, metrics, rows)?;
+            Ok::<_, Error>(
+                profile
+                    .with_topologies(resolved.topologies)
+                    .with_properties(resolved.properties),
+            )
+        };
+        let mut profile = put(
+            resolved.calls,
+            resolved.system,
+            resolved.regions,
+            resolved.metrics,
+            rows,
+        )?;
+        let derived = DerivedRows::new(&profile, bytes.name(), &mut found).map(Arc::new);
+        if let Some(derived) = &derived {
+            profile = profile.with_rows(Arc::clone(derived) as Arc<dyn RowStore>);
+        }
+        Ok(Cube {
+            profile,
+            version,
+            cnodes: resolved.cnodes,
+            derived,
+            members,
+            bytes,
+            diagnostics: found,
+        })
+    }
+
+    /// The profile. Metrics have [`property`](super::property) entries for what the file says
+    /// besides.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The profile and what was repaired, lost or noted on the way.
+    pub fn into_parts(self) -> (Profile, Diagnostics) {
+        (self.profile, self.diagnostics)
+    }
+
+    /// What was repaired, lost or noted.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// Version of the format, such as `4.4`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What the file calls a call path.
+    pub fn cnode_id(&self, path: CallPathId) -> Option<u64> {
+        self.cnodes.get(path.index()).copied()
+    }
+
+    /// A metric of a call path over all locations: their sum, or what else
+    /// [`combine`](perf_core::ProfileMetric::combine) says. Derived metrics are evaluated after
+    /// aggregation, so that a ratio is one of sums.
+    ///
+    /// # Errors
+    /// As [`Profile::row`], and [`perf_core::Error::Read`] for a derived metric that is not
+    /// supported.
+    pub fn total(&self, metric: MetricId, path: CallPathId, scope: Scope) -> Result<f64> {
+        if let Some(derived) = &self.derived
+            && derived.is_derived(metric)
+        {
+            return Ok(derived.total(metric, path, scope)?);
+        }
+        let row = self.profile.scoped(metric, path, scope)?;
+        let about = self.profile.metrics().get(metric.index());
+        Ok(about.map_or(0.0, |about| {
+            let row = row.unwrap_or_else(|| Arc::new(about.zeros(0)));
+            about.combine.total(&row).as_f64()
+        }))
+    }
+
+    /// Names of the members that hold neither the anchor nor rows, such as `remapping.spec`.
+    pub fn members(&self) -> impl Iterator<Item = &str> {
+        self.members.keys().map(String::as_str)
+    }
+
+    /// The bytes of such a member; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read.
+    pub fn member(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let Some(member) = self.members.get(name) else {
+            return Ok(None);
+        };
+        let bytes = self.bytes.read(member.start, member.size, "the member")?;
+        Ok(Some(bytes))
+    }
+}
+
+const ANCHOR: &str = "anchor.xml";
+
+/// Whether a file begins like an XML document.
+pub(super) fn is_document(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    head.trim_ascii_start().starts_with(b"<")
+}

@@ -1,0 +1,356 @@
+//! The document of an archive.
+
+use super::super::names::{self, property};
+use super::super::order::Forest;
+use super::super::rules;
+use super::value;
+use crate::xml::escape;
+use perf_core::{
+    CartMembers, CartTopology, Diagnostics, LocationGroupId, MetricId, Place, Profile, Region,
+    Scope, SystemNodeId,
+};
+use std::fmt::Write as _;
+
+pub(super) struct Anchor<'a> {
+    profile: &'a Profile,
+    forest: &'a Forest,
+    /// Data types, by metric.
+    kinds: Vec<String>,
+    lost: &'a mut Diagnostics,
+    text: String,
+}
+
+impl<'a> Anchor<'a> {
+    pub(super) fn new(
+        profile: &'a Profile,
+        forest: &'a Forest,
+        kinds: Vec<String>,
+        lost: &'a mut Diagnostics,
+    ) -> Self {
+        Anchor {
+            profile,
+            forest,
+            kinds,
+            lost,
+            text: String::new(),
+        }
+    }
+
+    pub(super) fn document(mut self) -> String {
+        self.line("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
+        self.line("<cube version=\"4.4\">");
+        for (key, value) in self.profile.properties() {
+            self.attribute(key, value);
+        }
+        self.line("<doc>\n<mirrors>\n</mirrors>\n</doc>\n<metrics>");
+        self.metrics();
+        self.line("</metrics>\n<program>");
+        for (region, at) in self.profile.regions().iter().zip(0u32..) {
+            self.region(region, at);
+        }
+        self.calls();
+        self.line("</program>\n<system>");
+        self.system();
+        self.line("<topologies>");
+        for topology in self.profile.topologies() {
+            self.topology(topology);
+        }
+        self.line("</topologies>\n</system>\n</cube>");
+        self.text
+    }
+
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn field(&mut self, name: &str, text: &str) {
+        self.line(&format!("<{name}>{}</{name}>", escape(text)));
+    }
+
+    fn attribute(&mut self, key: &str, value: &str) {
+        let (key, value) = (escape(key), escape(value));
+        self.line(&format!("<attr key=\"{key}\" value=\"{value}\"/>"));
+    }
+
+    /// Metrics as a tree. One whose parents go round in a circle is a root.
+    fn metrics(&mut self) {
+        let metrics = self.profile.metrics();
+        let mut parents: Vec<_> = metrics
+            .iter()
+            .map(|about| about.metric.parent)
+            .map(|parent| parent.filter(|parent| parent.index() < metrics.len()))
+            .collect();
+        for start in 0..metrics.len() {
+            let mut at = parents[start];
+            for _ in 0..=metrics.len() {
+                at = at.and_then(|id| parents[id.index()]);
+            }
+            if at.is_some() {
+                parents[start] = None;
+            }
+        }
+        let mut children = vec![Vec::new(); metrics.len()];
+        let mut stack = Vec::new();
+        for at in (0..metrics.len() as u32).rev() {
+            match parents[at as usize] {
+                Some(parent) => children[parent.index()].push(at),
+                None => stack.push(Some(at)),
+            }
+        }
+        while let Some(next) = stack.pop() {
+            let Some(at) = next else {
+                self.line("</metric>");
+                continue;
+            };
+            self.metric(MetricId(at));
+            stack.push(None);
+            stack.extend(children[at as usize].iter().copied().map(Some));
+        }
+    }
+
+    /// A metric, without its end.
+    fn metric(&mut self, id: MetricId) {
+        let about = &self.profile.metrics()[id.index()];
+        let kind = value(about, property::METRIC_TYPE).unwrap_or(match about.scope {
+            Scope::Inclusive => "INCLUSIVE",
+            Scope::Exclusive => "EXCLUSIVE",
+        });
+        let mut tag = format!("<metric id=\"{id}\" type=\"{}\"", escape(kind));
+        if let Some(visibility) = value(about, property::VISIBILITY) {
+            // Writing to a string cannot fail.
+            let _ = write!(tag, " viztype=\"{}\"", escape(visibility));
+        }
+        self.line(&(tag + ">"));
+        let metric = &about.metric;
+        let display = value(about, property::DISPLAY_NAME).unwrap_or(&metric.name);
+        self.field("disp_name", display);
+        self.field("uniq_name", &metric.name);
+        let kind = self.kinds[id.index()].clone();
+        self.field("dtype", &kind);
+        self.field("uom", &metric.unit);
+        self.field("url", value(about, property::URL).unwrap_or_default());
+        self.field("descr", &metric.description);
+        for (name, text) in &about.properties {
+            match name.as_str() {
+                property::EXPRESSION => self.field("cubepl", text),
+                property::INIT => self.field("cubeplinit", text),
+                name => match name.strip_prefix(property::AGGREGATION) {
+                    Some(which) => {
+                        let which = escape(which.trim_start_matches(':')).into_owned();
+                        let text = escape(text);
+                        self.line(&format!(
+                            "<cubeplaggr cubeplaggrtype=\"{which}\">{text}</cubeplaggr>"
+                        ));
+                    }
+                    None if name.starts_with("cube.") => {}
+                    None => self.attribute(name, text),
+                },
+            }
+        }
+    }
+
+    fn region(&mut self, region: &Region, id: u32) {
+        let file = region.file.as_deref().unwrap_or_default();
+        let lines = region.lines.map(|(begin, end)| (begin.into(), end.into()));
+        let (begin, end): (i64, i64) = lines.unwrap_or((-1, -1));
+        self.line(&format!(
+            "<region id=\"{id}\" mod=\"{}\" begin=\"{begin}\" end=\"{end}\">",
+            escape(file)
+        ));
+        self.field("name", &region.name);
+        self.field("mangled_name", &region.canonical);
+        self.field("paradigm", names::of_paradigm(region.paradigm));
+        self.field("role", names::of_role(region.role));
+        self.field("url", "");
+        self.field("descr", "");
+        self.line("</region>");
+    }
+
+    fn calls(&mut self) {
+        let mut stack: Vec<_> = self
+            .forest
+            .roots()
+            .iter()
+            .rev()
+            .copied()
+            .map(Some)
+            .collect();
+        while let Some(next) = stack.pop() {
+            let Some(at) = next else {
+                self.line("</cnode>");
+                continue;
+            };
+            self.cnode(perf_core::CallPathId(at));
+            stack.push(None);
+            let children = self.forest.children(at).iter().rev();
+            stack.extend(children.copied().map(Some));
+        }
+    }
+
+    /// A call path, without its end.
+    fn cnode(&mut self, id: perf_core::CallPathId) {
+        let calls = self.profile.calls();
+        let Some(path) = calls.get(id) else { return };
+        let mut tag = format!("<cnode id=\"{id}\"");
+        let properties = calls.properties(id);
+        for (key, name) in [("line", property::LINE), ("mod", property::FILE)] {
+            if let Some((_, value)) = properties.iter().find(|(own, _)| own == name) {
+                let _ = write!(tag, " {key}=\"{}\"", escape(value));
+            }
+        }
+        let _ = write!(tag, " calleeId=\"{}\">", path.region);
+        self.line(&tag);
+        for (name, value) in properties {
+            if let Some(parameter) = name.strip_prefix(property::PARAMETER) {
+                let (kind, key) = parameter
+                    .trim_start_matches(':')
+                    .split_once(':')
+                    .unwrap_or(("string", parameter));
+                let (key, value) = (escape(key), escape(value));
+                self.line(&format!(
+                    "<parameter partype=\"{kind}\" parkey=\"{key}\" parvalue=\"{value}\"/>"
+                ));
+            } else if !name.starts_with("cube.") {
+                self.attribute(name, value);
+            }
+        }
+    }
+
+    /// Nodes with the processes on them, and their locations. What has no place in the tree gets
+    /// a process or a node.
+    fn system(&mut self) {
+        let system = self.profile.system();
+        let nodes = system.nodes();
+        let mut node_groups = vec![Vec::new(); nodes.len() + 1];
+        for (group, at) in system.groups().iter().zip(0u32..) {
+            let node = group.parent.map_or(nodes.len(), SystemNodeId::index);
+            node_groups[node].push(at);
+        }
+        let groups = system.groups().len();
+        let mut group_locations = vec![Vec::new(); groups + 1];
+        for (location, at) in system.locations().iter().zip(0u32..) {
+            let group = location.group.map_or(groups, LocationGroupId::index);
+            group_locations[group].push(at);
+        }
+        let is_whole = node_groups[nodes.len()].is_empty() && group_locations[groups].is_empty();
+        let mut node_children = vec![Vec::new(); nodes.len()];
+        let mut stack = Vec::new();
+        for at in (0..nodes.len() as u32).rev() {
+            match nodes[at as usize].parent {
+                Some(parent) => node_children[parent.index()].push(at),
+                None => stack.push(Some(at)),
+            }
+        }
+        while let Some(next) = stack.pop() {
+            let Some(at) = next else {
+                self.line("</systemtreenode>");
+                continue;
+            };
+            let node = &nodes[at as usize];
+            self.line(&format!("<systemtreenode Id=\"{at}\">"));
+            self.field("name", &node.name);
+            self.field("class", &node.class);
+            self.facts(&node.properties);
+            for group in &node_groups[at as usize] {
+                self.group(*group, &group_locations[*group as usize]);
+            }
+            stack.push(None);
+            stack.extend(node_children[at as usize].iter().copied().map(Some));
+        }
+        if is_whole {
+            return;
+        }
+        let place = Place::file("anchor.xml").record("system");
+        self.lost.add(rules::SYSTEM_COMPLETED, place);
+        self.line(&format!("<systemtreenode Id=\"{}\">", nodes.len()));
+        self.field("name", "machine");
+        self.field("class", "machine");
+        for group in node_groups[nodes.len()].clone() {
+            self.group(group, &group_locations[group as usize]);
+        }
+        if !group_locations[groups].is_empty() {
+            self.line(&format!("<locationgroup Id=\"{groups}\">"));
+            self.field("name", "process");
+            self.field("rank", &groups.to_string());
+            self.field("type", "process");
+            self.locations(&group_locations[groups]);
+            self.line("</locationgroup>");
+        }
+        self.line("</systemtreenode>");
+    }
+
+    fn group(&mut self, id: u32, locations: &[u32]) {
+        let group = &self.profile.system().groups()[id as usize];
+        self.line(&format!("<locationgroup Id=\"{id}\">"));
+        self.field("name", &group.name);
+        self.rank(&group.properties, id as usize);
+        self.field("type", names::of_group_kind(group.kind));
+        self.facts(&group.properties);
+        self.locations(locations);
+        self.line("</locationgroup>");
+    }
+
+    fn locations(&mut self, locations: &[u32]) {
+        for (place, id) in locations.iter().enumerate() {
+            let location = &self.profile.system().locations()[*id as usize];
+            self.line(&format!("<location Id=\"{id}\">"));
+            self.field("name", &location.name);
+            self.rank(&location.properties, place);
+            self.field("type", names::of_location_kind(location.kind));
+            self.facts(&location.properties);
+            self.line("</location>");
+        }
+    }
+
+    fn rank(&mut self, properties: &[(String, String)], otherwise: usize) {
+        let own = properties.iter().find(|(name, _)| name == property::RANK);
+        match own {
+            Some((_, rank)) => self.field("rank", rank),
+            None => self.field("rank", &otherwise.to_string()),
+        }
+    }
+
+    /// Properties other than those with an element of their own.
+    fn facts(&mut self, properties: &[(String, String)]) {
+        for (name, value) in properties {
+            match name.as_str() {
+                property::RANK => {}
+                property::DESCRIPTION => self.field("descr", value),
+                name => self.attribute(name, value),
+            }
+        }
+    }
+
+    fn topology(&mut self, topology: &CartTopology) {
+        let key = match topology.of {
+            CartMembers::Locations => "locId",
+            CartMembers::Groups => "lgId",
+            CartMembers::Nodes => "stnId",
+            _ => {
+                let place = Place::file("anchor.xml").record(topology.name.clone());
+                self.lost.add(rules::TOPOLOGY_NOT_WRITTEN, place);
+                return;
+            }
+        };
+        let name = escape(&topology.name).into_owned();
+        let count = topology.dimensions.len();
+        self.line(&format!("<cart name=\"{name}\" ndims=\"{count}\">"));
+        for axis in &topology.dimensions {
+            self.line(&format!(
+                "<dim name=\"{}\" size=\"{}\" periodic=\"{}\"/>",
+                escape(&axis.name),
+                axis.size,
+                axis.periodic
+            ));
+        }
+        for (id, point) in &topology.coordinates {
+            let point: Vec<_> = point.iter().map(u32::to_string).collect();
+            self.line(&format!(
+                "<coord {key}=\"{id}\">{}</coord>",
+                point.join(" ")
+            ));
+        }
+        self.line("</cart>");
+    }
+}

@@ -1,0 +1,311 @@
+//! From functions and call paths by name to the nouns.
+
+use super::read::{Key, Tables, Thread};
+use super::rules;
+use crate::{Error, OpenOptions, Result};
+use perf_core::{
+    CallPathId, CallTree, Diagnostics, Location, LocationGroup, LocationGroupId, LocationId,
+    Metric, MetricId, Paradigm, Place, Profile, ProfileMetric, Region, RegionId, Scope, SparseRows,
+    SystemNode, SystemNodeId, SystemTree, Value, ValueType,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Puts the profile together.
+pub(super) fn profile(
+    tables: &Tables,
+    options: &OpenOptions<'_>,
+    found: &mut Diagnostics,
+) -> Result<Profile> {
+    let mut paths = Paths::default();
+    let mut ids = Vec::with_capacity(tables.functions.len());
+    for function in &tables.functions {
+        let names: Vec<&str> = match function.is_call_path() {
+            true => function.name.split(" => ").map(str::trim).collect(),
+            false => vec![function.name.trim()],
+        };
+        let depth = options.get_limits().depth;
+        if names.len() > depth as usize {
+            return Err(Error::Limit {
+                place: Place::file("").record(function.name.clone()),
+                what: "depth of a call path",
+                got: names.len() as u64,
+                limit: depth.into(),
+            });
+        }
+        let is_mpi = function.groups.iter().any(|group| group == "MPI");
+        ids.push(paths.add(&names, is_mpi)?);
+    }
+    let metrics = metrics(&tables.metrics);
+    let types = vec![ValueType::F64; metrics.len()];
+    let mut rows = SparseRows::new(tables.threads.len(), types);
+    let mut events = 0;
+    for (thread, at) in tables.threads.iter().zip(0u32..) {
+        events += thread.events.len() as u64;
+        for (path, values) in sums(thread, tables, &ids, &paths, found) {
+            for (value, metric) in values.into_iter().zip(0u32..) {
+                rows.push(MetricId(metric), path, LocationId(at), Value::F64(value));
+            }
+        }
+    }
+    found.add_many(rules::USER_EVENTS, events, Place::file("user events"));
+    let mut properties = tables.metadata.clone();
+    let common = common(&tables.threads);
+    properties.extend(common.iter().cloned());
+    let system = system(&tables.threads, &common, options)?;
+    let profile = Profile::new(system, paths.regions, paths.calls, metrics, Arc::new(rows))?;
+    Ok(profile.with_properties(properties))
+}
+
+/// Inclusive and exclusive of each metric, then calls and subroutines.
+fn metrics(names: &[String]) -> Vec<ProfileMetric> {
+    let metric = |name: String, unit: &str, description: &str, scope| ProfileMetric {
+        metric: Metric {
+            name,
+            unit: unit.into(),
+            description: description.into(),
+            value_type: ValueType::F64,
+            ..Metric::default()
+        },
+        scope,
+        ..ProfileMetric::default()
+    };
+    let mut metrics = Vec::new();
+    for name in names {
+        let unit = match name.to_ascii_lowercase().contains("time") {
+            true => "usec",
+            false => "#",
+        };
+        let inclusive = "in a call path and below";
+        metrics.push(metric(name.clone(), unit, inclusive, Scope::Inclusive));
+        let name = format!("exclusive {name}");
+        metrics.push(metric(
+            name,
+            unit,
+            "in a call path, not below",
+            Scope::Exclusive,
+        ));
+    }
+    let often = "how often a call path was entered";
+    metrics.push(metric("calls".into(), "#", often, Scope::Exclusive));
+    let below = "how often a call path entered others";
+    metrics.push(metric("subroutines".into(), "#", below, Scope::Exclusive));
+    metrics
+}
+
+/// Regions and call paths by name.
+#[derive(Debug, Default)]
+struct Paths {
+    regions: Vec<Region>,
+    by_name: HashMap<String, RegionId>,
+    calls: CallTree,
+}
+
+impl Paths {
+    fn add(&mut self, names: &[&str], is_mpi: bool) -> Result<CallPathId> {
+        let mut at = None;
+        for (depth, name) in names.iter().enumerate() {
+            // The groups of a call path are those of its last function.
+            let is_mpi = is_mpi && depth + 1 == names.len();
+            let region = self.region(name, is_mpi)?;
+            at = Some(self.calls.child(at, region)?);
+        }
+        at.ok_or_else(|| Error::Usage {
+            what: "a call path without a function".into(),
+        })
+    }
+
+    fn region(&mut self, name: &str, is_mpi: bool) -> Result<RegionId> {
+        if let Some(id) = self.by_name.get(name) {
+            if is_mpi {
+                self.regions[id.index()].paradigm = Paradigm::Mpi;
+            }
+            return Ok(*id);
+        }
+        let id = RegionId::from_index(self.regions.len()).ok_or_else(|| Error::Usage {
+            what: "more than 2^32 regions".into(),
+        })?;
+        let mut region = described(name);
+        if is_mpi {
+            region.paradigm = Paradigm::Mpi;
+        }
+        self.regions.push(region);
+        self.by_name.insert(name.into(), id);
+        Ok(id)
+    }
+}
+
+/// A region from a name such as `main [{matmult.c} {134,1}-{207,1}]`.
+fn described(full: &str) -> Region {
+    let mut region = Region::named(full);
+    let Some((name, source)) = full.rsplit_once(" [{") else {
+        return region;
+    };
+    let Some((file, lines)) = source.trim_end_matches(']').split_once('}') else {
+        return region;
+    };
+    let line = |text: &str| {
+        let digits = text.trim().trim_start_matches('{');
+        digits.split([',', '}']).next()?.parse::<u32>().ok()
+    };
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    region.name = name.trim().into();
+    region.file = Some(file.into());
+    region.lines = line(first).zip(line(last));
+    region
+}
+
+/// The values of a thread, by call path: for each metric inclusive and exclusive, then calls and
+/// subroutines.
+fn sums(
+    thread: &Thread,
+    tables: &Tables,
+    ids: &[CallPathId],
+    paths: &Paths,
+    found: &mut Diagnostics,
+) -> BTreeMap<CallPathId, Vec<f64>> {
+    let metrics = tables.metrics.len();
+    let width = metrics * 2 + 2;
+    let mut sums: BTreeMap<CallPathId, Vec<f64>> = BTreeMap::new();
+    // What the call paths that end in a function have together.
+    let mut covered: HashMap<RegionId, Vec<f64>> = HashMap::new();
+    for (at, entry) in thread.entries.iter().enumerate() {
+        let values = thread.values.iter().skip(at * metrics).take(metrics);
+        let values = values.flat_map(|(exclusive, inclusive)| [*inclusive, *exclusive]);
+        let values: Vec<f64> = values.chain([entry.calls, entry.subroutines]).collect();
+        let id = ids[entry.function as usize];
+        let function = &tables.functions[entry.function as usize];
+        if function.is_call_path()
+            && let Some(path) = paths.calls.get(id)
+        {
+            let sum = covered
+                .entry(path.region)
+                .or_insert_with(|| vec![0.0; width]);
+            sum.iter_mut()
+                .zip(&values)
+                .for_each(|(sum, value)| *sum += value);
+        }
+        if let Some(sum) = sums.get_mut(&id) {
+            let key = thread.key;
+            let place = Place::file(format!(
+                "profile.{}.{}.{}",
+                key.node, key.context, key.thread
+            ));
+            found.add(rules::DUPLICATE, place.record(function.name.clone()));
+            sum.iter_mut()
+                .zip(&values)
+                .for_each(|(sum, value)| *sum += value);
+        } else {
+            sums.insert(id, values);
+        }
+    }
+    // A function repeats what its call paths have: what remains of it is a root.
+    for (region, covered) in covered {
+        let Some(root) = paths.calls.find(None, region) else {
+            continue;
+        };
+        let Some(sum) = sums.get_mut(&root) else {
+            continue;
+        };
+        let mut rest = sum.clone();
+        for (rest, part) in rest.iter_mut().zip(&covered) {
+            *rest = (*rest - part).max(0.0);
+        }
+        // Rounding of a file leaves less than a millionth.
+        let is_left = |at: usize| rest[at] > 1e-6 * sum[at];
+        let exclusive = (0..metrics).map(|metric| metric * 2 + 1);
+        if exclusive.chain([metrics * 2]).any(is_left) {
+            let name = paths.regions[region.index()].name.clone();
+            found.add(rules::UNCOVERED, Place::file("functions").record(name));
+            *sum = rest;
+        } else {
+            sums.remove(&root);
+        }
+    }
+    sums
+}
+
+/// Facts that all threads share.
+fn common(threads: &[Thread]) -> Vec<(String, String)> {
+    let Some((first, rest)) = threads.split_first() else {
+        return Vec::new();
+    };
+    let mut common = first.metadata.clone();
+    for thread in rest {
+        let facts: HashMap<&str, &str> = thread
+            .metadata
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        common.retain(|(name, value)| facts.get(name.as_str()) == Some(&value.as_str()));
+    }
+    common
+}
+
+/// Hosts, processes and threads.
+fn system(
+    threads: &[Thread],
+    common: &[(String, String)],
+    options: &OpenOptions<'_>,
+) -> Result<SystemTree> {
+    let mut hosts: Vec<SystemNode> = Vec::new();
+    let mut host_ids: HashMap<String, SystemNodeId> = HashMap::new();
+    let mut groups: Vec<LocationGroup> = Vec::new();
+    let mut group_ids = HashMap::new();
+    let mut locations = Vec::new();
+    let common: HashMap<&str, &str> = common
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    // Node, context and thread in one number, where they fit.
+    let packed = |key: Key| {
+        let upper = u64::from(key.node) << 8 | u64::from(key.context);
+        upper << 32 | u64::from(key.thread)
+    };
+    let fits = |key: Key| key.node < 1 << 24 && key.context < 1 << 8;
+    let fits = threads.iter().all(|thread| fits(thread.key));
+    for (thread, at) in threads.iter().zip(0u64..) {
+        let key = thread.key;
+        let host = thread.metadata.iter().find(|(name, _)| name == "Hostname");
+        let parent = host.map(|(_, host)| {
+            let id = host_ids.entry(host.clone()).or_insert_with(|| {
+                hosts.push(SystemNode {
+                    name: host.clone(),
+                    class: "node".into(),
+                    ..SystemNode::default()
+                });
+                SystemNodeId(hosts.len() as u32 - 1)
+            });
+            *id
+        });
+        let group = *group_ids.entry((key.node, key.context)).or_insert_with(|| {
+            let name = match key.context {
+                0 => format!("node {}", key.node),
+                context => format!("node {}, context {context}", key.node),
+            };
+            groups.push(LocationGroup {
+                name,
+                parent,
+                properties: vec![("rank".into(), key.node.to_string())],
+                ..LocationGroup::default()
+            });
+            LocationGroupId(groups.len() as u32 - 1)
+        });
+        let own = thread.metadata.iter();
+        let own = own.filter(|(name, value)| common.get(name.as_str()) != Some(&value.as_str()));
+        let properties = own.cloned().collect();
+        locations.push(Location {
+            name: format!("thread {}", key.thread),
+            group: Some(group),
+            key: if fits { packed(key) } else { at },
+            properties,
+            ..Location::default()
+        });
+    }
+    Ok(SystemTree::new(
+        hosts,
+        groups,
+        locations,
+        options.get_limits(),
+    )?)
+}

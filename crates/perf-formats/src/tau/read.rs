@@ -1,0 +1,400 @@
+//! [`Tau`]: what a profile says, and the nouns made of it.
+
+use super::{build, packed, rules, text};
+use crate::bytes::Bytes;
+use crate::{Error, OpenOptions, Result};
+use perf_core::{Diagnostics, Place, Profile};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// What TAU calls a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The process, an MPI rank where there is MPI.
+    pub node: u32,
+    /// The address space within it, mostly 0.
+    pub context: u32,
+    /// The thread within it.
+    pub thread: u32,
+}
+
+/// A function, or a call path of functions joined by ` => `.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// Name, as it stands.
+    pub name: String,
+    /// Groups it belongs to.
+    pub groups: Vec<String>,
+}
+
+impl Function {
+    /// Whether it is a call path. Functions repeat the sums of their call paths.
+    pub fn is_call_path(&self) -> bool {
+        self.name.contains(" => ")
+    }
+}
+
+/// A line of a thread: a function and how often it was called.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// Index in [`Tau::functions`].
+    pub function: u32,
+    /// How often it was called.
+    pub calls: f64,
+    /// How often it called others.
+    pub subroutines: f64,
+}
+
+/// A user event of a thread: statistics of a value that the program reported.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventEntry {
+    /// Index in [`Tau::events`].
+    pub event: u32,
+    /// How many values.
+    pub count: f64,
+    /// The largest.
+    pub max: f64,
+    /// The smallest.
+    pub min: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// The sum of their squares.
+    pub sum_of_squares: f64,
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Thread {
+    /// Which it is.
+    pub key: Key,
+    /// Its lines. A function may stand twice; its values add up.
+    pub entries: Vec<Entry>,
+    /// (exclusive, inclusive) of the entries, one after the other, metric by metric within.
+    pub values: Vec<(f64, f64)>,
+    /// Its user events.
+    pub events: Vec<EventEntry>,
+    /// Facts about it, as (name, value).
+    pub metadata: Vec<(String, String)>,
+}
+
+/// What is read, whichever way it was stored.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tables {
+    pub(super) metrics: Vec<String>,
+    pub(super) functions: Vec<Function>,
+    pub(super) events: Vec<String>,
+    pub(super) threads: Vec<Thread>,
+    /// Facts about all threads.
+    pub(super) metadata: Vec<(String, String)>,
+}
+
+/// A TAU profile.
+///
+/// The [`profile`](Self::profile) has for each metric of the recording an inclusive one of its
+/// name and an exclusive one, `exclusive NAME`, both as TAU measured them, then `calls` and
+/// `subroutines` (exclusive). Times are in microseconds. Call paths are those of TAU; functions
+/// without call paths are roots. Functions with call paths do not appear a second time, so that
+/// exclusive values add up to the whole.
+///
+/// ```no_run
+/// use perf_formats::{OpenOptions, tau::Tau};
+/// let tau = Tau::open("run/", &OpenOptions::new())?;
+/// for thread in tau.threads() {
+///     println!("{:?}: {} functions", thread.key, thread.entries.len());
+/// }
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tau {
+    tables: Tables,
+    profile: Profile,
+    diagnostics: Diagnostics,
+}
+
+impl Tau {
+    /// Opens a folder with `profile.*` files or `MULTI__*` folders, one such file, or a `.ppk`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read, [`Error::Truncated`], [`Error::Malformed`] and
+    /// [`Error::Limit`] with the place in the file, and [`Error::Strict`] for the first repair or
+    /// loss if the options are strict.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self> {
+        let path = path.as_ref();
+        let mut found = Diagnostics::default();
+        let tables = if path.is_dir() {
+            folder(path, options, &mut found)?
+        } else if let Some(key) = key_of(path) {
+            let file = (key, path.to_path_buf());
+            texts(&[(String::new(), vec![file])], options, &mut found)?
+        } else {
+            let bytes = Bytes::open(path, options.get_limits())?;
+            options.advance(bytes.len(), bytes.len())?;
+            packed::read(bytes, options, &mut found)?
+        };
+        Tau::new(tables, options, found)
+    }
+
+    /// Reads a `.ppk` that is in memory; errors call it `name`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), without [`Error::Io`].
+    pub fn from_packed(bytes: Vec<u8>, name: &str, options: &OpenOptions<'_>) -> Result<Self> {
+        let mut found = Diagnostics::default();
+        let bytes = Bytes::new(bytes, name, options.get_limits())?;
+        let tables = packed::read(bytes, options, &mut found)?;
+        Tau::new(tables, options, found)
+    }
+
+    /// Reads the text of one thread; errors call it `name`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), without [`Error::Io`].
+    pub fn from_text(text: &[u8], name: &str, options: &OpenOptions<'_>) -> Result<Self> {
+        let mut found = Diagnostics::default();
+        let mut names = Names::default();
+        let file = text::parse(text, name, &mut names, options, &mut found)?;
+        let mut merge = Merge::default();
+        merge.add(0, Key::default(), file);
+        let tables = merge.finish(names, 1);
+        Tau::new(tables, options, found)
+    }
+
+    fn new(tables: Tables, options: &OpenOptions<'_>, mut found: Diagnostics) -> Result<Self> {
+        let profile = build::profile(&tables, options, &mut found)?;
+        options.judge(&found)?;
+        Ok(Tau {
+            tables,
+            profile,
+            diagnostics: found,
+        })
+    }
+
+    /// The call-path profile.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The profile and what was repaired, lost or noted.
+    pub fn into_parts(self) -> (Profile, Diagnostics) {
+        (self.profile, self.diagnostics)
+    }
+
+    /// What was repaired, lost or noted.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// Names of the metrics.
+    pub fn metrics(&self) -> &[String] {
+        &self.tables.metrics
+    }
+
+    /// Functions and call paths of all threads.
+    pub fn functions(&self) -> &[Function] {
+        &self.tables.functions
+    }
+
+    /// Names of the user events of all threads.
+    pub fn events(&self) -> &[String] {
+        &self.tables.events
+    }
+
+    /// Threads, by ascending key.
+    pub fn threads(&self) -> &[Thread] {
+        &self.tables.threads
+    }
+}
+
+/// Names that got an index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    pub(super) functions: Vec<Function>,
+    function_ids: HashMap<String, u32>,
+    pub(super) events: Vec<String>,
+    event_ids: HashMap<String, u32>,
+    pub(super) metrics: Vec<String>,
+}
+
+impl Names {
+    pub(super) fn function(&mut self, name: &str, groups: &str) -> u32 {
+        if let Some(id) = self.function_ids.get(name) {
+            return *id;
+        }
+        let id = self.functions.len() as u32;
+        let groups = groups.split('|').map(str::trim);
+        let groups = groups.filter(|group| !group.is_empty());
+        self.functions.push(Function {
+            name: name.into(),
+            groups: groups.map(String::from).collect(),
+        });
+        self.function_ids.insert(name.into(), id);
+        id
+    }
+
+    pub(super) fn event(&mut self, name: &str) -> u32 {
+        if let Some(id) = self.event_ids.get(name) {
+            return *id;
+        }
+        let id = self.events.len() as u32;
+        self.events.push(name.into());
+        self.event_ids.insert(name.into(), id);
+        id
+    }
+}
+
+/// The key in a name like `profile.0.0.0`.
+pub(super) fn key_of(path: &Path) -> Option<Key> {
+    let name = path.file_name()?.to_str()?.strip_prefix("profile.")?;
+    let mut parts = name.split('.').map(str::parse);
+    let key = Key {
+        node: parts.next()?.ok()?,
+        context: parts.next()?.ok()?,
+        thread: parts.next()?.ok()?,
+    };
+    parts.next().is_none().then_some(key)
+}
+
+type Files = Vec<(Key, PathBuf)>;
+
+fn listing(folder: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |source| Error::Io {
+        place: Place::file(folder.to_string_lossy().into_owned()),
+        source,
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        paths.push(entry.map_err(failed)?.path());
+    }
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+fn profiles(paths: &[PathBuf]) -> Files {
+    let files = paths
+        .iter()
+        .filter_map(|path| Some((key_of(path)?, path.clone())));
+    files.collect()
+}
+
+/// A folder with files, or with a folder of files for each metric.
+fn folder(path: &Path, options: &OpenOptions<'_>, found: &mut Diagnostics) -> Result<Tables> {
+    let inside = listing(path)?;
+    let mut metrics = Vec::new();
+    for folder in &inside {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let metric = name.and_then(|name| name.strip_prefix("MULTI__"));
+        if let Some(metric) = metric.filter(|_| folder.is_dir()) {
+            metrics.push((metric.to_string(), profiles(&listing(folder)?)));
+        }
+    }
+    if metrics.is_empty() {
+        metrics.push((String::new(), profiles(&inside)));
+    }
+    if metrics.iter().all(|(_, files)| files.is_empty()) {
+        return Err(Error::Malformed {
+            place: Place::file(path.to_string_lossy().into_owned()),
+            expected: "profile.NODE.CONTEXT.THREAD files".into(),
+            got: "none".into(),
+        });
+    }
+    texts(&metrics, options, found)
+}
+
+/// Reads the files of each metric.
+fn texts(
+    metrics: &[(String, Files)],
+    options: &OpenOptions<'_>,
+    found: &mut Diagnostics,
+) -> Result<Tables> {
+    let mut names = Names::default();
+    let mut merge = Merge::default();
+    for (metric, (name, files)) in metrics.iter().enumerate() {
+        let mut own = None;
+        for (key, path) in files {
+            let bytes = Bytes::open(path, options.get_limits())?;
+            let file = std::sync::Arc::clone(bytes.name());
+            options.advance(bytes.len(), 0)?;
+            let bytes = bytes.into_memory()?;
+            let thread = text::parse(&bytes, &file, &mut names, options, found)?;
+            own.get_or_insert_with(|| thread.metric.clone());
+            merge.add(metric, *key, thread);
+        }
+        // The folder is named after the metric; a folder without metrics is read from the files.
+        let own = own.filter(|_| name.is_empty());
+        names.metrics.push(own.unwrap_or_else(|| name.clone()));
+    }
+    for (key, thread) in &merge.threads {
+        let missing = metrics.len() - thread.seen.len();
+        let place = Place::file(format!(
+            "profile.{}.{}.{}",
+            key.node, key.context, key.thread
+        ));
+        found.add_many(rules::MISSING_FILE, missing as u64, place);
+    }
+    Ok(merge.finish(names, metrics.len()))
+}
+
+/// Threads whose metrics come from several files.
+#[derive(Debug, Default)]
+struct Merge {
+    threads: BTreeMap<Key, Merging>,
+}
+
+#[derive(Debug, Default)]
+struct Merging {
+    thread: Thread,
+    /// Place of a function, by its index and how often it stood before.
+    places: HashMap<(u32, u32), usize>,
+    /// (metric, entry, exclusive, inclusive).
+    values: Vec<(usize, usize, f64, f64)>,
+    seen: Vec<usize>,
+}
+
+impl Merge {
+    fn add(&mut self, metric: usize, key: Key, file: text::File) {
+        let merging = self.threads.entry(key).or_default();
+        let is_first = merging.seen.is_empty();
+        merging.seen.push(metric);
+        merging.thread.key = key;
+        let mut times: HashMap<u32, u32> = HashMap::new();
+        for (entry, exclusive, inclusive) in file.entries {
+            let time = times.entry(entry.function).or_default();
+            let next = merging.thread.entries.len();
+            let place = *merging
+                .places
+                .entry((entry.function, *time))
+                .or_insert(next);
+            *time += 1;
+            if place == next {
+                merging.thread.entries.push(entry);
+            }
+            merging.values.push((metric, place, exclusive, inclusive));
+        }
+        // User events count once, in the folder of the first metric.
+        if is_first {
+            merging.thread.events = file.events;
+            merging.thread.metadata = file.metadata;
+        }
+    }
+
+    fn finish(self, names: Names, metrics: usize) -> Tables {
+        let threads = self.threads.into_values().map(|merging| {
+            let mut thread = merging.thread;
+            thread.values = vec![(0.0, 0.0); thread.entries.len() * metrics];
+            for (metric, place, exclusive, inclusive) in merging.values {
+                thread.values[place * metrics + metric] = (exclusive, inclusive);
+            }
+            thread
+        });
+        Tables {
+            threads: threads.collect(),
+            metrics: match names.metrics.is_empty() {
+                true => vec!["TIME".into()],
+                false => names.metrics,
+            },
+            functions: names.functions,
+            events: names.events,
+            metadata: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the reader repairs, skips or notes: the rules that
+//! [`Diagnostics`](perf_core::Diagnostics) of TAU profiles count.
+
+use perf_core::{Rule, Weight};
+
+const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
+    Rule { name, what, weight }
+}
+
+/// A value below zero.
+pub const NEGATIVE: Rule = rule(
+    "negative-value",
+    Weight::Repair,
+    "a value is negative; taken as 0, as ParaProf does",
+);
+/// A thread that one metric has and another has not.
+pub const MISSING_FILE: Rule = rule(
+    "missing-file",
+    Weight::Loss,
+    "a thread has no file for one of the metrics; its values of that are zero",
+);
+/// User events that end early.
+pub const TRUNCATED_EVENTS: Rule = rule(
+    "truncated-events",
+    Weight::Loss,
+    "a file ends within its user events; those before are kept",
+);
+/// Bytes after the end.
+pub const TRAILING: Rule = rule(
+    "trailing-bytes",
+    Weight::Note,
+    "bytes follow the end of a packed profile; skipped",
+);
+/// User events beside the profile.
+pub const USER_EVENTS: Rule = rule(
+    "user-events",
+    Weight::Note,
+    "user events belong to no call path; kept beside the profile",
+);
+/// Call paths that do not add up to their functions.
+pub const UNCOVERED: Rule = rule(
+    "uncovered-function",
+    Weight::Note,
+    "the call paths of a function are less than all of it; the rest is a root of its own",
+);
+/// A function that is listed twice.
+pub const DUPLICATE: Rule = rule(
+    "duplicate-function",
+    Weight::Repair,
+    "a thread has a function or call path twice; the values are added",
+);

@@ -1,0 +1,328 @@
+//! TAU profiles: the facts of the corpus, metrics in folders, and what is odd or damaged.
+
+#![cfg(feature = "tau")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+use flate2::read::GzDecoder;
+use perf_core::{CallPathId, Diagnostics, MetricId, Profile, Scope, Value as Number};
+use perf_formats::tau::{Tau, Thread, rules};
+use perf_formats::{Error, OpenOptions};
+use perf_testdata::corpus::corpus;
+use serde_json::Value;
+use std::io::Read;
+use std::path::PathBuf;
+
+fn open(path: &std::path::Path) -> Tau {
+    Tau::open(path, &OpenOptions::new()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Sum of the exclusive and largest inclusive values of functions, sum of calls of all lines.
+fn totals(tau: &Tau, thread: &Thread, metric: usize) -> (f64, f64, f64) {
+    let (mut exclusive, mut inclusive, mut calls) = (0.0, 0.0f64, 0.0);
+    for (at, entry) in thread.entries.iter().enumerate() {
+        calls += entry.calls;
+        let values = thread.values[at * tau.metrics().len() + metric];
+        if !tau.functions()[entry.function as usize].is_call_path() {
+            exclusive += values.0;
+        }
+        inclusive = inclusive.max(values.1);
+    }
+    (exclusive, inclusive, calls)
+}
+
+/// The sum of a metric over all call paths and threads.
+fn whole(profile: &Profile, metric: MetricId) -> f64 {
+    let paths = profile.paths(metric).into_iter();
+    let totals = paths.map(|path| profile.total(metric, path).unwrap().as_f64());
+    totals.sum()
+}
+
+fn close(got: f64, expected: &Value) -> bool {
+    let expected = expected.as_f64().unwrap();
+    (got - expected).abs() <= 1e-9 * expected.abs()
+}
+
+#[test]
+fn every_profile_gives_its_facts() {
+    let Some(path) = corpus("cube/facts.json") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let facts = std::fs::read_to_string(path)
+        .unwrap()
+        .replace("NaN", "null");
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    for fact in facts["tau"].as_array().unwrap() {
+        let file = fact["file"].as_str().unwrap();
+        let Some(path) = corpus(file.trim_end_matches("/profile.*")) else {
+            continue;
+        };
+        let tau = open(&path);
+        let count = |name: &str| fact[name].as_u64().unwrap() as usize;
+        let paths = tau
+            .functions()
+            .iter()
+            .filter(|function| function.is_call_path());
+        assert_eq!(paths.count(), count("callpath_functions"), "{file}");
+        assert_eq!(tau.events().len(), count("user_events"), "{file}");
+        let lines: usize = tau
+            .threads()
+            .iter()
+            .map(|thread| thread.entries.len())
+            .sum();
+        let events: usize = tau.threads().iter().map(|thread| thread.events.len()).sum();
+        let mut exclusive = vec![0.0; tau.metrics().len()];
+        if fact["kind"] == "tau text" {
+            assert_eq!(tau.metrics(), [fact["metric"].as_str().unwrap()], "{file}");
+            assert_eq!(tau.functions().len(), count("distinct_functions"), "{file}");
+            assert_eq!(tau.threads().len(), count("files"), "{file}");
+            let metadata = tau.threads()[0].metadata.len();
+            assert_eq!(metadata, count("metadata_attributes"), "{file}");
+            for (thread, fact) in tau
+                .threads()
+                .iter()
+                .zip(fact["per_file"].as_array().unwrap())
+            {
+                let (own, inclusive, calls) = totals(&tau, thread, 0);
+                assert_eq!(
+                    thread.entries.len() as u64,
+                    fact["functions"].as_u64().unwrap()
+                );
+                assert_eq!(thread.events.len() as u64, fact["events"].as_u64().unwrap());
+                assert!(close(own, &fact["sum_exclusive"]), "{file}: {own}");
+                assert!(
+                    close(inclusive, &fact["max_inclusive"]),
+                    "{file}: {inclusive}"
+                );
+                assert!(close(calls, &fact["sum_calls"]), "{file}: {calls}");
+                exclusive[0] += own;
+            }
+            let first = &fact["first_line"];
+            let entry = tau.threads()[0].entries[0];
+            let function = &tau.functions()[entry.function as usize];
+            assert_eq!(function.name, first[0].as_str().unwrap(), "{file}");
+            assert_eq!(entry.calls, first[1].as_f64().unwrap(), "{file}");
+            assert_eq!(entry.subroutines, first[2].as_f64().unwrap(), "{file}");
+            let values = tau.threads()[0].values[0];
+            assert_eq!(values.0, first[3].as_f64().unwrap(), "{file}");
+            assert_eq!(values.1, first[4].as_f64().unwrap(), "{file}");
+        } else {
+            assert_eq!(tau.functions().len(), count("functions"), "{file}");
+            assert_eq!(tau.threads().len(), count("threads"), "{file}");
+            assert_eq!(lines, count("function_profiles"), "{file}");
+            assert_eq!(events, count("event_profiles"), "{file}");
+            let metrics = fact["metrics"].as_array().unwrap();
+            assert_eq!(tau.metrics().len(), metrics.len(), "{file}");
+            for (metric, name) in metrics.iter().enumerate() {
+                assert_eq!(tau.metrics()[metric], name.as_str().unwrap(), "{file}");
+                let all = tau
+                    .threads()
+                    .iter()
+                    .map(|thread| totals(&tau, thread, metric));
+                let (own, most, calls) = all.fold((0.0, 0.0f64, 0.0), |sum, one| {
+                    (sum.0 + one.0, sum.1.max(one.1), sum.2 + one.2)
+                });
+                let expected = &fact["sum_exclusive_non_callpath"][metric];
+                assert!(close(own, expected), "{file}: {own}");
+                assert!(
+                    close(most, &fact["max_inclusive"][metric]),
+                    "{file}: {most}"
+                );
+                assert!(close(calls, &fact["sum_calls"]), "{file}: {calls}");
+                exclusive[metric] = own;
+            }
+            let trailing = tau.diagnostics().count(rules::TRAILING);
+            assert_eq!(trailing, fact["trailing_bytes"].as_u64().unwrap(), "{file}");
+        }
+        // Call paths and the functions they come from are not counted twice.
+        for (name, expected) in tau.metrics().iter().zip(exclusive) {
+            let id = tau.profile().metric(&format!("exclusive {name}")).unwrap();
+            let sum = whole(tau.profile(), id);
+            let is_same = (sum - expected).abs() <= 1e-6 * expected;
+            assert!(is_same, "{file}, {name}: {sum}, not {expected}");
+        }
+    }
+}
+
+#[test]
+fn call_paths_become_a_tree() {
+    let Some(path) = corpus("tau/cubelib_tau2cube/profile2") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let tau = open(&path);
+    let profile = tau.profile();
+    let (calls, regions) = (profile.calls(), profile.regions());
+    let names = (0..calls.paths().len() as u32).map(|at| calls.name(CallPathId(at), regions));
+    let names: Vec<_> = names.collect();
+    let deepest = "main() (calls f1, f5) > f1() (sleeps 1 sec, calls f2, f4) > \
+                   f4() (sleeps 4 sec, calls f2) > f2() (sleeps 2 sec, calls f3) > \
+                   f3() (sleeps 3 sec)";
+    let at = names.iter().position(|name| name == deepest).unwrap();
+    let time = profile.metric("TIME").unwrap();
+    let total = profile.total(time, CallPathId(at as u32)).unwrap();
+    assert_eq!(total, Number::F64(3_001_059.0));
+    // Functions that have call paths are no roots beside.
+    let main = profile.paths(time).into_iter();
+    let roots: Vec<_> = main
+        .filter(|id| calls.get(*id).unwrap().parent.is_none())
+        .collect();
+    assert_eq!(roots.len(), 1);
+    // The tree gives the same exclusive time as TAU does.
+    let own = profile
+        .scoped(time, roots[0], Scope::Exclusive)
+        .unwrap()
+        .unwrap();
+    assert_eq!(own.to_f64(), [98.0]);
+}
+
+fn text(metric: &str, functions: &[(&str, f64, f64)]) -> String {
+    let mut text = format!(
+        "{} templated_functions_MULTI_{metric}\n\
+         # Name Calls Subrs Excl Incl ProfileCalls #\n",
+        functions.len()
+    );
+    for (name, exclusive, inclusive) in functions {
+        text += &format!("\"{name}\" 1 0 {exclusive} {inclusive} 0 GROUP=\"TAU_USER\" \n");
+    }
+    text + "0 aggregates\n"
+}
+
+/// A folder that is removed again.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, files: &[(&str, String)]) -> Self {
+        let root = std::env::temp_dir().join(format!("perfkit-{name}-{}", std::process::id()));
+        for (file, text) in files {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Folder(root)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn threads_of_several_metrics_meet_by_key() {
+    let main = |own, all| [("main", own, all), ("f", 1.0, 1.0)];
+    let files = [
+        ("MULTI__TIME/profile.0.0.0", text("TIME", &main(1.0, 2.0))),
+        ("MULTI__TIME/profile.2.0.0", text("TIME", &main(3.0, 4.0))),
+        ("MULTI__TIME/profile.10.0.0", text("TIME", &main(5.0, 6.0))),
+        // One file is missing, and functions come in another order.
+        (
+            "MULTI__PAPI_TOT_INS/profile.0.0.0",
+            text("PAPI_TOT_INS", &main(10.0, 20.0)),
+        ),
+        (
+            "MULTI__PAPI_TOT_INS/profile.10.0.0",
+            text("PAPI_TOT_INS", &[("f", 7.0, 7.0), ("main", 50.0, 60.0)]),
+        ),
+    ];
+    let folder = Folder::new("multi", &files);
+    let tau = open(&folder.0);
+    assert_eq!(tau.metrics(), ["PAPI_TOT_INS", "TIME"]);
+    let nodes: Vec<_> = tau.threads().iter().map(|thread| thread.key.node).collect();
+    assert_eq!(nodes, [0, 2, 10]);
+    assert_eq!(tau.diagnostics().count(rules::MISSING_FILE), 1);
+    let profile = tau.profile();
+    let row = |metric: &str| {
+        let main = profile
+            .regions()
+            .iter()
+            .position(|region| region.name == "main")
+            .unwrap();
+        let region = perf_core::RegionId(main as u32);
+        let path = profile.calls().find(None, region).unwrap();
+        let id = profile.metric(metric).unwrap();
+        profile.row(id, path).unwrap().unwrap().to_f64()
+    };
+    assert_eq!(row("PAPI_TOT_INS"), [20.0, 0.0, 60.0]);
+    assert_eq!(row("exclusive TIME"), [1.0, 3.0, 5.0]);
+    assert_eq!(row("calls"), [1.0; 3]);
+    let recording = perf_formats::open(&folder.0, &OpenOptions::new()).unwrap();
+    assert_eq!(recording.format, "tau");
+    assert!(recording.profile().is_some());
+    let strict = Tau::open(&folder.0, &OpenOptions::new().strict(true));
+    assert!(matches!(strict, Err(Error::Strict { .. })));
+}
+
+fn parse(text: &str) -> Result<(Profile, Diagnostics), Error> {
+    Tau::from_text(text.as_bytes(), "t", &OpenOptions::new()).map(Tau::into_parts)
+}
+
+#[test]
+fn what_is_odd_is_counted() {
+    let twice = text("TIME", &[("f", 1.0, 2.0), ("f", 10.0, -5.0)]);
+    let (profile, found) = parse(&twice).unwrap();
+    assert_eq!(found.count(rules::DUPLICATE), 1);
+    assert_eq!(found.count(rules::NEGATIVE), 1);
+    assert_eq!(whole(&profile, MetricId(1)), 11.0);
+    let events = text("TIME", &[("f", 1.0, 1.0)]) + "3 userevents\n# eventname\n\"e\" 1 2 2 2 4\n";
+    let (_, found) = parse(&events).unwrap();
+    assert_eq!(found.count(rules::TRUNCATED_EVENTS), 2);
+    assert_eq!(found.count(rules::USER_EVENTS), 1);
+    // Paths that were cut off at a depth: what has no path of its own stays a root.
+    let cut = text(
+        "TIME",
+        &[("f", 5.0, 5.0), ("g => f", 2.0, 2.0), ("g", 1.0, 3.0)],
+    );
+    let (profile, found) = parse(&cut).unwrap();
+    assert_eq!(found.count(rules::UNCOVERED), 1);
+    assert_eq!(whole(&profile, MetricId(1)), 6.0);
+}
+
+#[test]
+fn what_is_broken_says_where() {
+    let whole = text("TIME", &[("f", 1.0, 1.0)]);
+    for (broken, byte) in [
+        (whole.replace("1 templated", "x templated"), 0),
+        (whole.replace("1 templated", "2 templated"), 83),
+        (whole.replace(" 1 0 1 1 0", " 1 0"), 72),
+        (whole.replace("# Name", "Nom"), 31),
+    ] {
+        let error = parse(&broken).map(|_| ()).unwrap_err();
+        let place = error.place().unwrap();
+        assert!(place.offset.is_some_and(|at| at >= byte.min(31)), "{error}");
+    }
+    let huge = whole.replace("1 templated", "18446744073709551615 templated");
+    assert!(parse(&huge).is_err());
+}
+
+#[test]
+fn damaged_profiles_are_no_panic() {
+    for file in ["tau/ppk/DrawGraph-8.ppk", "tau/xmain_0/profile.1.0.0"] {
+        let Some(path) = corpus(file) else {
+            println!("skipped: corpus absent");
+            return;
+        };
+        let is_packed = file.ends_with("ppk");
+        let mut bytes = std::fs::read(path).unwrap();
+        if is_packed {
+            // Damage within the packing, so that it is not found out by gzip.
+            let mut unpacked = Vec::new();
+            GzDecoder::new(bytes.as_slice())
+                .read_to_end(&mut unpacked)
+                .unwrap();
+            bytes = unpacked;
+        }
+        let options = OpenOptions::new();
+        for damaged in perf_testdata::damage::all(&bytes, 600, 7) {
+            // Either is right; a panic or an endless loop is not.
+            let _ = match is_packed {
+                true => Tau::from_packed(damaged, "damaged", &options).is_ok(),
+                false => Tau::from_text(&damaged, "damaged", &options).is_ok(),
+            };
+        }
+    }
+}
