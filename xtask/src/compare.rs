@@ -6,6 +6,7 @@
 //!
 //! A peer that is not installed is named with its package and left out.
 
+mod cube;
 mod otf2;
 mod race;
 
@@ -22,11 +23,18 @@ struct Comparison(
     fn(&Options) -> Result<Vec<Race>, String>,
 );
 
-const COMPARISONS: &[Comparison] = &[Comparison(
-    "otf2",
-    "reading OTF2 archives, with libotf2 and otf2-print",
-    otf2::races,
-)];
+const COMPARISONS: &[Comparison] = &[
+    Comparison(
+        "otf2",
+        "reading OTF2 archives, with libotf2 and otf2-print",
+        otf2::races,
+    ),
+    Comparison(
+        "cube",
+        "reading Cube profiles that perfkit wrote, with pycubexr",
+        cube::races,
+    ),
+];
 
 const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N]
     otf2: [--locations N] [--events N] [--archive ANCHOR]";

@@ -36,6 +36,10 @@ mod probe;
 #[cfg(feature = "tau")]
 pub mod tau;
 #[cfg(any(feature = "cube", feature = "tau"))]
+#[cfg_attr(
+    not(feature = "cube"),
+    allow(dead_code, reason = "metadata of TAU have no attributes")
+)]
 mod xml;
 
 pub use error::{Error, Result};

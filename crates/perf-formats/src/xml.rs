@@ -2,6 +2,7 @@
 //! in text, and closing tags that do not match occur in files of CubeLib and TAU.
 
 use memchr::{memchr, memchr2, memmem};
+#[cfg(feature = "cube")]
 use std::borrow::Cow;
 
 /// What stands next in a document.

@@ -344,6 +344,8 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     let total = |metric, scope| cube.total(MetricId(metric), CallPathId(0), scope).unwrap();
     assert_eq!(total(1, Scope::Inclusive), 11.0 / 28.0);
     assert_eq!(total(2, Scope::Exclusive), 22.0);
+    let ratio = profile.total(MetricId(1), CallPathId(0)).unwrap();
+    assert_eq!(ratio, Value::F64(11.0 / 28.0));
     assert_eq!(total(0, Scope::Inclusive), 14.0);
     let own = profile.scoped(MetricId(2), CallPathId(0), Scope::Exclusive);
     assert_eq!(own.unwrap().unwrap().to_f64(), [10.0, 12.0]);

@@ -6,7 +6,7 @@ use super::rows::unreadable;
 use super::rules;
 use crate::Error;
 use perf_core::{
-    CallPathId, Diagnostics, MetricId, Place, Profile, Result, RowStore, Scope, Severities,
+    CallPathId, Diagnostics, MetricId, Place, Profile, Result, RowStore, Scope, Severities, Value,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -203,6 +203,16 @@ impl RowStore for DerivedRows {
         match self.is_derived(metric) {
             true => self.derived_paths(metric).to_vec(),
             false => self.base.paths(metric),
+        }
+    }
+
+    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
+        match self.is_derived(metric) {
+            true => {
+                let total = DerivedRows::total(self, metric, path, Scope::Inclusive)?;
+                Ok(Some(Value::F64(total)))
+            }
+            false => self.base.rows().total(metric, path),
         }
     }
 

@@ -53,7 +53,8 @@ pub(super) fn profile(
     let common = common(&tables.threads);
     properties.extend(common.iter().cloned());
     let system = system(&tables.threads, &common, options)?;
-    let profile = Profile::new(system, paths.regions, paths.calls, metrics, Arc::new(rows))?;
+    let rows = Arc::new(rows.finish(paths.calls.paths().len()));
+    let profile = Profile::new(system, paths.regions, paths.calls, metrics, rows)?;
     Ok(profile.with_properties(properties))
 }
 

@@ -1,0 +1,200 @@
+//! Reads a Cube profile in one way and prints one line: answers, then costs.
+//!
+//! `cargo xtask compare cube` runs it beside pycubexr; see `data/peers/README.md` for the line.
+
+use perfkit::core::{
+    CallPathId, CallTree, Limits, Location, LocationGroup, LocationGroupId, Metric, MetricId,
+    Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities, SystemNode,
+    SystemNodeId, SystemTree, ValueType,
+};
+use perfkit::formats::OpenOptions;
+use perfkit::formats::cube::{Cube, WriteOptions, write};
+use perfkit_benches::Meter;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str =
+    "usage: perfkit-bench-cube generate FILE [--locations N] [--paths M] [--packed 1]
+       perfkit-bench-cube rewrite FILE --to FILE
+       perfkit-bench-cube read FILE
+       perfkit-bench-cube view FILE [--metric I] [--path J]
+
+generate  writes a profile of 4 metrics, M call paths and N locations
+rewrite   reads a profile and writes it again
+read      opens it and adds up every value of every metric
+view      opens it and adds up one view";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Outcome<String> {
+    let [mode, path, rest @ ..] = args else {
+        return Err("a mode and a path, please".into());
+    };
+    let word = |name: &str| {
+        let at = rest.iter().position(|word| word == name)?;
+        rest.get(at + 1)
+    };
+    let number = |name: &str, otherwise: u32| -> Outcome<u32> {
+        word(name).map_or(Ok(otherwise), |word| Ok(word.parse()?))
+    };
+    let path = Path::new(path);
+    match mode.as_str() {
+        "generate" => {
+            let options = WriteOptions::new().compress(number("--packed", 0)? == 1);
+            let profile = profile(number("--locations", 4096)?, number("--paths", 800)?)?;
+            save(&profile, path, &options)
+        }
+        "rewrite" => {
+            let to = word("--to").ok_or("where to?")?;
+            let cube = Cube::open(path, &OpenOptions::new())?;
+            save(cube.profile(), Path::new(to), &WriteOptions::new())
+        }
+        "read" => read(path),
+        "view" => view(path, number("--metric", 1)?, number("--path", 77)?),
+        _ => Err(format!("unknown mode {mode}").into()),
+    }
+}
+
+fn save(profile: &Profile, path: &Path, options: &WriteOptions) -> Outcome<String> {
+    let meter = Meter::start();
+    let lost = write(profile, BufWriter::new(File::create(path)?), options)?;
+    let bytes = std::fs::metadata(path)?.len();
+    Ok(format!(
+        "lost={} bytes={bytes} {}",
+        lost.repairs(),
+        meter.costs()
+    ))
+}
+
+/// Rows that are computed, so that a profile of any size needs no memory.
+#[derive(Debug)]
+struct Computed {
+    locations: u32,
+    paths: u32,
+}
+
+impl RowStore for Computed {
+    fn row(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+    ) -> perfkit::core::Result<Option<Arc<Severities>>> {
+        let value = |at: u32| (path.0 * 31 + at * 7) % 1009 + metric.0;
+        let values = (0..self.locations).map(value);
+        Ok(Some(Arc::new(match metric.0 {
+            0 => Severities::U64(values.map(u64::from).collect()),
+            _ => Severities::F64(values.map(f64::from).collect()),
+        })))
+    }
+
+    fn paths(&self, _: MetricId) -> Vec<CallPathId> {
+        (0..self.paths).map(CallPathId).collect()
+    }
+}
+
+fn profile(locations: u32, paths: u32) -> Outcome<Profile> {
+    let machine = SystemNode {
+        name: "machine".into(),
+        class: "machine".into(),
+        ..SystemNode::default()
+    };
+    let group = |rank: u32| LocationGroup {
+        name: format!("MPI Rank {rank}"),
+        parent: Some(SystemNodeId(0)),
+        ..LocationGroup::default()
+    };
+    let location = |rank: u32| Location {
+        name: "Master thread".into(),
+        group: Some(LocationGroupId(rank)),
+        key: rank.into(),
+        ..Location::default()
+    };
+    let groups = (0..locations).map(group).collect();
+    let all = (0..locations).map(location).collect();
+    let system = SystemTree::new(vec![machine], groups, all, &Limits::default())?;
+    let mut calls = CallTree::default();
+    for at in 0..paths {
+        let parent = at.checked_sub(1).map(|before| CallPathId(before / 8));
+        calls.child(parent, RegionId(at))?;
+    }
+    let regions = (0..paths).map(|at| Region::named(format!("region {at}")));
+    let metric = |name: &str, value_type, scope| ProfileMetric {
+        metric: Metric {
+            name: name.into(),
+            value_type,
+            ..Metric::default()
+        },
+        scope,
+        ..ProfileMetric::default()
+    };
+    let metrics = vec![
+        metric("visits", ValueType::U64, Scope::Exclusive),
+        metric("time", ValueType::F64, Scope::Inclusive),
+        metric("wait", ValueType::F64, Scope::Exclusive),
+        metric("bytes", ValueType::F64, Scope::Exclusive),
+    ];
+    let rows = Arc::new(Computed { locations, paths });
+    Ok(Profile::new(
+        system,
+        regions.collect(),
+        calls,
+        metrics,
+        rows,
+    )?)
+}
+
+fn sum(row: &Severities) -> (f64, usize) {
+    let sum = match row {
+        Severities::F64(values) => values.iter().sum(),
+        Severities::U64(values) => values.iter().sum::<u64>() as f64,
+        other => other.to_f64().iter().sum(),
+    };
+    (sum, row.len())
+}
+
+/// Sums are rounded, as they are taken in another order elsewhere.
+fn answer(values: usize, sum: f64, meter: &Meter) -> String {
+    format!("values={values} sum={:.0} {}", sum / 1e3, meter.costs())
+}
+
+fn read(path: &Path) -> Outcome<String> {
+    let meter = Meter::start();
+    let cube = Cube::open(path, &OpenOptions::new())?;
+    let profile = cube.profile();
+    let (mut total, mut values) = (0.0, 0);
+    for metric in (0..profile.metrics().len() as u32).map(MetricId) {
+        for path in profile.paths(metric) {
+            if let Some(row) = profile.row(metric, path)? {
+                let (sum, count) = sum(&row);
+                total += sum;
+                values += count;
+            }
+        }
+    }
+    Ok(answer(values, total, &meter))
+}
+
+fn view(path: &Path, metric: u32, call: u32) -> Outcome<String> {
+    let meter = Meter::start();
+    let cube = Cube::open(path, &OpenOptions::new())?;
+    let row = cube.profile().row(MetricId(metric), CallPathId(call))?;
+    let (total, values) = row.map_or((0.0, 0), |row| sum(&row));
+    Ok(answer(values, total, &meter))
+}

@@ -1,0 +1,81 @@
+//! Reading Cube profiles: perfkit and pycubexr. All of them were written by perfkit, so that this
+//! shows as well that the public reader takes what perfkit writes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::race::{Race, Runner};
+use super::{Options, target_folder, workshop};
+use crate::{cargo, execute, root};
+
+/// Program of `perfkit-benches` that generates profiles and runs our side.
+const OURS: &str = "perfkit-bench-cube";
+
+/// Builds our program, writes the profiles unless they are there, and lists the races.
+pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
+    let arguments = ["build", "--quiet", "--release"];
+    execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
+    let ours = target_folder()?.join("release").join(OURS);
+    // Name, locations, call paths, whether rows are packed.
+    let profiles = [
+        ("wide", "4096", "800", "0"),
+        ("wide, packed", "4096", "800", "1"),
+        ("many call paths", "64", "4000", "0"),
+        ("many call paths, packed", "64", "4000", "1"),
+    ];
+    let mut races = Vec::new();
+    for (name, locations, paths, packed) in profiles {
+        let file = format!("cube-{locations}x{paths}-{packed}.cubex");
+        let file = workshop()?.join(file);
+        if !file.exists() {
+            // Under another name until it is whole.
+            let part = file.with_extension("part");
+            let sizes = ["--locations", locations, "--paths", paths];
+            execute(
+                Command::new(&ours)
+                    .arg("generate")
+                    .arg(&part)
+                    .args(sizes)
+                    .args(["--packed", packed]),
+            )?;
+            std::fs::rename(&part, &file).map_err(|error| error.to_string())?;
+        }
+        races.push(race(format!("all of it: {name}"), "read", &ours, &file));
+        races.push(race(format!("one view: {name}"), "view", &ours, &file));
+    }
+    Ok(races)
+}
+
+fn race(title: String, mode: &str, ours: &Path, file: &Path) -> Race {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let we = vec![text(ours), mode.into(), text(file)];
+    let theirs = python().map(|python| {
+        let peer = text(&root().join("data/peers/cube.py"));
+        // Our defaults: metric 1, call path 77.
+        let view = ["1", "77"].map(String::from);
+        let words = [text(&python), peer, mode.into(), text(file)];
+        words.into_iter().chain(view).collect()
+    });
+    Race {
+        title,
+        by: "cpu_s",
+        work: "values",
+        runners: vec![
+            Runner::new("perfkit", Ok(we)),
+            Runner::new("pycubexr", theirs),
+        ],
+    }
+}
+
+/// A Python that has pycubexr.
+fn python() -> Result<PathBuf, &'static str> {
+    let python = std::env::var_os("PERFKIT_PYTHON").map(PathBuf::from);
+    let python = python.unwrap_or_else(|| "python3".into());
+    let found = Command::new(&python)
+        .args(["-c", "import pycubexr"])
+        .output();
+    match found {
+        Ok(output) if output.status.success() => Ok(python),
+        _ => Err("pycubexr (pip)"),
+    }
+}
