@@ -1,0 +1,1 @@
+//! Correlation of severity views in the frequency domain.

@@ -1,0 +1,118 @@
+//! Topologies that a recording defines.
+
+use crate::topology::{NOWHERE, Topology, place};
+use crate::{Axis, Check, Result, Shape};
+use perf_core::{CartTopology, LocationGroupId, LocationId, Members, SystemTree};
+
+/// What the ranks of a [`CartTopology`] are.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub enum Ranks<'a> {
+    /// Rank `i` is location `i`.
+    #[default]
+    Locations,
+    /// Rank `i` is location group `i`, with all its locations.
+    Groups,
+    /// Rank `i` is system node `i`, with all locations of the processes on it.
+    Nodes,
+    /// Rank `i` is a member of a communicator, with all locations of its process.
+    Members(&'a Members),
+}
+
+impl Topology {
+    /// A grid that the recording defines, over the locations of `system`. Locations of one rank
+    /// share its cell.
+    ///
+    /// # Errors
+    /// Those of [`Shape::new`], if the definition has no or too many axes or cells.
+    pub fn from_cart(cart: &CartTopology, ranks: Ranks<'_>, system: &SystemTree) -> Result<Self> {
+        let axes = cart.dimensions.iter().map(|dimension| Axis {
+            name: dimension.name.clone(),
+            len: dimension.size as usize,
+            periodic: dimension.periodic,
+        });
+        let shape = Shape::new(axes.collect())?;
+        let count = system.locations().len();
+        let mut cells = vec![NOWHERE; count];
+        let mut found = Check::default();
+        let owner = Owners::new(ranks, system);
+        let mut coordinates = Vec::with_capacity(shape.axes().len());
+        for (rank, at) in &cart.coordinates {
+            coordinates.clear();
+            coordinates.extend(at.iter().map(|at| *at as usize));
+            let cell = shape.cell(&coordinates).map(|cell| cell as u32);
+            let mut none = true;
+            for location in owner.locations(*rank) {
+                if let Some(slot) = cells.get_mut(*location as usize) {
+                    none = false;
+                    place(slot, cell, &mut found);
+                }
+            }
+            found.strangers += usize::from(none);
+        }
+        Ok(Self::new(cart.name.clone(), shape, cells, found))
+    }
+}
+
+/// The locations of each rank, in one table.
+struct Owners {
+    /// Rank `i` has `locations[starts[i]..starts[i + 1]]`.
+    starts: Vec<usize>,
+    locations: Vec<u32>,
+}
+
+impl Owners {
+    fn new(ranks: Ranks<'_>, system: &SystemTree) -> Self {
+        let process = |id| system.process(id).map(LocationGroupId::index);
+        let node = |id| {
+            let group = system.group(system.process(id)?)?;
+            group.parent.map(|node| node.index())
+        };
+        match ranks {
+            Ranks::Locations => Self::by(system.locations().len(), system, |id| Some(id.index())),
+            Ranks::Groups => Self::by(system.groups().len(), system, |id| {
+                let group = system.location(id)?.group?;
+                Some(group.index())
+            }),
+            Ranks::Nodes => Self::by(system.nodes().len(), system, node),
+            Ranks::Members(Members::Ranks(members)) => {
+                // A rank of a process that is no member has none.
+                let mut rank_of = vec![None; system.groups().len()];
+                for (rank, member) in members.iter().enumerate() {
+                    let group = member.and_then(process);
+                    if let Some(slot) = group.and_then(|group| rank_of.get_mut(group)) {
+                        slot.get_or_insert(rank);
+                    }
+                }
+                let alone = |id: LocationId| members.iter().position(|member| *member == Some(id));
+                Self::by(members.len(), system, |id| match process(id) {
+                    Some(group) => *rank_of.get(group)?,
+                    None => alone(id),
+                })
+            }
+            Ranks::Members(_) => Self::by(0, system, |_| None),
+        }
+    }
+
+    /// Counts, then sorts locations by owner.
+    fn by(owners: usize, system: &SystemTree, owner: impl Fn(LocationId) -> Option<usize>) -> Self {
+        let mut owned: Vec<(usize, u32)> = system
+            .location_ids()
+            .filter_map(|id| Some((owner(id).filter(|owner| *owner < owners)?, id.0)))
+            .collect();
+        owned.sort_unstable();
+        let starts = (0..=owners)
+            .map(|rank| owned.partition_point(|(owner, _)| *owner < rank))
+            .collect();
+        let locations = owned.into_iter().map(|(_, location)| location).collect();
+        Owners { starts, locations }
+    }
+
+    fn locations(&self, rank: u32) -> &[u32] {
+        let rank = rank as usize;
+        let bounds = self.starts.get(rank).zip(self.starts.get(rank + 1));
+        bounds
+            .and_then(|(from, to)| self.locations.get(*from..*to))
+            .unwrap_or(&[])
+    }
+}

@@ -1,0 +1,84 @@
+//! The errors of this crate.
+
+/// What can be wrong with a topology, or with what is asked of one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No axis, or more than [`MAX_AXES`](crate::MAX_AXES).
+    #[error("a topology has 1 to {limit} axes, not {got}")]
+    Axes {
+        /// Axes asked for.
+        got: usize,
+        /// The most there can be.
+        limit: usize,
+    },
+    /// An axis without coordinates.
+    #[error("axis {axis} has no coordinates")]
+    EmptyAxis {
+        /// The axis.
+        axis: usize,
+    },
+    /// More cells than a topology may have.
+    #[error("more than {limit} cells")]
+    TooManyCells {
+        /// [`MAX_CELLS`](crate::MAX_CELLS).
+        limit: usize,
+    },
+    /// An axis that is not there.
+    #[error("axis {axis} is not there: there are {count}")]
+    UnknownAxis {
+        /// The axis.
+        axis: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A coordinate past the end of its axis.
+    #[error("coordinate {at} lies outside of axis {axis}, which has {len}")]
+    OutOfRange {
+        /// The axis.
+        axis: usize,
+        /// The coordinate.
+        at: usize,
+        /// Coordinates the axis has.
+        len: usize,
+    },
+    /// A permutation that leaves an axis out or names one twice.
+    #[error("{order:?} is no permutation of {count} axes")]
+    Permutation {
+        /// What was given.
+        order: Vec<usize>,
+        /// How many axes there are.
+        count: usize,
+    },
+    /// Two counts that belong together differ.
+    #[error("{what}: expected {expected}, got {got}")]
+    Length {
+        /// What was counted.
+        what: &'static str,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// A cell holds several locations, and the caller asked that none does.
+    #[error("{cells} cells hold several locations")]
+    Shared {
+        /// Such cells.
+        cells: usize,
+    },
+    /// Cells without a location, and the caller asked that there are none.
+    #[error("{cells} cells hold no location")]
+    Missing {
+        /// Such cells.
+        cells: usize,
+    },
+    /// Locations whose coordinates lie outside of the grid.
+    #[error("{locations} locations lie outside of the grid")]
+    Outside {
+        /// Such locations.
+        locations: usize,
+    },
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

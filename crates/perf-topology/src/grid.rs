@@ -1,0 +1,204 @@
+//! [`Grid`]: a severity view on a grid, values and mask.
+
+use crate::topology::same;
+use crate::{Result, Shape};
+
+/// What cells without a location hold, see [`Grid::filled`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Fill {
+    /// The mean of the cells that hold one: no variation is added.
+    #[default]
+    Mean,
+    /// Zero: nothing was spent there.
+    Zero,
+    /// Another value.
+    Value(f64),
+}
+
+/// What becomes of an axis that is aggregated, see [`Grid::aggregate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Aggregate {
+    /// The sum.
+    Sum,
+    /// The mean of the cells that hold a location.
+    Mean,
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// The largest less the smallest.
+    Spread,
+}
+
+/// A severity view on a grid: one value a cell, the last axis the fastest, and a mask that tells
+/// which cells hold a location.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    shape: Shape,
+    values: Vec<f64>,
+    mask: Vec<bool>,
+}
+
+/// A plane of a grid, for viewing: rows along one axis, columns along another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plane {
+    /// Number of columns.
+    pub columns: usize,
+    /// Row by row; `None` where no location is.
+    pub cells: Vec<Option<f64>>,
+}
+
+impl Grid {
+    /// Puts a grid together.
+    ///
+    /// # Errors
+    /// [`Error::Length`](crate::Error::Length) if there is not one value and one mask a cell.
+    pub fn new(shape: Shape, values: Vec<f64>, mask: Vec<bool>) -> Result<Self> {
+        same("values of a grid", shape.cells(), values.len())?;
+        same("mask of a grid", shape.cells(), mask.len())?;
+        Ok(Grid {
+            shape,
+            values,
+            mask,
+        })
+    }
+
+    /// The axes.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// One value a cell, the last axis the fastest.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Whether each cell holds a location.
+    pub fn mask(&self) -> &[bool] {
+        &self.mask
+    }
+
+    /// Values and mask.
+    pub fn into_parts(self) -> (Vec<f64>, Vec<bool>) {
+        (self.values, self.mask)
+    }
+
+    /// Cells that hold no location.
+    pub fn missing(&self) -> usize {
+        self.mask.iter().filter(|held| !**held).count()
+    }
+
+    /// The value of a cell; `None` where no location is, or outside.
+    pub fn get(&self, coordinates: &[usize]) -> Option<f64> {
+        let cell = self.shape.cell(coordinates)?;
+        self.at(cell)
+    }
+
+    fn at(&self, cell: usize) -> Option<f64> {
+        let held = *self.mask.get(cell)?;
+        self.values.get(cell).copied().filter(|_| held)
+    }
+
+    /// The mean of the cells that hold a location; 0 if none does.
+    pub fn mean(&self) -> f64 {
+        let held = self
+            .values
+            .iter()
+            .zip(&self.mask)
+            .filter(|(_, held)| **held);
+        let (sum, count) = held.fold((0.0, 0usize), |(sum, count), (value, _)| {
+            (sum + value, count + 1)
+        });
+        if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+
+    /// The same grid with values in the cells that hold no location. The mask stays.
+    pub fn filled(mut self, rule: Fill) -> Self {
+        let value = match rule {
+            Fill::Mean => self.mean(),
+            Fill::Zero => 0.0,
+            Fill::Value(value) => value,
+        };
+        let cells = self.values.iter_mut().zip(&self.mask);
+        cells
+            .filter(|(_, held)| !**held)
+            .for_each(|(cell, _)| *cell = value);
+        self
+    }
+
+    /// One axis aggregated: the grid without it. Cells that hold no location do not take part; a
+    /// cell of the result is masked where none did.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAxis`](crate::Error::UnknownAxis).
+    pub fn aggregate(&self, axis: usize, how: Aggregate) -> Result<Self> {
+        self.shape.axis(axis)?;
+        let (below, block) = self.shape.strides(axis);
+        let shape = self.shape.without(axis)?;
+        let mut values = vec![0.0; shape.cells()];
+        let mut mask = vec![false; shape.cells()];
+        for (cell, (value, held)) in values.iter_mut().zip(&mut mask).enumerate() {
+            let first = cell / below * block + cell % below;
+            let line = (first..first - cell % below + block).step_by(below);
+            let mut line = line.filter_map(|cell| self.at(cell));
+            let Some(start) = line.next() else { continue };
+            let begin = (start, start, start, 1usize);
+            let (sum, low, high, count) = line.fold(begin, |(sum, low, high, count), value| {
+                (sum + value, value.min(low), value.max(high), count + 1)
+            });
+            *held = true;
+            *value = match how {
+                Aggregate::Sum => sum,
+                Aggregate::Mean => sum / count as f64,
+                Aggregate::Max => high,
+                Aggregate::Min => low,
+                Aggregate::Spread => high - low,
+            };
+        }
+        Grid::new(shape, values, mask)
+    }
+
+    /// The hyper-plane at coordinate `at` of `axis`, without that axis.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAxis`](crate::Error::UnknownAxis) and [`Error::OutOfRange`](crate::Error::OutOfRange).
+    pub fn slice(&self, axis: usize, at: usize) -> Result<Self> {
+        self.shape.on_axis(axis, at)?;
+        let (below, block) = self.shape.strides(axis);
+        let shape = self.shape.without(axis)?;
+        let from = |cell: usize| cell / below * block + at * below + cell % below;
+        let cells = 0..shape.cells();
+        let values = cells.clone().filter_map(|cell| self.values.get(from(cell)));
+        let mask = cells.filter_map(|cell| self.mask.get(from(cell)));
+        let (values, mask) = (values.copied().collect(), mask.copied().collect());
+        Grid::new(shape, values, mask)
+    }
+
+    /// The plane through `origin` along two axes, for viewing.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAxis`](crate::Error::UnknownAxis), [`Error::OutOfRange`](crate::Error::OutOfRange), and
+    /// [`Error::Length`](crate::Error::Length) if `origin` has not one coordinate an axis.
+    pub fn plane(&self, rows: usize, columns: usize, origin: &[usize]) -> Result<Plane> {
+        same("coordinates", self.shape.axes().len(), origin.len())?;
+        for (axis, at) in origin.iter().enumerate() {
+            self.shape.on_axis(axis, *at)?;
+        }
+        let (height, width) = (self.shape.axis(rows)?.len, self.shape.axis(columns)?.len);
+        let mut at = origin.to_vec();
+        let mut cells = Vec::with_capacity(height.saturating_mul(width).min(self.values.len()));
+        for row in 0..height {
+            for column in 0..width {
+                at[rows] = row;
+                at[columns] = column;
+                cells.push(self.get(&at));
+            }
+        }
+        Ok(Plane {
+            columns: width,
+            cells,
+        })
+    }
+}

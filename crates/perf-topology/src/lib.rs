@@ -1,0 +1,34 @@
+//! Cartesian topologies: where on an n-dimensional grid each location of a recording lies.
+//!
+//! A profile holds one severity a location. A [`Topology`] says which cell of a grid each location
+//! lies in, and so turns a severity view into an n-dimensional array, a [`Grid`]: the values and
+//! a mask of the cells that hold a location at all.
+//!
+//! | where a topology comes from | |
+//! |---|---|
+//! | a grid that the recording defines | [`Topology::from_cart`] |
+//! | machine node, process, thread | [`Topology::from_system`] |
+//! | ranks in order over given lengths | [`Topology::by_order`] |
+//! | as many ranks as there are, as near to a cube as possible | [`balanced`] |
+//! | coordinates in a table, or in text such as `(3,5,1)` | [`Topology::from_table`], [`coordinates_in`] |
+//!
+//! Every topology counts what is wrong with it, see [`Check`].
+
+mod cart;
+mod check;
+mod error;
+mod grid;
+mod ops;
+mod rules;
+mod shape;
+mod system;
+mod topology;
+
+pub use cart::Ranks;
+pub use check::Check;
+pub use error::{Error, Result};
+pub use grid::{Aggregate, Fill, Grid, Plane};
+pub use rules::{AxisOrder, balanced, coordinates_in};
+pub use shape::{Axis, MAX_AXES, MAX_CELLS, Shape};
+pub use system::Place;
+pub use topology::Topology;

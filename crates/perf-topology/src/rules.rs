@@ -1,0 +1,168 @@
+//! Topologies by rule: ranks in order, a balanced factorisation, coordinates in text.
+
+use crate::topology::{NOWHERE, Topology};
+use crate::{Check, Shape};
+use perf_core::{GroupKind, SystemTree};
+
+/// Along which axis ranks that follow each other lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AxisOrder {
+    /// Along the last axis, as `MPI_Cart_create` and C arrays count.
+    #[default]
+    LastFastest,
+    /// Along the first axis, as Fortran arrays and many codes count (LULESH).
+    FirstFastest,
+}
+
+impl Topology {
+    /// Locations in order over the cells of a grid. With fewer locations than cells the last cells
+    /// are missing, with more the last locations lie outside.
+    pub fn by_order(shape: Shape, order: AxisOrder, locations: usize) -> Self {
+        let places: Vec<u32> = (0..locations)
+            .map(|rank| nth(&shape, order, rank).unwrap_or(NOWHERE))
+            .collect();
+        let outside = locations.saturating_sub(shape.cells());
+        let found = Check {
+            outside,
+            ..Check::default()
+        };
+        Self::new(String::new(), shape, places, found)
+    }
+
+    /// Processes in order over the cells of a grid, each with its CPU threads and the streams of
+    /// its accelerators, whose values add up.
+    pub fn by_process(shape: Shape, order: AxisOrder, system: &SystemTree) -> Self {
+        let mut rank_of = vec![None; system.groups().len()];
+        let groups = system.groups().iter().zip(&mut rank_of);
+        let processes = groups.filter(|(group, _)| group.kind != GroupKind::Accelerator);
+        for (rank, (_, slot)) in processes.enumerate() {
+            *slot = Some(rank);
+        }
+        let mut found = Check::default();
+        let cells = system.location_ids().map(|id| {
+            let rank = system
+                .process(id)
+                .and_then(|process| *rank_of.get(process.index())?);
+            let cell = rank.and_then(|rank| nth(&shape, order, rank));
+            found.outside += usize::from(rank.is_some() && cell.is_none());
+            cell.unwrap_or(NOWHERE)
+        });
+        let cells = cells.collect();
+        Self::new(String::new(), shape, cells, found)
+    }
+}
+
+/// The cell of the `rank`-th place.
+pub(crate) fn nth(shape: &Shape, order: AxisOrder, rank: usize) -> Option<u32> {
+    if rank >= shape.cells() {
+        return None;
+    }
+    // Cells are at most 2^28.
+    Some(match order {
+        AxisOrder::LastFastest => rank as u32,
+        AxisOrder::FirstFastest => {
+            let (mut rest, mut cell, mut stride) = (rank, 0, shape.cells());
+            let mut below = shape.cells();
+            for axis in shape.axes() {
+                stride /= axis.len;
+                cell += rest % axis.len * stride;
+                rest /= axis.len;
+                below /= axis.len;
+            }
+            debug_assert_eq!((rest, below), (0, 1));
+            cell as u32
+        }
+    })
+}
+
+/// Lengths of `axes` axes whose product is `count`, as near to each other as possible, longest
+/// first: what `MPI_Dims_create` is for.
+///
+/// ```
+/// assert_eq!(perf_topology::balanced(64, 3), [4, 4, 4]);
+/// assert_eq!(perf_topology::balanced(24, 2), [6, 4]);
+/// assert_eq!(perf_topology::balanced(7, 2), [7, 1]);
+/// ```
+pub fn balanced(count: usize, axes: usize) -> Vec<usize> {
+    let mut lens = vec![1; axes];
+    balance(count.max(1), axes, &mut lens, 0);
+    lens
+}
+
+/// The longest axis is the smallest divisor that the others can stay below, and so on.
+fn balance(count: usize, axes: usize, lens: &mut [usize], at: usize) {
+    let left = axes - at;
+    if left == 0 {
+        return;
+    }
+    if left == 1 {
+        lens[at] = count;
+        return;
+    }
+    let longest = shortest_longest(count, left, count);
+    lens[at] = longest;
+    balance(count / longest, axes, lens, at + 1);
+}
+
+/// The smallest length that the longest of `axes` axes can have.
+fn shortest_longest(count: usize, axes: usize, most: usize) -> usize {
+    if axes <= 1 {
+        return count;
+    }
+    divisors(count)
+        .into_iter()
+        .find(|len| *len <= most && fits(count / len, axes - 1, *len))
+        .unwrap_or(count)
+}
+
+/// Whether `count` is a product of `axes` numbers of at most `most`.
+fn fits(count: usize, axes: usize, most: usize) -> bool {
+    if axes == 0 || count <= most {
+        return count == 1 || axes > 0;
+    }
+    // Were all of them as long as allowed, they would not reach it.
+    let reach = (0..axes).try_fold(1usize, |reach, _| reach.checked_mul(most));
+    if reach.is_some_and(|reach| reach < count) {
+        return false;
+    }
+    let mut below = divisors(count);
+    below.retain(|len| *len > 1 && *len <= most);
+    below
+        .into_iter()
+        .rev()
+        .any(|len| fits(count / len, axes - 1, len))
+}
+
+/// Ascending.
+fn divisors(count: usize) -> Vec<usize> {
+    let mut low = Vec::new();
+    let mut high = Vec::new();
+    let mut candidate = 1usize;
+    while candidate.saturating_mul(candidate) <= count {
+        if count.is_multiple_of(candidate) {
+            low.push(candidate);
+            if candidate != count / candidate {
+                high.push(count / candidate);
+            }
+        }
+        candidate += 1;
+    }
+    low.extend(high.into_iter().rev());
+    low
+}
+
+/// The numbers in a text such as `(3,5,1)` or `x=3 y=5 z=1`: coordinates as profiles keep them in
+/// attributes (`BGP Coords` in TAU). Letters and brackets are passed over; `None` without numbers, or where one
+/// does not fit.
+///
+/// ```
+/// assert_eq!(perf_topology::coordinates_in("(3,5,1)"), Some(vec![3, 5, 1]));
+/// assert_eq!(perf_topology::coordinates_in("nowhere"), None);
+/// ```
+pub fn coordinates_in(text: &str) -> Option<Vec<usize>> {
+    let words = text.split(|letter: char| !letter.is_ascii_digit());
+    let numbers = words.filter(|word| !word.is_empty());
+    let all: Option<Vec<usize>> = numbers.map(|word| word.parse().ok()).collect();
+    all.filter(|all| !all.is_empty())
+}

@@ -1,0 +1,175 @@
+//! [`Axis`] and [`Shape`]: the grid, without what lies on it.
+
+use crate::{Error, Result};
+
+/// The most axes of a topology.
+pub const MAX_AXES: usize = 16;
+
+/// The most cells of a topology: 2^28, whose values take 2 GiB.
+pub const MAX_CELLS: usize = 1 << 28;
+
+/// One axis of a grid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Axis {
+    /// Name, may be empty.
+    pub name: String,
+    /// Number of coordinates along it, at least 1.
+    pub len: usize,
+    /// Whether the last coordinate neighbours the first.
+    pub periodic: bool,
+}
+
+impl Axis {
+    /// A periodic axis.
+    pub fn new(name: impl Into<String>, len: usize) -> Self {
+        Axis {
+            name: name.into(),
+            len,
+            periodic: true,
+        }
+    }
+}
+
+/// The axes of a grid. Cells are numbered row by row: the last axis is the fastest.
+///
+/// ```
+/// use perf_topology::Shape;
+/// let shape = Shape::of(&[4, 3, 2])?;
+/// assert_eq!(shape.cells(), 24);
+/// assert_eq!(shape.cell(&[1, 2, 0]), Some(10));
+/// assert_eq!(shape.coordinates(10).collect::<Vec<_>>(), [1, 2, 0]);
+/// # Ok::<(), perf_topology::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    axes: Vec<Axis>,
+    cells: usize,
+}
+
+impl Shape {
+    /// Checks the axes.
+    ///
+    /// # Errors
+    /// [`Error::Axes`], [`Error::EmptyAxis`] and [`Error::TooManyCells`].
+    pub fn new(axes: Vec<Axis>) -> Result<Self> {
+        if axes.is_empty() || axes.len() > MAX_AXES {
+            return Err(Error::Axes {
+                got: axes.len(),
+                limit: MAX_AXES,
+            });
+        }
+        if let Some(axis) = axes.iter().position(|axis| axis.len == 0) {
+            return Err(Error::EmptyAxis { axis });
+        }
+        let product = axes.iter().try_fold(1usize, |product, axis| {
+            product
+                .checked_mul(axis.len)
+                .filter(|cells| *cells <= MAX_CELLS)
+        });
+        let cells = product.ok_or(Error::TooManyCells { limit: MAX_CELLS })?;
+        Ok(Shape { axes, cells })
+    }
+
+    /// Periodic axes without names.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of(lens: &[usize]) -> Result<Self> {
+        Self::new(lens.iter().map(|len| Axis::new("", *len)).collect())
+    }
+
+    /// The axes.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// The length of each axis.
+    pub fn lens(&self) -> Vec<usize> {
+        self.axes.iter().map(|axis| axis.len).collect()
+    }
+
+    /// Number of cells, the product of the lengths.
+    pub fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// The number of the cell at `coordinates`; `None` outside, or for the wrong number of them.
+    pub fn cell(&self, coordinates: &[usize]) -> Option<usize> {
+        if coordinates.len() != self.axes.len() {
+            return None;
+        }
+        let pairs = coordinates.iter().zip(&self.axes);
+        pairs.into_iter().try_fold(0, |cell, (at, axis)| {
+            (*at < axis.len).then(|| cell * axis.len + at)
+        })
+    }
+
+    /// The coordinates of a cell, first axis first. Nothing is allocated.
+    pub fn coordinates(&self, cell: usize) -> impl ExactSizeIterator<Item = usize> + '_ {
+        let mut below = self.cells;
+        let mut rest = cell;
+        self.axes.iter().map(move |axis| {
+            below /= axis.len;
+            let at = rest / below.max(1);
+            rest %= below.max(1);
+            at
+        })
+    }
+
+    pub(crate) fn axis(&self, axis: usize) -> Result<&Axis> {
+        let count = self.axes.len();
+        self.axes
+            .get(axis)
+            .ok_or(Error::UnknownAxis { axis, count })
+    }
+
+    /// That `at` lies on `axis`.
+    pub(crate) fn on_axis(&self, axis: usize, at: usize) -> Result<()> {
+        let len = self.axis(axis)?.len;
+        if at < len {
+            Ok(())
+        } else {
+            Err(Error::OutOfRange { axis, at, len })
+        }
+    }
+
+    /// Cells below one step along `axis`, and cells of the axis and all below it.
+    pub(crate) fn strides(&self, axis: usize) -> (usize, usize) {
+        let below: usize = self
+            .axes
+            .iter()
+            .skip(axis + 1)
+            .map(|axis| axis.len)
+            .product();
+        let len = self.axes.get(axis).map_or(1, |axis| axis.len);
+        (below, below * len)
+    }
+
+    /// The shape without one axis, or with one cell where it was the only one.
+    pub(crate) fn without(&self, axis: usize) -> Result<Self> {
+        let mut axes = self.axes.clone();
+        if axes.len() == 1 {
+            axes[0].len = 1;
+        } else {
+            axes.remove(axis);
+        }
+        Self::new(axes)
+    }
+
+    /// That `order` is a permutation of the axes; the permuted shape.
+    pub(crate) fn permuted(&self, order: &[usize]) -> Result<Self> {
+        let count = self.axes.len();
+        let mut seen = vec![false; count];
+        for axis in order {
+            if let Some(seen) = seen.get_mut(*axis) {
+                *seen = true;
+            }
+        }
+        if order.len() != count || seen.contains(&false) {
+            let order = order.to_vec();
+            return Err(Error::Permutation { order, count });
+        }
+        let axes = order.iter().filter_map(|axis| self.axes.get(*axis));
+        Self::new(axes.cloned().collect())
+    }
+}

@@ -1,0 +1,113 @@
+//! Topologies from the system tree: machine node, process, thread.
+
+use crate::topology::{NOWHERE, Topology};
+use crate::{Axis, Check, Result, Shape};
+use perf_core::{LocationId, LocationKind, SystemTree};
+use std::collections::HashMap;
+
+/// A level of the system tree that becomes an axis, see [`Topology::from_system`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// Which machine node.
+    Node,
+    /// Which process: of those on the node if [`Place::Node`] is an axis, else of all.
+    Process,
+    /// Which thread: of those of the process if [`Place::Process`] is an axis, of the node if only
+    /// that is, else of all.
+    Thread,
+}
+
+impl Topology {
+    /// The levels of the system tree as axes, of the lengths that the fullest node and process
+    /// need. CPU threads alone are placed; streams of accelerators and metric sources are not.
+    ///
+    /// No axis is periodic.
+    ///
+    /// # Errors
+    /// Those of [`Shape::new`].
+    pub fn from_system(system: &SystemTree, places: &[Place]) -> Result<Self> {
+        let count = system.locations().len();
+        // Numbers along each axis, and how many there are below what was chosen so far.
+        let mut along: Vec<Vec<u32>> = Vec::with_capacity(places.len());
+        // What an axis counts within: the node, the process, or nothing.
+        for (at, place) in places.iter().enumerate() {
+            let has = |other| places.iter().take(at).any(|place| *place == other);
+            let (by_node, by_process) = (has(Place::Node), has(Place::Process));
+            let mut numbers: HashMap<(u32, u32), HashMap<u32, u32>> = HashMap::new();
+            let mut axis = vec![NOWHERE; count];
+            for id in system.location_ids().filter(|id| is_thread(system, *id)) {
+                let (node, process) = owners(system, id);
+                let key = match place {
+                    Place::Node => (0, 0),
+                    Place::Process => (if by_node { node } else { 0 }, 0),
+                    Place::Thread => (
+                        if by_node { node } else { 0 },
+                        if by_process { process } else { 0 },
+                    ),
+                };
+                let what = match place {
+                    Place::Node => node,
+                    Place::Process => process,
+                    Place::Thread => id.0,
+                };
+                let known = numbers.entry(key).or_default();
+                // At most 2^32 locations, so there are no more of anything above them.
+                let next = known.len() as u32;
+                if let Some(slot) = axis.get_mut(id.index()) {
+                    *slot = *known.entry(what).or_insert(next);
+                }
+            }
+            along.push(axis);
+        }
+        let axes = places.iter().zip(&along).map(|(place, axis)| Axis {
+            name: place.name().into(),
+            len: axis
+                .iter()
+                .filter(|at| **at != NOWHERE)
+                .max()
+                .map_or(1, |at| *at as usize + 1),
+            periodic: false,
+        });
+        let shape = Shape::new(axes.collect())?;
+        let cells = (0..count).map(|location| {
+            let at = along.iter().filter_map(|axis| axis.get(location));
+            let lens = shape.axes().iter().map(|axis| axis.len);
+            let cell = at.zip(lens).try_fold(0, |cell, (at, len)| {
+                (*at != NOWHERE).then(|| cell * len + *at as usize)
+            });
+            cell.map_or(NOWHERE, |cell| cell as u32)
+        });
+        let cells = cells.collect();
+        let name = places.iter().map(Place::name).collect::<Vec<_>>();
+        Ok(Self::new(name.join(","), shape, cells, Check::default()))
+    }
+}
+
+impl Place {
+    /// `node`, `process` or `thread`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Place::Node => "node",
+            Place::Process => "process",
+            Place::Thread => "thread",
+        }
+    }
+}
+
+fn is_thread(system: &SystemTree, id: LocationId) -> bool {
+    let kind = system.location(id).map(|location| location.kind);
+    matches!(kind, Some(LocationKind::CpuThread | LocationKind::Unknown))
+}
+
+/// Node and process of a location; the same number for all whose own is unknown.
+fn owners(system: &SystemTree, id: LocationId) -> (u32, u32) {
+    let process = system.process(id);
+    let group = process.and_then(|process| system.group(process));
+    let node = group.and_then(|group| group.parent);
+    let number = |id: Option<u32>| id.unwrap_or(u32::MAX);
+    (
+        number(node.map(|node| node.0)),
+        number(process.map(|process| process.0)),
+    )
+}
