@@ -1,0 +1,234 @@
+//! What the transforms do between axes: the real axis, slot 0, odd shapes, turned tiles.
+
+use crate::real::{Real, vectors_mut};
+use crate::transform::Transform;
+use pulp::{Arch, Simd, WithSimd};
+
+impl<T: Real> Transform<T> {
+    /// After the transform of length L/2 over samples (2 s, 2 s + 1): that of length L. Slot 0 has
+    /// frequencies 0 and L/2, both real along this axis.
+    pub(crate) fn split(&self, re: &mut [T], im: &mut [T]) {
+        self.real_axis::<true>(re, im);
+    }
+
+    /// The way back, before the inverse of length L/2; times 2.
+    pub(crate) fn unsplit(&self, re: &mut [T], im: &mut [T]) {
+        self.real_axis::<false>(re, im);
+    }
+
+    fn real_axis<const FORWARD: bool>(&self, re: &mut [T], im: &mut [T]) {
+        let (slots, step) = (self.layout.slots, self.layout.below * self.layout.width);
+        let arch = Arch::new();
+        arch.dispatch(Ends {
+            re: &mut re[..step],
+            im: &mut im[..step],
+        });
+        for slot in 1..slots.div_ceil(2) {
+            let back = slots - slot;
+            let (low_re, high_re) = re.split_at_mut(back * step);
+            let (low_im, high_im) = im.split_at_mut(back * step);
+            arch.dispatch(Turn::<T, FORWARD> {
+                one: [
+                    &mut low_re[slot * step..][..step],
+                    &mut low_im[slot * step..][..step],
+                ],
+                two: [&mut high_re[..step], &mut high_im[..step]],
+                turn: self.turns[slot],
+            });
+        }
+        if slots.is_multiple_of(2) {
+            let range = slots / 2 * step..(slots / 2 + 1) * step;
+            arch.dispatch(Middle {
+                re: &mut re[range.clone()],
+                im: &mut im[range],
+                by: if FORWARD { 1.0 } else { 2.0 },
+            });
+        }
+    }
+
+    /// Takes the two spectra of slot 0 apart, see [`Layout`](crate::layout::Layout).
+    pub(crate) fn unmix(&self, spectrum: &mut [T]) {
+        let half = T::of(0.5);
+        for [one, two] in &self.layout.pairs {
+            let value = |at: u32| spectrum[at as usize];
+            let (a, b, c, d) = (value(one.re), value(one.im), value(two.re), value(two.im));
+            spectrum[one.re as usize] = (a + c) * half;
+            spectrum[one.im as usize] = (b - d) * half;
+            spectrum[two.re as usize] = (b + d) * half;
+            spectrum[two.im as usize] = (c - a) * half;
+        }
+    }
+
+    /// Of an odd shape: one tile of the whole spectrum aside.
+    pub(crate) fn keep_half(&self, tile: usize, re: &[T], im: &[T], first: &mut [Vec<T>]) {
+        let layout = &self.layout;
+        let columns = layout.columns(tile);
+        let [first_re, first_im] = first else { return };
+        for row in 0..layout.rows {
+            let to = row * layout.below + tile * layout.width;
+            let from = row * layout.width;
+            first_re[to..to + columns].copy_from_slice(&re[from..from + columns]);
+            first_im[to..to + columns].copy_from_slice(&im[from..from + columns]);
+        }
+    }
+
+    /// Of an odd shape: frequency 0, then the real and the imaginary parts of one of each pair.
+    pub(crate) fn pack(&self, first: &[Vec<T>; 2], spectrum: &mut [T]) {
+        let layout = &self.layout;
+        let Some((zero, rest)) = spectrum.split_first_mut() else {
+            return;
+        };
+        *zero = first[0][0];
+        let (re, im) = rest.split_at_mut(layout.pairs.len());
+        for (([one, _], re), im) in layout.pairs.iter().zip(re).zip(im) {
+            let from = one.row as usize * layout.below + one.at as usize;
+            *re = first[0][from];
+            *im = first[1][from];
+        }
+    }
+
+    /// The way back from [`pack`](Self::pack).
+    pub(crate) fn unpack(&self, spectrum: &[T], first: &mut [Vec<T>; 2]) {
+        let layout = &self.layout;
+        let Some((zero, rest)) = spectrum.split_first() else {
+            return;
+        };
+        first[0][0] = *zero;
+        first[1][0] = T::default();
+        let (re, im) = rest.split_at(layout.pairs.len());
+        for ((pair, re), im) in layout.pairs.iter().zip(re).zip(im) {
+            let [one, two] =
+                pair.map(|place| place.row as usize * layout.below + place.at as usize);
+            first[0][one] = *re;
+            first[1][one] = *im;
+            first[0][two] = *re;
+            first[1][two] = T::default() - *im;
+        }
+    }
+}
+
+/// Slot 0: frequencies 0 and L/2 from a sum and a difference, in both directions.
+struct Ends<'a, T> {
+    re: &'a mut [T],
+    im: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Ends<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let (re, im) = (vectors_mut(s, self.re), vectors_mut(s, self.im));
+        for (re, im) in re.iter_mut().zip(im) {
+            let (a, b) = (*re, *im);
+            *re = T::vadd(s, a, b);
+            *im = T::vsub(s, a, b);
+        }
+    }
+}
+
+/// The slot in the middle is its own partner: the conjugate.
+struct Middle<'a, T> {
+    re: &'a mut [T],
+    im: &'a mut [T],
+    by: f64,
+}
+
+impl<T: Real> WithSimd for Middle<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let (re, im) = (vectors_mut(s, self.re), vectors_mut(s, self.im));
+        let (by, less) = (T::splat(s, T::of(self.by)), T::splat(s, T::of(-self.by)));
+        for (re, im) in re.iter_mut().zip(im) {
+            *re = T::vmul(s, *re, by);
+            *im = T::vmul(s, *im, less);
+        }
+    }
+}
+
+/// Slots s and L/2 - s: the transforms of even and odd samples are a sum and a difference of them.
+struct Turn<'a, T, const FORWARD: bool> {
+    one: [&'a mut [T]; 2],
+    two: [&'a mut [T]; 2],
+    /// `exp(2 pi i s / L)`.
+    turn: [T; 2],
+}
+
+impl<T: Real, const FORWARD: bool> WithSimd for Turn<'_, T, FORWARD> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let [xr, xi] = self.one;
+        let [yr, yi] = self.two;
+        let (xr, xi) = (vectors_mut(s, xr), vectors_mut(s, xi));
+        let (yr, yi) = (vectors_mut(s, yr), vectors_mut(s, yi));
+        let scale = if FORWARD { T::of(0.5) } else { T::of(1.0) };
+        let half = T::splat(s, scale);
+        let (c, d) = (
+            T::splat(s, self.turn[0] * scale),
+            T::splat(s, self.turn[1] * scale),
+        );
+        let less = T::splat(s, T::default() - self.turn[1] * scale);
+        for (((xr, xi), yr), yi) in xr.iter_mut().zip(xi).zip(yr).zip(yi) {
+            // Of x and the conjugate of y: sum and difference.
+            let (er, ei) = (T::vadd(s, *xr, *yr), T::vsub(s, *xi, *yi));
+            let (dr, di) = (T::vsub(s, *xr, *yr), T::vadd(s, *xi, *yi));
+            if FORWARD {
+                // t = exp(-2 pi i s / L) (difference / i); x = e + t, y = conj(e - t).
+                let tr = T::mul_add(s, di, c, T::vmul(s, dr, less));
+                let ti = T::mul_add(s, dr, c, T::vmul(s, di, d));
+                *xr = T::mul_add(s, er, half, tr);
+                *xi = T::vsub(s, T::vmul(s, ei, half), ti);
+                *yr = T::vsub(s, T::vmul(s, er, half), tr);
+                *yi = T::vsub(
+                    s,
+                    T::vsub(s, T::splat(s, T::default()), T::vmul(s, ei, half)),
+                    ti,
+                );
+            } else {
+                // o = exp(2 pi i s / L) difference; x = e + i o, y = conj(e) + i conj(o).
+                let or = T::mul_add(s, dr, c, T::vmul(s, di, less));
+                let oi = T::mul_add(s, dr, d, T::vmul(s, di, c));
+                *xr = T::vsub(s, er, oi);
+                *xi = T::vadd(s, ei, or);
+                *yr = T::vadd(s, er, oi);
+                *yi = T::vsub(s, or, ei);
+            }
+        }
+    }
+}
+
+/// A square block with rows and columns swapped.
+#[inline]
+pub(crate) fn turn<T: Real>(from: &[T], to: &mut [T], width: usize) {
+    for (row, to) in to.chunks_exact_mut(width).enumerate() {
+        for (column, to) in to.iter_mut().enumerate() {
+            *to = from[column * width + row];
+        }
+    }
+}
+
+/// Rows of `columns` numbers out of a tile.
+pub(crate) fn rows_out<T: Real>(tile: &[T], out: &mut [T], columns: usize, width: usize) {
+    if columns == width {
+        out.copy_from_slice(tile);
+        return;
+    }
+    for (out, row) in out.chunks_exact_mut(columns).zip(tile.chunks_exact(width)) {
+        out.copy_from_slice(&row[..columns]);
+    }
+}
+
+/// Rows of `columns` numbers into a tile.
+pub(crate) fn rows_in<T: Real>(from: &[T], tile: &mut [T], columns: usize, width: usize) {
+    if columns == width {
+        tile.copy_from_slice(from);
+        return;
+    }
+    for (from, row) in from.chunks_exact(columns).zip(tile.chunks_exact_mut(width)) {
+        row[..columns].copy_from_slice(from);
+    }
+}

@@ -1,0 +1,281 @@
+//! [`Layout`]: where the values of a view and of its spectrum lie inside.
+//!
+//! An axis of even length, the longest, is the real one: its samples 2 s and 2 s + 1 make the
+//! complex slot s of `L/2`. The other axes are split into outer and inner ones of about the same
+//! number of points. A tile is all of the one kind by a row of the other, so that the transforms
+//! along all axes of the tile run on whole vectors, and the data cross the memory twice.
+//!
+//! Slot 0 of the real axis holds two spectra of real data, those of its frequencies 0 and L/2. They
+//! are kept apart in the packed spectrum: of a pair k, -k of the other axes the first place holds
+//! frequency 0 and the second L/2; where k is its own opposite both are real and share one place.
+//! A spectrum so takes exactly one real a point. If all axes are odd there is no such axis, and half
+//! of the complex spectrum is kept.
+
+use crate::{Error, Result};
+
+/// Where things lie; see the module.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) dims: Vec<usize>,
+    /// |T|.
+    pub(crate) points: usize,
+    /// Length of the real axis; 1 if all axes are odd.
+    pub(crate) real: usize,
+    /// Slots of the real axis.
+    pub(crate) slots: usize,
+    /// Lengths of outer axes, slowest first.
+    pub(crate) outer: Vec<usize>,
+    pub(crate) outer_axes: Vec<usize>,
+    pub(crate) inner_axes: Vec<usize>,
+    /// Lengths of inner axes, without the real one, which is slower than all of them.
+    pub(crate) inner: Vec<usize>,
+    /// Points of the outer axes: G1.
+    pub(crate) rows: usize,
+    /// Places of the inner axes and the real one: G2.
+    pub(crate) depth: usize,
+    /// Points of the inner axes.
+    pub(crate) below: usize,
+    /// Columns of a tile.
+    pub(crate) width: usize,
+    /// Row-major place of each outer point, and of each inner one; the latter twice a place where
+    /// there is a real axis.
+    pub(crate) place1: Vec<u32>,
+    pub(crate) place2: Vec<u32>,
+    /// Squared torus norm, likewise.
+    pub(crate) norm1: Vec<u64>,
+    pub(crate) norm2: Vec<u64>,
+    /// Signed frequencies of each outer point, one number a dimension (0 where it has no part).
+    pub(crate) waves1: Vec<i32>,
+    /// Of each inner place.
+    pub(crate) waves2: Vec<i32>,
+    /// Pairs k, -k of slot 0 (even) or of all places (odd), as places; never one twice.
+    pub(crate) pairs: Vec<Pair>,
+    /// Places of slot 0 that are their own opposite.
+    pub(crate) own: Vec<Place>,
+    /// Which axis is real.
+    pub(crate) real_axis: Option<usize>,
+}
+
+/// A place of the spectrum: outer and inner number, and where real and imaginary part are stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) row: u32,
+    pub(crate) at: u32,
+    pub(crate) re: u32,
+    pub(crate) im: u32,
+}
+
+/// The places of k and -k.
+pub(crate) type Pair = [Place; 2];
+
+/// Signed frequency of index `at` of `len`: 0, 1, .., -2, -1, of even lengths -len/2.
+pub(crate) fn signed(at: usize, len: usize) -> i32 {
+    // Lengths are at most 2^28.
+    let (at, len) = (at as i32, len as i32);
+    if 2 * at >= len { at - len } else { at }
+}
+
+/// Steps to `at` around a ring of `len`, squared.
+fn ring(at: usize, len: usize) -> u64 {
+    let steps = at.min(len - at) as u64;
+    steps * steps
+}
+
+impl Layout {
+    pub(crate) fn new(dims: &[usize], width: usize) -> Result<Self> {
+        let points = dims.iter().try_fold(1usize, |points, len| {
+            let points = points.checked_mul(*len);
+            points.filter(|points| *points <= perf_topology::MAX_CELLS)
+        });
+        let fit = !dims.is_empty() && dims.len() <= perf_topology::MAX_AXES;
+        let Some(points) = points.filter(|points| *points > 0 && fit) else {
+            return Err(Error::Shape {
+                dims: dims.to_vec(),
+            });
+        };
+        let even = (0..dims.len()).filter(|axis| dims[*axis] % 2 == 0);
+        let real_axis = even.max_by_key(|axis| dims[*axis]);
+        let real = real_axis.map_or(1, |axis| dims[axis]);
+        let slots = real.div_ceil(2);
+        let (outer, inner) = halves(dims, real_axis, slots);
+        let lens = |axes: &[usize]| axes.iter().map(|axis| dims[*axis]).collect::<Vec<_>>();
+        let (outer_lens, inner_lens) = (lens(&outer), lens(&inner));
+        let rows: usize = outer_lens.iter().product();
+        let below: usize = inner_lens.iter().product();
+        let depth = slots * below;
+        let strides: Vec<usize> = (0..dims.len())
+            .map(|axis| dims[axis + 1..].iter().product())
+            .collect();
+        let mut layout = Layout {
+            dims: dims.to_vec(),
+            points,
+            real,
+            slots,
+            rows,
+            depth,
+            below,
+            width,
+            place1: Vec::with_capacity(rows),
+            place2: Vec::with_capacity(depth * 2),
+            norm1: Vec::with_capacity(rows),
+            norm2: Vec::with_capacity(depth * 2),
+            waves1: Vec::with_capacity(rows * dims.len()),
+            waves2: Vec::with_capacity(depth * dims.len()),
+            pairs: Vec::new(),
+            own: Vec::new(),
+            outer: outer_lens,
+            inner: inner_lens,
+            outer_axes: outer,
+            inner_axes: inner,
+            real_axis,
+        };
+        let mut at = vec![0; dims.len()];
+        let sum = |at: &[usize]| -> (u32, u64) {
+            let place: usize = at
+                .iter()
+                .zip(&strides)
+                .map(|(at, stride)| at * stride)
+                .sum();
+            let norm = at.iter().zip(dims).map(|(at, len)| ring(*at, *len)).sum();
+            (place as u32, norm)
+        };
+        for row in 0..rows {
+            digits(row, &layout.outer_axes, dims, &mut at);
+            let (place, norm) = sum(&at);
+            layout.place1.push(place);
+            layout.norm1.push(norm);
+            let waves = at.iter().zip(dims).map(|(at, len)| signed(*at, *len));
+            layout.waves1.extend(waves);
+        }
+        at.fill(0);
+        for place in 0..depth {
+            digits(place % below, &layout.inner_axes, dims, &mut at);
+            let slot = place / below;
+            if let Some(axis) = real_axis {
+                at[axis] = slot;
+            }
+            let waves = at.iter().zip(dims).map(|(at, len)| signed(*at, *len));
+            layout.waves2.extend(waves);
+            let samples = if real_axis.is_some() { 2 } else { 1 };
+            for sample in 0..samples {
+                if let Some(axis) = real_axis {
+                    at[axis] = 2 * slot + sample;
+                }
+                let (place, norm) = sum(&at);
+                layout.place2.push(place);
+                layout.norm2.push(norm);
+            }
+        }
+        layout.find_pairs();
+        Ok(layout)
+    }
+
+    /// Columns of tile `tile` of the inner places.
+    pub(crate) fn columns(&self, tile: usize) -> usize {
+        self.width.min(self.depth - tile * self.width)
+    }
+
+    /// Tiles of the inner places, and of the outer points.
+    pub(crate) fn tiles(&self) -> (usize, usize) {
+        (
+            self.depth.div_ceil(self.width),
+            self.rows.div_ceil(self.width),
+        )
+    }
+
+    /// Where the place of an outer and inner number is stored: tile by tile, each its real parts
+    /// and then its imaginary ones, row by row.
+    pub(crate) fn place(&self, row: usize, at: usize) -> Place {
+        let tile = at / self.width;
+        let columns = self.columns(tile);
+        let re = tile * self.width * self.rows * 2 + row * columns + at % self.width;
+        Place {
+            row: row as u32,
+            at: at as u32,
+            re: re as u32,
+            im: (re + self.rows * columns) as u32,
+        }
+    }
+
+    fn find_pairs(&mut self) {
+        // Of an odd shape all places pair up, `slots` is 1 and `depth` is `below`.
+        for row in 0..self.rows {
+            let row_back = opposite(row, &self.outer);
+            for at in 0..self.below {
+                let at_back = opposite(at, &self.inner);
+                let (here, there) = (self.place(row, at), self.place(row_back, at_back));
+                match (row, at).cmp(&(row_back, at_back)) {
+                    std::cmp::Ordering::Less => self.pairs.push([here, there]),
+                    std::cmp::Ordering::Equal => self.own.push(here),
+                    std::cmp::Ordering::Greater => {}
+                }
+            }
+        }
+    }
+
+    /// The signed frequencies of a place, one a dimension.
+    pub(crate) fn waves(&self, row: usize, at: usize, into: &mut [i32]) {
+        let n = self.dims.len();
+        let one = self.waves1[row * n..(row + 1) * n].iter();
+        let two = self.waves2[at * n..(at + 1) * n].iter();
+        let sums = one.zip(two).map(|(one, two)| one + two);
+        into.iter_mut().zip(sums).for_each(|(to, sum)| *to = sum);
+    }
+
+    /// The highest frequency of the real axis, which shares slot 0.
+    pub(crate) fn nyquist(&self) -> i32 {
+        -((self.real / 2) as i32)
+    }
+}
+
+/// Digits of `number` along some axes, the last the fastest; other axes stay.
+fn digits(mut number: usize, axes: &[usize], dims: &[usize], into: &mut [usize]) {
+    for axis in axes.iter().rev() {
+        into[*axis] = number % dims[*axis];
+        number /= dims[*axis];
+    }
+}
+
+/// The number of the opposite frequency.
+fn opposite(mut number: usize, lens: &[usize]) -> usize {
+    let (mut back, mut stride) = (0, 1);
+    for len in lens.iter().rev() {
+        let digit = number % len;
+        number /= len;
+        back += (len - digit) % len * stride;
+        stride *= len;
+    }
+    back
+}
+
+/// Splits the axes but the real one and those of length 1 so that the larger half is smallest.
+fn halves(dims: &[usize], real: Option<usize>, slots: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut free: Vec<usize> = (0..dims.len())
+        .filter(|axis| Some(*axis) != real && dims[*axis] > 1)
+        .collect();
+    free.sort_by_key(|axis| (dims[*axis], *axis));
+    let mut best = (usize::MAX, 0usize);
+    // At most 2^16 ways.
+    for way in 0..1usize << free.len() {
+        let (mut outer, mut inner) = (1, slots);
+        for (bit, axis) in free.iter().enumerate() {
+            let side = if way >> bit & 1 == 1 {
+                &mut outer
+            } else {
+                &mut inner
+            };
+            *side *= dims[*axis];
+        }
+        best = best.min((outer.max(inner), way));
+    }
+    let (mut outer, mut inner) = (Vec::new(), Vec::new());
+    for (bit, axis) in free.into_iter().enumerate() {
+        let side = if best.1 >> bit & 1 == 1 {
+            &mut outer
+        } else {
+            &mut inner
+        };
+        side.push(axis);
+    }
+    (outer, inner)
+}

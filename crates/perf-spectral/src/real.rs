@@ -1,0 +1,206 @@
+//! [`Real`]: the two kinds of floating point that spectra come in.
+
+use pulp::Simd;
+use std::fmt::Debug;
+
+/// `f64` or `f32`: spectra in single precision take half the memory and half the time.
+///
+/// Sealed: there are no others.
+pub trait Real: kernel::Kernel {}
+
+impl Real for f64 {}
+impl Real for f32 {}
+
+pub(crate) mod kernel {
+    use super::{Debug, Simd};
+
+    /// What the transforms need of a number: itself, and vectors of it.
+    pub trait Kernel:
+        Copy
+        + Debug
+        + Default
+        + Send
+        + Sync
+        + PartialOrd
+        + bytemuck::Pod
+        + rustfft::FftNum
+        + std::ops::AddAssign
+    {
+        /// Numbers in a row of a tile: 64 bytes, a cache line and the widest vector there is.
+        const COLUMNS: usize;
+        /// Relative variation below this share of the energy is rounding (section 5).
+        const NOTHING: f64;
+        /// Values of R this close are equal (section 4).
+        const TIE: f64;
+        /// What rounding may take from the magnitude bound.
+        const SLACK: f64;
+        /// `f64` or `f32`.
+        const NAME: &'static str;
+
+        /// A vector of them.
+        type V<S: Simd>: Copy + bytemuck::Pod;
+
+        /// Rounded to this precision.
+        fn of(value: f64) -> Self;
+        /// Exactly.
+        fn wide(self) -> f64;
+        /// The same number of all lanes.
+        fn splat<S: Simd>(s: S, value: Self) -> Self::V<S>;
+        /// `a + b`.
+        fn vadd<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
+        /// `a - b`.
+        fn vsub<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
+        /// `a * b`.
+        fn vmul<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
+        /// `a * b + c`, rounded once where the processor can.
+        fn mul_add<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>, c: Self::V<S>) -> Self::V<S>;
+        /// The larger, lane by lane.
+        fn larger<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
+        /// The smaller, lane by lane.
+        fn smaller<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
+        /// The root, lane by lane.
+        fn root<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S>;
+        /// From little-endian bytes to the machine's own, in place; and back.
+        fn little_endian(values: &mut [Self]);
+    }
+}
+
+macro_rules! kernel {
+    ($real:ident, $columns:literal, $nothing:literal, $tie:literal, $slack:literal, $vector:ident,
+     $splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $max:ident, $min:ident,
+     $sqrt:ident) => {
+        impl kernel::Kernel for $real {
+            const COLUMNS: usize = $columns;
+            const NOTHING: f64 = $nothing;
+            const TIE: f64 = $tie;
+            const SLACK: f64 = $slack;
+            const NAME: &'static str = stringify!($real);
+            type V<S: Simd> = S::$vector;
+
+            #[inline(always)]
+            fn of(value: f64) -> Self {
+                value as $real
+            }
+            #[inline(always)]
+            fn wide(self) -> f64 {
+                f64::from(self)
+            }
+            #[inline(always)]
+            fn splat<S: Simd>(s: S, value: Self) -> Self::V<S> {
+                s.$splat(value)
+            }
+            #[inline(always)]
+            fn vadd<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S> {
+                s.$add(a, b)
+            }
+            #[inline(always)]
+            fn vsub<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S> {
+                s.$sub(a, b)
+            }
+            #[inline(always)]
+            fn vmul<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S> {
+                s.$mul(a, b)
+            }
+            #[inline(always)]
+            fn mul_add<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>, c: Self::V<S>) -> Self::V<S> {
+                s.$mul_add(a, b, c)
+            }
+            #[inline(always)]
+            fn larger<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S> {
+                s.$max(a, b)
+            }
+            #[inline(always)]
+            fn smaller<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S> {
+                s.$min(a, b)
+            }
+            #[inline(always)]
+            fn root<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S> {
+                s.$sqrt(a)
+            }
+            fn little_endian(values: &mut [Self]) {
+                if cfg!(target_endian = "big") {
+                    for value in values {
+                        *value = $real::from_bits(value.to_bits().swap_bytes());
+                    }
+                }
+            }
+        }
+    };
+}
+
+kernel!(
+    f64,
+    8,
+    1e-12,
+    1e-9,
+    1e-9,
+    f64s,
+    splat_f64s,
+    add_f64s,
+    sub_f64s,
+    mul_f64s,
+    mul_add_e_f64s,
+    max_f64s,
+    min_f64s,
+    sqrt_f64s
+);
+kernel!(
+    f32,
+    16,
+    1e-11,
+    2e-6,
+    2e-5,
+    f32s,
+    splat_f32s,
+    add_f32s,
+    sub_f32s,
+    mul_f32s,
+    mul_add_e_f32s,
+    max_f32s,
+    min_f32s,
+    sqrt_f32s
+);
+
+/// A slice as vectors. Lengths are multiples of a row, and a row of a vector.
+#[inline(always)]
+pub(crate) fn vectors<S: Simd, T: Real>(_: S, values: &[T]) -> &[T::V<S>] {
+    bytemuck::try_cast_slice(values).unwrap_or_default()
+}
+
+/// As [`vectors`], to write.
+#[inline(always)]
+pub(crate) fn vectors_mut<S: Simd, T: Real>(_: S, values: &mut [T]) -> &mut [T::V<S>] {
+    bytemuck::try_cast_slice_mut(values).unwrap_or_default()
+}
+
+/// Numbers that start on a cache line, so that no vector straddles two.
+#[derive(Debug, Default)]
+pub(crate) struct Aligned<T> {
+    store: Vec<T>,
+    start: usize,
+    len: usize,
+}
+
+impl<T: Real> Aligned<T> {
+    pub(crate) fn zeros(len: usize) -> Self {
+        let store = vec![T::default(); len + T::COLUMNS];
+        let start = store.as_ptr().align_offset(64).min(T::COLUMNS);
+        Aligned { store, start, len }
+    }
+
+    pub(crate) fn get(&self) -> &[T] {
+        &self.store[self.start..self.start + self.len]
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut [T] {
+        &mut self.store[self.start..self.start + self.len]
+    }
+}
+
+impl<T: Real> Clone for Aligned<T> {
+    fn clone(&self) -> Self {
+        let mut new = Self::zeros(self.len);
+        new.get_mut().copy_from_slice(self.get());
+        new
+    }
+}

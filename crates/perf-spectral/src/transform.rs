@@ -1,0 +1,407 @@
+//! [`Transform`]: real Fourier transforms in any number of dimensions.
+
+use crate::halves::{rows_in, rows_out, turn};
+use crate::layout::Layout;
+use crate::lines::{Line, LineSpace};
+use crate::real::{Aligned, Real};
+use crate::{Error, Result};
+use rustfft::FftPlanner;
+
+/// Real Fourier transforms of one shape, planned once, run many times.
+///
+/// `V(k) = sum over x of v(x) exp(-2 pi i k x / d)`, and back with `1/|T|`. Views are row-major, the
+/// last axis the fastest. Spectra are packed: exactly |T| reals, in an order of their own, which
+/// [`Transform::coefficient`](Self::coefficient) reads.
+///
+/// `Send + Sync`. Any lengths; those with factors 2, 3, 5 and 7 up to 64 are fast.
+///
+/// ```
+/// use perf_spectral::Transform;
+/// let plan = Transform::<f64>::new(&[4, 6])?;
+/// let view: Vec<f64> = (0..24).map(|x| f64::from(x % 5)).collect();
+/// let (mut spectrum, mut back) = (vec![0.0; 24], vec![0.0; 24]);
+/// let mut scratch = plan.scratch();
+/// plan.forward(&view, &mut spectrum, &mut scratch)?;
+/// assert_eq!(plan.coefficient(&spectrum, &[0, 0]), Some((view.iter().sum(), 0.0)));
+/// plan.inverse(&spectrum, &mut back, &mut scratch)?;
+/// assert!(view.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-12));
+/// # Ok::<(), perf_spectral::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Transform<T: Real> {
+    pub(crate) layout: Layout,
+    /// Along each outer axis, and how many rows lie below one step.
+    outer: Vec<(Line<T>, usize)>,
+    /// Along each inner axis, likewise.
+    inner: Vec<(Line<T>, usize)>,
+    /// Along the slots of the real axis.
+    real: Option<Line<T>>,
+    /// `exp(2 pi i s / L)` for slots up to the middle.
+    pub(crate) turns: Vec<[T; 2]>,
+}
+
+/// Space for [`Transform`]: about |T| reals and two tiles. Made by [`Transform::scratch`].
+#[derive(Debug)]
+pub struct Scratch<T: Real> {
+    /// All rows by a tile's columns.
+    pub(crate) tile: [Aligned<T>; 2],
+    /// All tiles of outer points by the inner places.
+    pub(crate) work: [Aligned<T>; 2],
+    /// Slot 0 before its two spectra are one, row by row; of odd shapes the whole spectrum.
+    pub(crate) first: [Vec<T>; 2],
+    pub(crate) lines: LineSpace<T>,
+}
+
+impl<T: Real> Transform<T> {
+    /// Plans transforms of views with these axis lengths.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] without axes, with more than [`perf_topology::MAX_AXES`] or a length of 0, or
+    /// with more than [`perf_topology::MAX_CELLS`] points.
+    pub fn new(dims: &[usize]) -> Result<Self> {
+        let layout = Layout::new(dims, T::COLUMNS)?;
+        let mut planner = FftPlanner::new();
+        let mut lines = |lens: &[usize]| -> Vec<(Line<T>, usize)> {
+            let below = |at: usize| lens[at + 1..].iter().product();
+            let axes = lens.iter().enumerate();
+            axes.map(|(at, len)| (Line::new(*len, &mut planner), below(at)))
+                .collect()
+        };
+        let (outer, inner) = (lines(&layout.outer), lines(&layout.inner));
+        let real = layout
+            .real_axis
+            .map(|_| Line::new(layout.slots, &mut planner));
+        let turn = |slot: usize| {
+            let angle = slot as f64 * std::f64::consts::TAU / layout.real as f64;
+            [T::of(angle.cos()), T::of(angle.sin())]
+        };
+        let turns = (0..=layout.slots / 2).map(turn).collect();
+        Ok(Transform {
+            outer,
+            inner,
+            real,
+            turns,
+            layout,
+        })
+    }
+
+    /// The axis lengths.
+    pub fn dims(&self) -> &[usize] {
+        &self.layout.dims
+    }
+
+    /// Number of points, |T|: of a view, and of reals in a spectrum.
+    pub fn len(&self) -> usize {
+        self.layout.points
+    }
+
+    /// Whether there are no points: never.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Space for the transforms, one a thread.
+    pub fn scratch(&self) -> Scratch<T> {
+        let layout = &self.layout;
+        let (across, along) = layout.tiles();
+        let tile = || Aligned::zeros(layout.rows.next_multiple_of(layout.width) * layout.width);
+        let work = || Aligned::zeros(across * along * layout.width * layout.width);
+        let first = match layout.real_axis {
+            Some(_) => layout.rows * layout.below,
+            None => layout.points,
+        };
+        Scratch {
+            tile: [tile(), tile()],
+            work: [work(), work()],
+            first: [vec![T::default(); first], vec![T::default(); first]],
+            lines: LineSpace::default(),
+        }
+    }
+
+    /// The packed spectrum of a view.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if view or spectrum is not of |T| numbers.
+    pub fn forward(&self, view: &[T], spectrum: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
+        self.check("values of a view", view.len())?;
+        self.check("values of a spectrum", spectrum.len())?;
+        let layout = &self.layout;
+        let (across, along) = layout.tiles();
+        let block = layout.width * layout.width;
+        for tile in 0..along {
+            let range = tile * across * block..(tile + 1) * across * block;
+            let [re, im] = &mut scratch.work;
+            let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
+            self.gather(view, tile, re, im);
+            let used = layout.depth * layout.width;
+            let columns = layout.width.min(layout.rows - tile * layout.width);
+            let (re, im) = (&mut re[..used], &mut im[..used]);
+            if let Some(line) = &self.real {
+                let step = layout.below * layout.width;
+                line.run(re, im, step, columns, &mut scratch.lines);
+                self.split(re, im);
+            }
+            for slot in 0..layout.slots {
+                let range =
+                    slot * layout.below * layout.width..(slot + 1) * layout.below * layout.width;
+                let (re, im) = (&mut re[range.clone()], &mut im[range]);
+                for (line, below) in &self.inner {
+                    line.run(re, im, below * layout.width, columns, &mut scratch.lines);
+                }
+            }
+        }
+        for tile in 0..across {
+            let columns = layout.columns(tile);
+            let [re, im] = &mut scratch.tile;
+            let (re, im) = (re.get_mut(), im.get_mut());
+            for from in 0..along {
+                let at = (from * across + tile) * block;
+                let to = from * block;
+                turn(
+                    &scratch.work[0].get()[at..at + block],
+                    &mut re[to..to + block],
+                    layout.width,
+                );
+                turn(
+                    &scratch.work[1].get()[at..at + block],
+                    &mut im[to..to + block],
+                    layout.width,
+                );
+            }
+            let used = layout.rows * layout.width;
+            for (line, below) in &self.outer {
+                let (re, im) = (&mut re[..used], &mut im[..used]);
+                line.run(re, im, below * layout.width, columns, &mut scratch.lines);
+            }
+            match layout.real_axis {
+                Some(_) => {
+                    let start = tile * layout.width * layout.rows * 2;
+                    let size = layout.rows * columns;
+                    let Some(out) = spectrum.get_mut(start..start + 2 * size) else {
+                        continue;
+                    };
+                    let (out_re, out_im) = out.split_at_mut(size);
+                    rows_out(&re[..used], out_re, columns, layout.width);
+                    rows_out(&im[..used], out_im, columns, layout.width);
+                }
+                None => self.keep_half(tile, re, im, &mut scratch.first),
+            }
+        }
+        match layout.real_axis {
+            Some(_) => self.unmix(spectrum),
+            None => self.pack(&scratch.first, spectrum),
+        }
+        Ok(())
+    }
+
+    /// The view of a packed spectrum.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if view or spectrum is not of |T| numbers.
+    pub fn inverse(&self, spectrum: &[T], view: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
+        self.check("values of a view", view.len())?;
+        self.check("values of a spectrum", spectrum.len())?;
+        self.to_view(spectrum, scratch);
+        let scale = T::of(1.0 / self.layout.points as f64);
+        let layout = &self.layout;
+        let samples = layout.place2.len() / layout.depth.max(1);
+        for row in 0..layout.rows {
+            for at in 0..layout.depth {
+                let from = self.at(row, at);
+                for sample in 0..samples {
+                    let place = layout.place1[row] + layout.place2[samples * at + sample];
+                    view[place as usize] = scratch.work[sample].get()[from] * scale;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the values of an outer and inner number are in the working space.
+    pub(crate) fn at(&self, row: usize, at: usize) -> usize {
+        let layout = &self.layout;
+        let (across, _) = layout.tiles();
+        let width = layout.width;
+        row / width * across * width * width + at * width + row % width
+    }
+
+    pub(crate) fn check(&self, what: &'static str, got: usize) -> Result<()> {
+        let expected = self.layout.points;
+        if got == expected {
+            Ok(())
+        } else {
+            Err(Error::Length {
+                what,
+                expected,
+                got,
+            })
+        }
+    }
+
+    /// The values of one tile of outer points.
+    fn gather(&self, view: &[T], tile: usize, re: &mut [T], im: &mut [T]) {
+        let layout = &self.layout;
+        let width = layout.width;
+        let rows = tile * width..((tile + 1) * width).min(layout.rows);
+        let places = &layout.place1[rows];
+        let even = layout.real_axis.is_some();
+        for at in 0..layout.depth {
+            let (re, im) = (
+                &mut re[at * width..][..width],
+                &mut im[at * width..][..width],
+            );
+            re.fill(T::default());
+            im.fill(T::default());
+            if even {
+                let (one, two) = (layout.place2[2 * at], layout.place2[2 * at + 1]);
+                for ((re, im), place) in re.iter_mut().zip(im).zip(places) {
+                    *re = view[(place + one) as usize];
+                    *im = view[(place + two) as usize];
+                }
+            } else {
+                for (re, place) in re.iter_mut().zip(places) {
+                    *re = view[(place + layout.place2[at]) as usize];
+                }
+            }
+        }
+    }
+
+    /// The inverse transform into the working space, times |T|.
+    pub(crate) fn to_view(&self, spectrum: &[T], scratch: &mut Scratch<T>) {
+        let layout = &self.layout;
+        match layout.real_axis {
+            Some(_) => {
+                for pair in &layout.pairs {
+                    let value = |at: u32| spectrum[at as usize];
+                    let [one, two] = pair;
+                    let zero = [value(one.re), value(one.im)];
+                    let high = [value(two.re), value(two.im)];
+                    self.mix(pair, zero, high, &mut scratch.first);
+                }
+                for own in &layout.own {
+                    let to = own.row as usize * layout.below + own.at as usize;
+                    scratch.first[0][to] = spectrum[own.re as usize];
+                    scratch.first[1][to] = spectrum[own.im as usize];
+                }
+            }
+            None => self.unpack(spectrum, &mut scratch.first),
+        }
+        self.inverse_tiles(scratch, |tile, columns, re, im| {
+            let start = tile * layout.width * layout.rows * 2;
+            let size = layout.rows * columns;
+            if let Some(from) = spectrum.get(start..start + 2 * size) {
+                rows_in(&from[..size], re, columns, layout.width);
+                rows_in(&from[size..], im, columns, layout.width);
+            }
+        });
+        self.inverse_rest(scratch);
+    }
+
+    /// Puts one pair of slot 0 together: frequency 0 and L/2 of k are one complex number at k and
+    /// another at -k.
+    #[inline(always)]
+    pub(crate) fn mix(
+        &self,
+        pair: &crate::layout::Pair,
+        zero: [T; 2],
+        high: [T; 2],
+        first: &mut [Vec<T>; 2],
+    ) {
+        let below = self.layout.below;
+        let [one, two] = pair.map(|place| place.row as usize * below + place.at as usize);
+        first[0][one] = zero[0] - high[1];
+        first[1][one] = zero[1] + high[0];
+        first[0][two] = zero[0] + high[1];
+        first[1][two] = high[0] - zero[1];
+    }
+
+    /// Inverse along the outer axes: `load` gives the spectrum of each tile, slot 0 (of odd shapes
+    /// everything) comes from `scratch.first`.
+    pub(crate) fn inverse_tiles(
+        &self,
+        scratch: &mut Scratch<T>,
+        load: impl Fn(usize, usize, &mut [T], &mut [T]),
+    ) {
+        let layout = &self.layout;
+        let (across, along) = layout.tiles();
+        let (width, block) = (layout.width, layout.width * layout.width);
+        let used = layout.rows * width;
+        for tile in 0..across {
+            let columns = layout.columns(tile);
+            let [re, im] = &mut scratch.tile;
+            let (re, im) = (re.get_mut(), im.get_mut());
+            let kept = (tile * width).min(layout.below)..(tile * width + columns).min(layout.below);
+            if kept.len() < columns {
+                load(tile, columns, &mut re[..used], &mut im[..used]);
+            }
+            if !kept.is_empty() {
+                for row in 0..layout.rows {
+                    let from = row * layout.below + kept.start;
+                    let n = kept.len();
+                    re[row * width..][..n].copy_from_slice(&scratch.first[0][from..from + n]);
+                    im[row * width..][..n].copy_from_slice(&scratch.first[1][from..from + n]);
+                }
+            }
+            for (line, below) in &self.outer {
+                let (re, im) = (&mut re[..used], &mut im[..used]);
+                line.run(im, re, below * width, columns, &mut scratch.lines);
+            }
+            for to in 0..along {
+                let at = (to * across + tile) * block;
+                let from = to * block;
+                let [work_re, work_im] = &mut scratch.work;
+                turn(
+                    &re[from..from + block],
+                    &mut work_re.get_mut()[at..at + block],
+                    width,
+                );
+                turn(
+                    &im[from..from + block],
+                    &mut work_im.get_mut()[at..at + block],
+                    width,
+                );
+            }
+        }
+    }
+
+    /// Inverse along the inner axes and the real one, in the working space.
+    pub(crate) fn inverse_rest(&self, scratch: &mut Scratch<T>) {
+        let (_, along) = self.layout.tiles();
+        for tile in 0..along {
+            let [re, im] = &mut scratch.work;
+            self.inverse_rest_of(tile, re.get_mut(), im.get_mut(), &mut scratch.lines);
+        }
+    }
+
+    /// As [`inverse_rest`](Self::inverse_rest), for one tile. The values are at its start.
+    pub(crate) fn inverse_rest_of<'a>(
+        &self,
+        tile: usize,
+        re: &'a mut [T],
+        im: &'a mut [T],
+        space: &mut LineSpace<T>,
+    ) -> (&'a mut [T], &'a mut [T]) {
+        let layout = &self.layout;
+        let (across, _) = layout.tiles();
+        let width = layout.width;
+        let start = tile * across * width * width;
+        let used = layout.depth * width;
+        let (re, im) = (&mut re[start..start + used], &mut im[start..start + used]);
+        let columns = width.min(layout.rows - tile * width);
+        let step = layout.below * width;
+        if !self.inner.is_empty() {
+            for slot in 0..layout.slots {
+                let range = slot * step..(slot + 1) * step;
+                let (re, im) = (&mut re[range.clone()], &mut im[range]);
+                for (line, below) in &self.inner {
+                    line.run(im, re, below * width, columns, space);
+                }
+            }
+        }
+        if let Some(line) = &self.real {
+            self.unsplit(re, im);
+            line.run(im, re, step, columns, space);
+        }
+        (re, im)
+    }
+}
