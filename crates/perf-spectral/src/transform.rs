@@ -50,6 +50,8 @@ pub struct Scratch<T: Real> {
     /// Slot 0 before its two spectra are one, row by row; of odd shapes the whole spectrum.
     pub(crate) first: [Vec<T>; 2],
     pub(crate) lines: LineSpace<T>,
+    /// Largest and smallest number of each tile.
+    pub(crate) bounds: Vec<(T, T)>,
 }
 
 impl<T: Real> Transform<T> {
@@ -115,6 +117,7 @@ impl<T: Real> Transform<T> {
             work: [work(), work()],
             first: [vec![T::default(); first], vec![T::default(); first]],
             lines: LineSpace::default(),
+            bounds: Vec::with_capacity(along),
         }
     }
 

@@ -8,11 +8,17 @@
 //! | [`core`] | `perf-core` | time, places, code, traces, profiles |
 //! | [`formats`] | `perf-formats` | recordings in, core types out, and back |
 //! | [`fold`] | `perf-fold` | folded timelines |
+//! | [`topology`] | `perf-topology` | where on a grid each location lies |
+//! | [`spectral`] | `perf-spectral` | correlation of severity views in the frequency domain |
 
 pub use perf_core as core;
 #[cfg(feature = "fold")]
 pub use perf_fold as fold;
 pub use perf_formats as formats;
+#[cfg(feature = "spectral")]
+pub use perf_spectral as spectral;
+#[cfg(feature = "topology")]
+pub use perf_topology as topology;
 
 use std::path::Path;
 

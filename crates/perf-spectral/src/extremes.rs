@@ -1,0 +1,154 @@
+//! The largest and the smallest of the working space, with ties to the smallest shift.
+
+use crate::real::{Real, vectors};
+use crate::transform::{Scratch, Transform};
+use pulp::{Arch, Simd, WithSimd};
+
+/// A value of R and the shift it is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peak {
+    /// The correlation, from -1 to 1.
+    pub r: f64,
+    /// The shift as a row-major cell number; [`Transform::shift`] makes coordinates of it. The
+    /// view is found that far along the axes from the reference.
+    pub at: usize,
+    /// Its squared torus norm, `sum min(s, d - s)^2`.
+    pub norm: u64,
+}
+
+/// The largest and smallest number of each column of a tile.
+pub(crate) struct Extremes<'a, T> {
+    pub(crate) planes: [&'a [T]; 2],
+    /// Columns in use.
+    pub(crate) columns: usize,
+}
+
+/// Columns of the widest tile.
+const MOST: usize = 16;
+
+impl<T: Real> WithSimd for Extremes<'_, T> {
+    type Output = (T, T);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) -> (T, T) {
+        let row = vectors(s, &self.planes[0][..T::COLUMNS]);
+        let zero = T::splat(s, T::default());
+        let (mut high, mut low) = ([zero; MOST], [zero; MOST]);
+        let per = row.len().min(MOST);
+        high[..per].copy_from_slice(row);
+        low[..per].copy_from_slice(row);
+        for plane in self.planes {
+            for row in vectors(s, plane).chunks_exact(per) {
+                for i in 0..per {
+                    high[i] = T::larger(s, high[i], row[i]);
+                    low[i] = T::smaller(s, low[i], row[i]);
+                }
+            }
+        }
+        let high: &[T] = bytemuck::try_cast_slice(&high[..per]).unwrap_or_default();
+        let low: &[T] = bytemuck::try_cast_slice(&low[..per]).unwrap_or_default();
+        let (mut top, mut bottom) = (high[0], low[0]);
+        for at in 1..self.columns.min(high.len()) {
+            if high[at] > top {
+                top = high[at];
+            }
+            if low[at] < bottom {
+                bottom = low[at];
+            }
+        }
+        (top, bottom)
+    }
+}
+
+impl<T: Real> Transform<T> {
+    /// The rest of the inverse, and the extremes of what comes out: largest, smallest, and the
+    /// value without shift. `norm` is what R is a quotient of.
+    pub(crate) fn extremes(&self, scratch: &mut Scratch<T>, norm: f64) -> [Peak; 3] {
+        let layout = &self.layout;
+        let (_, along) = layout.tiles();
+        scratch.bounds.clear();
+        let even = layout.real_axis.is_some();
+        for tile in 0..along {
+            let [re, im] = &mut scratch.work;
+            let (re, im) = (re.get_mut(), im.get_mut());
+            let (re, im) = self.inverse_rest_of(tile, re, im, &mut scratch.lines);
+            let columns = layout.width.min(layout.rows - tile * layout.width);
+            let planes: [&[T]; 2] = [re, if even { im } else { &[] }];
+            let bounds = Arch::new().dispatch(Extremes { planes, columns });
+            scratch.bounds.push(bounds);
+        }
+        let wide = |value: T| value.wide();
+        let high = scratch.bounds.iter().map(|bounds| wide(bounds.0));
+        let high = high.fold(f64::NEG_INFINITY, f64::max);
+        let low = scratch.bounds.iter().map(|bounds| wide(bounds.1));
+        let low = low.fold(f64::INFINITY, f64::min);
+        let zero = wide(scratch.work[0].get()[0]);
+        let peak = |value: f64, norm2, at| Peak {
+            r: (value / norm).clamp(-1.0, 1.0),
+            at,
+            norm: norm2,
+        };
+        let near = T::TIE * norm;
+        let (value, norm2, at) = self.nearest(scratch, 1.0, high - near);
+        let max = peak(value, norm2, at);
+        let (value, norm2, at) = self.nearest(scratch, -1.0, -low - near);
+        let min = peak(-value, norm2, at);
+        [max, min, peak(zero, 0, 0)]
+    }
+
+    /// Of all values times `sign` that reach `least`, that with the smallest shift.
+    fn nearest(&self, scratch: &Scratch<T>, sign: f64, least: f64) -> (f64, u64, usize) {
+        let layout = &self.layout;
+        let (across, _) = layout.tiles();
+        let width = layout.width;
+        let samples = layout.place2.len() / layout.depth;
+        let mut best = (0.0, u64::MAX, usize::MAX);
+        for (tile, (high, low)) in scratch.bounds.iter().enumerate() {
+            let top = if sign > 0.0 { high.wide() } else { -low.wide() };
+            if top < least {
+                continue;
+            }
+            let columns = width.min(layout.rows - tile * width);
+            let start = tile * across * width * width;
+            for sample in 0..samples {
+                let plane = &scratch.work[sample].get()[start..start + layout.depth * width];
+                for (at, row) in plane.chunks_exact(width).enumerate() {
+                    for (column, value) in row[..columns].iter().enumerate() {
+                        let value = value.wide() * sign;
+                        if value < least {
+                            continue;
+                        }
+                        let (one, two) = (tile * width + column, at * samples + sample);
+                        let norm = layout.norm1[one] + layout.norm2[two];
+                        let place = (layout.place1[one] + layout.place2[two]) as usize;
+                        if (norm, place) < (best.1, best.2) {
+                            best = (value, norm, place);
+                        }
+                    }
+                }
+            }
+        }
+        if best.2 == usize::MAX {
+            (0.0, 0, 0)
+        } else {
+            best
+        }
+    }
+
+    /// The coordinates of a shift, one an axis.
+    pub fn shift(&self, peak: Peak) -> Vec<usize> {
+        let mut rest = peak.at;
+        let mut shift: Vec<usize> = self
+            .dims()
+            .iter()
+            .rev()
+            .map(|len| {
+                let at = rest % len;
+                rest /= len;
+                at
+            })
+            .collect();
+        shift.reverse();
+        shift
+    }
+}

@@ -1,0 +1,204 @@
+//! [`Filter`]: which frequencies take part in a correlation, and how much.
+
+use crate::{Error, Result};
+
+/// In which unit frequencies are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Frequencies {
+    /// Periods along the whole axis: signed integers, as published. The length of an axis matters.
+    #[default]
+    Index,
+    /// Periods a coordinate: index by axis length, at most 1/2.
+    Physical,
+}
+
+/// A wave vector that a [`Filter`] weighs: one frequency an axis.
+#[derive(Clone, Copy, Debug)]
+pub struct Wave<'a> {
+    /// Signed index frequencies, from -d/2 to (d-1)/2.
+    pub k: &'a [i32],
+    /// The axis lengths d.
+    pub dims: &'a [usize],
+}
+
+impl Wave<'_> {
+    /// The frequency along an axis; 0 for one that is not there.
+    pub fn along(&self, axis: usize, unit: Frequencies) -> f64 {
+        let (Some(k), Some(len)) = (self.k.get(axis), self.dims.get(axis)) else {
+            return 0.0;
+        };
+        match unit {
+            Frequencies::Index => f64::from(*k),
+            Frequencies::Physical => f64::from(*k) / *len as f64,
+        }
+    }
+
+    /// The squared length of the wave vector.
+    pub fn square(&self, unit: Frequencies) -> f64 {
+        let axes = 0..self.k.len();
+        axes.map(|axis| self.along(axis, unit).powi(2)).sum()
+    }
+}
+
+/// Which frequencies take part in a correlation, and how much.
+///
+/// The weight multiplies the product of two spectra: it is the square of what it would be on each.
+pub trait Filter: Sync {
+    /// The weight of a wave vector, from 0 to 1. It must be the same for k and -k, or the result
+    /// were not real; k and -k are asked for once, for either. That of k = 0 is never asked for: the
+    /// constant term takes no part.
+    fn weight(&self, wave: Wave<'_>) -> f64;
+
+    /// Where the weight is `sum f_i k_i^2 / |k|^2` of index frequencies: f, one an axis.
+    fn cosine(&self) -> Option<&[f64]> {
+        None
+    }
+}
+
+/// The filter of the paper: `w(k) = sum f_i W_i(k)^2` with the cosine weighting
+/// `W_i = k_i / |k|`. With f = 1 for an axis variation along it counts in full, with 0 not at all.
+///
+/// ```
+/// use perf_spectral::{AxisFilter, Filter, Wave};
+/// let filter = AxisFilter::new(&[1.0, 0.0])?;
+/// let weight = |k: &[i32]| filter.weight(Wave { k, dims: &[8, 8] });
+/// assert_eq!([weight(&[2, 0]), weight(&[0, 3]), weight(&[1, 1])], [1.0, 0.0, 0.5]);
+/// assert!(AxisFilter::new(&[1.5]).is_err());
+/// # Ok::<(), perf_spectral::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct AxisFilter {
+    f: Vec<f64>,
+    unit: Frequencies,
+}
+
+impl AxisFilter {
+    /// One weight an axis, from 0 to 1.
+    ///
+    /// # Errors
+    /// [`Error::Weight`] outside of that.
+    pub fn new(f: &[f64]) -> Result<Self> {
+        match f.iter().find(|f| !(0.0..=1.0).contains(*f)) {
+            Some(weight) => Err(Error::Weight { weight: *weight }),
+            None => Ok(AxisFilter {
+                f: f.to_vec(),
+                unit: Frequencies::Index,
+            }),
+        }
+    }
+
+    /// All axes in full: without shift the correlation is Pearson's.
+    pub fn all(axes: usize) -> Self {
+        AxisFilter {
+            f: vec![1.0; axes],
+            unit: Frequencies::Index,
+        }
+    }
+
+    /// With frequencies in another unit. Default [`Frequencies::Index`].
+    pub fn frequencies(mut self, unit: Frequencies) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// The weights.
+    pub fn f(&self) -> &[f64] {
+        &self.f
+    }
+}
+
+impl Filter for AxisFilter {
+    fn weight(&self, wave: Wave<'_>) -> f64 {
+        let square = wave.square(self.unit);
+        if square == 0.0 {
+            return 0.0;
+        }
+        let axes = self.f.iter().enumerate();
+        let sum: f64 = axes
+            .map(|(axis, f)| f * wave.along(axis, self.unit).powi(2))
+            .sum();
+        sum / square
+    }
+
+    fn cosine(&self) -> Option<&[f64]> {
+        (self.unit == Frequencies::Index).then_some(&self.f)
+    }
+}
+
+/// Frequencies in a band: of one axis, or of the length of the wave vector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// The axis; `None` for |k|.
+    pub axis: Option<usize>,
+    /// Lowest frequency that takes part, its sign does not count.
+    pub low: f64,
+    /// Highest frequency that takes part.
+    pub high: f64,
+    /// The unit of both.
+    pub unit: Frequencies,
+}
+
+impl Filter for Band {
+    fn weight(&self, wave: Wave<'_>) -> f64 {
+        let at = match self.axis {
+            Some(axis) => wave.along(axis, self.unit).abs(),
+            None => wave.square(self.unit).sqrt(),
+        };
+        f64::from(u8::from((self.low..=self.high).contains(&at)))
+    }
+}
+
+/// One wave vector and its harmonics: k, 2 k, 3 k, .. and their opposites.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Harmonics {
+    /// The wave vector, one index frequency an axis.
+    pub k: Vec<i32>,
+    /// How many: 1 is the wave alone.
+    pub count: u32,
+}
+
+impl Filter for Harmonics {
+    fn weight(&self, wave: Wave<'_>) -> f64 {
+        let hit = |times: i64| {
+            let pairs = wave.k.iter().zip(&self.k).zip(wave.dims);
+            self.k.len() == wave.k.len()
+                && pairs.into_iter().all(|((k, own), len)| {
+                    let len = *len as i64;
+                    (i64::from(*k) - i64::from(*own) * times).rem_euclid(len.max(1)) == 0
+                })
+        };
+        let found = (1..=i64::from(self.count)).any(|times| hit(times) || hit(-times));
+        f64::from(u8::from(found))
+    }
+}
+
+/// All that another filter leaves out: `1 - w`. A notch is `Without(Band { .. })`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Without<F>(pub F);
+
+impl<F: Filter> Filter for Without<F> {
+    fn weight(&self, wave: Wave<'_>) -> f64 {
+        1.0 - self.0.weight(wave)
+    }
+}
+
+/// Two filters, one behind the other: the product of the weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Both<A, B>(pub A, pub B);
+
+impl<A: Filter, B: Filter> Filter for Both<A, B> {
+    fn weight(&self, wave: Wave<'_>) -> f64 {
+        self.0.weight(wave) * self.1.weight(wave)
+    }
+}
+
+impl<F: Filter + ?Sized> Filter for &F {
+    fn weight(&self, wave: Wave<'_>) -> f64 {
+        (**self).weight(wave)
+    }
+
+    fn cosine(&self) -> Option<&[f64]> {
+        (**self).cosine()
+    }
+}

@@ -1,0 +1,51 @@
+//! Parallel loops, and their serial twins. Either way the results are in order.
+
+use crate::Result;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// `work` on each number below `count`, all results or the first error by number.
+#[cfg(feature = "parallel")]
+pub(crate) fn map<R: Send>(
+    count: usize,
+    work: impl Fn(usize) -> Result<R> + Send + Sync,
+) -> Result<Vec<R>> {
+    use rayon::prelude::*;
+    // One item a job: each is a whole spectrum. Collected before errors are looked at, so that the
+    // one reported does not depend on threads.
+    let items = (0..count).into_par_iter().with_max_len(1);
+    let results: Vec<Result<R>> = items.map(work).collect();
+    results.into_iter().collect()
+}
+
+/// `work` on each number below `count`, all results or the first error by number.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn map<R: Send>(
+    count: usize,
+    work: impl Fn(usize) -> Result<R> + Send + Sync,
+) -> Result<Vec<R>> {
+    (0..count).map(work).collect()
+}
+
+/// Working space that jobs take and give back: there are as many as ever ran at once.
+#[derive(Debug)]
+pub(crate) struct Pool<S>(Mutex<Vec<S>>);
+
+impl<S> Pool<S> {
+    pub(crate) fn new() -> Self {
+        Pool(Mutex::new(Vec::new()))
+    }
+
+    /// `work` with a space, a new one if all are in use.
+    pub(crate) fn with<R>(&self, new: impl FnOnce() -> S, work: impl FnOnce(&mut S) -> R) -> R {
+        let space = self.lock().pop();
+        let mut space = space.unwrap_or_else(new);
+        let result = work(&mut space);
+        self.lock().push(space);
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<S>> {
+        // A space holds no state between jobs.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,314 @@
+//! [`Reference`]: a spectrum prepared to be correlated with many others.
+
+use crate::energy::Run;
+use crate::extremes::Peak;
+use crate::real::{Real, vectors, vectors_mut};
+use crate::transform::{Scratch, Transform};
+use crate::{Filter, Result};
+use pulp::{Arch, Simd, WithSimd};
+
+/// R over all shifts, by what matters of it (section 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Correlation {
+    /// The largest R, the `argmax R` of the paper. Never negative, since R sums up to 0.
+    pub max: Peak,
+    /// The smallest R.
+    pub min: Peak,
+    /// R without shift.
+    pub zero: f64,
+}
+
+impl Correlation {
+    /// r_f: the one of larger magnitude, with its sign; of equal ones that of the smaller shift.
+    pub fn best(&self) -> Peak {
+        self.best_within(1e-9)
+    }
+
+    pub(crate) fn best_within(&self, tie: f64) -> Peak {
+        let (high, low) = (self.max.r.abs(), self.min.r.abs());
+        let nearer = (self.max.norm, self.max.at) <= (self.min.norm, self.min.at);
+        if high > low + tie || (high >= low - tie && nearer) {
+            self.max
+        } else {
+            self.min
+        }
+    }
+}
+
+/// What can be known of a correlation without a transform: `zero <= max |R| <= most`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bound {
+    /// R without shift.
+    pub zero: f64,
+    /// No |R| is larger (section 8): `sum w |A| |B|` over the norm.
+    pub most: f64,
+}
+
+/// A spectrum and a filter, prepared to be correlated with many others.
+#[derive(Debug)]
+pub struct Reference<T: Real> {
+    /// `w conj(A)`, packed; real places are `w A`.
+    pub(crate) product: Vec<T>,
+    /// `w |A|` of the runs, 0 at places of two real numbers; there `w |A|` of both.
+    magnitude: Vec<T>,
+    /// `sum w |A|^2`.
+    pub(crate) power: f64,
+    /// The weights, where the power of other spectra cannot be had from their energies.
+    pub(crate) weights: Option<Vec<T>>,
+    pub(crate) f: Option<Vec<f64>>,
+}
+
+impl<T: Real> Transform<T> {
+    /// Prepares a spectrum as the reference of many correlations.
+    ///
+    /// # Errors
+    /// [`Error::Length`](crate::Error::Length) if the spectrum is not of |T| reals, or a cosine filter not of one weight an
+    /// axis.
+    pub fn reference(
+        &self,
+        spectrum: &[T],
+        filter: &(impl Filter + ?Sized),
+    ) -> Result<Reference<T>> {
+        self.check("values of a spectrum", spectrum.len())?;
+        let f = filter.cosine().map(<[f64]>::to_vec);
+        if let Some(f) = &f
+            && f.len() != self.dims().len()
+        {
+            return Err(crate::Error::Length {
+                what: "weights of axes",
+                expected: self.dims().len(),
+                got: f.len(),
+            });
+        }
+        let weights = self.weights(filter);
+        let power = self.power(&weights, spectrum);
+        let mut product: Vec<T> = weights.iter().zip(spectrum).map(|(w, a)| *w * *a).collect();
+        let mut magnitude = Vec::with_capacity(self.len().div_ceil(2));
+        for Run { re, im, len } in self.layout.runs() {
+            let (re, im) = (&product[re..re + len], &product[im..im + len]);
+            let pairs = re.iter().zip(im);
+            magnitude.extend(pairs.map(|(re, im)| T::of(re.wide().hypot(im.wide()))));
+        }
+        for Run { im, len, .. } in self.layout.runs() {
+            for im in &mut product[im..im + len] {
+                *im = T::default() - *im;
+            }
+        }
+        if self.layout.real_axis.is_some() {
+            for own in &self.layout.own {
+                let (tile, im) = (own.at as usize / self.layout.width, own.im as usize);
+                let at = own.re as usize - tile * self.layout.width * self.layout.rows;
+                magnitude[at] = T::default();
+                product[im] = T::default() - product[im];
+            }
+        }
+        Ok(Reference {
+            product,
+            magnitude,
+            power,
+            weights: f.is_none().then_some(weights),
+            f,
+        })
+    }
+
+    /// `sum w |V|^2` over all frequencies.
+    pub(crate) fn power(&self, weights: &[T], spectrum: &[T]) -> f64 {
+        let term = |at: usize| weights[at].wide() * spectrum[at].wide().powi(2);
+        let mut sum = 0.0;
+        for Run { re, im, len } in self.layout.runs() {
+            for at in (re..re + len).chain(im..im + len) {
+                sum += term(at);
+            }
+        }
+        sum *= 2.0;
+        if self.layout.real_axis.is_some() {
+            for own in &self.layout.own {
+                sum -= term(own.re as usize) + term(own.im as usize);
+            }
+        }
+        sum
+    }
+
+    /// R of a reference and a spectrum over all shifts. `norm` is the root of the product of their
+    /// powers. Allocates nothing.
+    pub(crate) fn correlate(
+        &self,
+        reference: &Reference<T>,
+        spectrum: &[T],
+        norm: f64,
+        scratch: &mut Scratch<T>,
+    ) -> Correlation {
+        let layout = &self.layout;
+        let a = reference.product.as_slice();
+        match layout.real_axis {
+            Some(_) => {
+                let product = |re: u32, im: u32| {
+                    let (re, im) = (re as usize, im as usize);
+                    let (ar, ai, br, bi) = (a[re], a[im], spectrum[re], spectrum[im]);
+                    [ar * br - ai * bi, ar * bi + ai * br]
+                };
+                for pair in &layout.pairs {
+                    let [one, two] = pair;
+                    let (low, high) = (product(one.re, one.im), product(two.re, two.im));
+                    self.mix(pair, low, high, &mut scratch.first);
+                }
+                for own in &layout.own {
+                    let to = own.row as usize * layout.below + own.at as usize;
+                    let (re, im) = (own.re as usize, own.im as usize);
+                    scratch.first[0][to] = a[re] * spectrum[re];
+                    scratch.first[1][to] = a[im] * spectrum[im];
+                }
+            }
+            None => {
+                let count = layout.pairs.len();
+                scratch.first[0][0] = T::default();
+                scratch.first[1][0] = T::default();
+                for (at, pair) in layout.pairs.iter().enumerate() {
+                    let (re, im) = (at + 1, at + 1 + count);
+                    let (ar, ai, br, bi) = (a[re], a[im], spectrum[re], spectrum[im]);
+                    let [one, two] =
+                        pair.map(|place| place.row as usize * layout.below + place.at as usize);
+                    let value = [ar * br - ai * bi, ar * bi + ai * br];
+                    scratch.first[0][one] = value[0];
+                    scratch.first[1][one] = value[1];
+                    scratch.first[0][two] = value[0];
+                    scratch.first[1][two] = T::default() - value[1];
+                }
+            }
+        }
+        self.inverse_tiles(scratch, |tile, columns, re, im| {
+            let start = tile * layout.width * layout.rows * 2;
+            let size = layout.rows * columns;
+            let (a, b) = (
+                &a[start..start + 2 * size],
+                &spectrum[start..start + 2 * size],
+            );
+            let (a, b) = (a.split_at(size), b.split_at(size));
+            if columns == layout.width {
+                Arch::new().dispatch(Product { a, b, re, im });
+            } else {
+                let one = a.0.iter().zip(a.1).zip(b.0.iter().zip(b.1));
+                for (at, ((ar, ai), (br, bi))) in one.enumerate() {
+                    let to = at / columns * layout.width + at % columns;
+                    re[to] = *ar * *br - *ai * *bi;
+                    im[to] = *ar * *bi + *ai * *br;
+                }
+            }
+        });
+        let [max, min, zero] = self.extremes(scratch, norm);
+        Correlation {
+            max,
+            min,
+            zero: zero.r,
+        }
+    }
+
+    /// What one pass over both spectra tells, without a transform (section 8).
+    pub(crate) fn bound(&self, reference: &Reference<T>, spectrum: &[T], norm: f64) -> Bound {
+        let a = reference.product.as_slice();
+        let mut magnitudes = reference.magnitude.as_slice();
+        let (mut zero, mut most) = (0.0, 0.0);
+        let arch = Arch::new();
+        for Run { re, im, len } in self.layout.runs() {
+            let (magnitude, rest) = magnitudes.split_at(len);
+            magnitudes = rest;
+            // Sums of this many stay exact enough in single precision.
+            const PIECE: usize = 1024;
+            for from in (0..len).step_by(PIECE) {
+                let to = (from + PIECE).min(len);
+                let sums = arch.dispatch(Sums {
+                    a: [&a[re + from..re + to], &a[im + from..im + to]],
+                    b: [&spectrum[re + from..re + to], &spectrum[im + from..im + to]],
+                    magnitude: &magnitude[from..to],
+                });
+                zero += 2.0 * sums.0;
+                most += 2.0 * sums.1;
+            }
+        }
+        if self.layout.real_axis.is_some() {
+            for own in &self.layout.own {
+                let (re, im) = (own.re as usize, own.im as usize);
+                let one = a[re].wide() * spectrum[re].wide();
+                let two = a[im].wide() * spectrum[im].wide();
+                zero += one + two - 2.0 * (one - two);
+                most += one.abs() + two.abs();
+            }
+        }
+        Bound {
+            zero: (zero / norm).clamp(-1.0, 1.0),
+            most: (most / norm).clamp(0.0, 1.0),
+        }
+    }
+}
+
+/// The product of two spectra, into a tile.
+struct Product<'a, T> {
+    a: (&'a [T], &'a [T]),
+    b: (&'a [T], &'a [T]),
+    re: &'a mut [T],
+    im: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Product<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let a = vectors(s, self.a.0).iter().zip(vectors(s, self.a.1));
+        let b = vectors(s, self.b.0).iter().zip(vectors(s, self.b.1));
+        let to = vectors_mut(s, self.re)
+            .iter_mut()
+            .zip(vectors_mut(s, self.im));
+        for (((ar, ai), (br, bi)), (re, im)) in a.zip(b).zip(to) {
+            let less = T::vsub(s, T::splat(s, T::default()), *ai);
+            *re = T::mul_add(s, *ar, *br, T::vmul(s, less, *bi));
+            *im = T::mul_add(s, *ar, *bi, T::vmul(s, *ai, *br));
+        }
+    }
+}
+
+/// `sum Re(a b)` and `sum m |b|` of a stretch.
+struct Sums<'a, T> {
+    a: [&'a [T]; 2],
+    b: [&'a [T]; 2],
+    magnitude: &'a [T],
+}
+
+impl<T: Real> WithSimd for Sums<'_, T> {
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) -> (f64, f64) {
+        let whole = self.magnitude.len() / T::COLUMNS * T::COLUMNS;
+        let zero = T::splat(s, T::default());
+        let (mut near, mut far, mut most) = (zero, zero, zero);
+        let ar = vectors(s, &self.a[0][..whole]);
+        let ai = vectors(s, &self.a[1][..whole]);
+        let br = vectors(s, &self.b[0][..whole]);
+        let bi = vectors(s, &self.b[1][..whole]);
+        let m = vectors(s, &self.magnitude[..whole]);
+        for ((((ar, ai), br), bi), m) in ar.iter().zip(ai).zip(br).zip(bi).zip(m) {
+            near = T::mul_add(s, *ar, *br, near);
+            far = T::mul_add(s, *ai, *bi, far);
+            let square = T::mul_add(s, *br, *br, T::vmul(s, *bi, *bi));
+            most = T::mul_add(s, *m, T::root(s, square), most);
+        }
+        let total = |v: T::V<S>| -> f64 {
+            let all = [v];
+            let lanes: &[T] = bytemuck::try_cast_slice(&all).unwrap_or_default();
+            let mut sum = 0.0;
+            for lane in lanes {
+                sum += lane.wide();
+            }
+            sum
+        };
+        let (mut zero, mut sum) = (total(near) - total(far), total(most));
+        for at in whole..self.magnitude.len() {
+            let (br, bi) = (self.b[0][at].wide(), self.b[1][at].wide());
+            zero += self.a[0][at].wide() * br - self.a[1][at].wide() * bi;
+            sum += self.magnitude[at].wide() * br.hypot(bi);
+        }
+        (zero, sum)
+    }
+}
