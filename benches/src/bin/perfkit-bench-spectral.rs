@@ -144,7 +144,7 @@ fn each<A, B>(
 /// Low modes, bands and noise, in parts that depend on the number.
 fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
     let points: usize = dims.iter().product();
-    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut state = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = move || {
         state ^= state << 13;
         state ^= state >> 7;
@@ -152,7 +152,7 @@ fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
     let related = number % 2 == 0;
-    let noise = if related { 0.3 * next() } else { 1.0 };
+    let noise = if related { 0.05 + 0.3 * next() } else { 1.0 };
     let (axis, phase) = (
         if related {
             0

@@ -7,9 +7,9 @@ use crate::transform::Transform;
 /// Where a coefficient is.
 pub(crate) enum Found {
     /// Real and imaginary part, and whether the conjugate is meant.
-    At(u32, u32, bool),
+    At(usize, usize, bool),
     /// A real one.
-    Real(u32),
+    Real(usize),
 }
 
 impl<T: Real> Transform<T> {
@@ -19,7 +19,7 @@ impl<T: Real> Transform<T> {
         if spectrum.len() != self.layout.points || k.len() != self.layout.dims.len() {
             return None;
         }
-        let read = |at: u32| Some(spectrum.get(at as usize)?.wide());
+        let read = |at: usize| Some(spectrum.get(at)?.wide());
         match self.find(k) {
             Found::Real(at) => Some((read(at)?, 0.0)),
             Found::At(re, im, turned) => {
@@ -52,49 +52,44 @@ impl<T: Real> Transform<T> {
         let digit = |axis: usize| k[axis].rem_euclid(layout.dims[axis] as i32) as usize;
         let back = |axis: usize| (layout.dims[axis] - digit(axis)) % layout.dims[axis];
         let slot = layout.real_axis.map_or(0, digit);
-        let place = |turned: bool, slot: usize| {
-            let number = |axes: &[usize]| {
+        let number = |turned: bool| {
+            let of = |axes: &[usize]| {
                 axes.iter().fold(0, |number, axis| {
                     let digit = if turned { back(*axis) } else { digit(*axis) };
                     number * layout.dims[*axis] + digit
                 })
             };
-            let (row, at) = (number(&layout.outer_axes), number(&layout.inner_axes));
-            layout.place(row, slot * layout.below + at)
+            (of(&layout.outer_axes), of(&layout.inner_axes))
         };
-        if layout.real_axis.is_none() {
-            let (here, there) = (place(false, 0), place(true, 0));
-            let turned = order(&here) > order(&there);
-            let key = order(if turned { &there } else { &here });
-            return match layout
-                .pairs
-                .binary_search_by_key(&key, |[one, _]| order(one))
-            {
-                Ok(at) => Found::At(at as u32 + 1, (at + 1 + layout.pairs.len()) as u32, turned),
-                Err(_) => Found::Real(0),
-            };
-        }
-        if slot != 0 && slot != layout.slots {
+        if layout.real_axis.is_some() && slot != 0 && slot != layout.slots {
             let turned = slot > layout.slots;
             let slot = if turned { layout.real - slot } else { slot };
-            let place = place(turned, slot);
-            return Found::At(place.re, place.im, turned);
+            let (row, at) = number(turned);
+            let (re, im) = layout.place(row, slot * layout.below + at);
+            return Found::At(re, im, turned);
         }
-        let (here, there) = (place(false, 0), place(true, 0));
-        let high = slot == layout.slots;
-        match order(&here).cmp(&order(&there)) {
-            std::cmp::Ordering::Equal if high => Found::Real(here.im),
-            std::cmp::Ordering::Equal => Found::Real(here.re),
-            near => {
-                let turned = near.is_gt();
-                let (first, second) = if turned { (there, here) } else { (here, there) };
-                let place = if high { second } else { first };
-                Found::At(place.re, place.im, turned)
-            }
+        // A pair is stored under the lower of its places.
+        let (here, there) = (number(false), number(true));
+        let turned = here > there;
+        let key = here.min(there);
+        let high = usize::from(layout.real_axis.is_some() && slot == layout.slots);
+        let count = layout.pairs.len();
+        let start = usize::from(layout.real_axis.is_none());
+        if let Ok(at) = layout
+            .pairs
+            .binary_search_by_key(&key, |[one, _]| order(one))
+        {
+            let re = start + at + 2 * high * count;
+            return Found::At(re, re + count, turned);
+        }
+        let at = layout.own.binary_search_by_key(&key, order).unwrap_or(0);
+        match layout.real_axis {
+            Some(_) => Found::Real(4 * count + high * layout.own.len() + at),
+            None => Found::Real(0),
         }
     }
 }
 
-fn order(place: &Place) -> (u32, u32) {
-    (place.row, place.at)
+fn order(place: &Place) -> (usize, usize) {
+    (place.row as usize, place.at as usize)
 }

@@ -65,7 +65,7 @@ impl<T: Real> Transform<T> {
     /// value without shift. `norm` is what R is a quotient of.
     pub(crate) fn extremes(&self, scratch: &mut Scratch<T>, norm: f64) -> [Peak; 3] {
         let layout = &self.layout;
-        let (_, along) = layout.tiles();
+        let along = layout.along();
         scratch.bounds.clear();
         let even = layout.real_axis.is_some();
         for tile in 0..along {
@@ -99,20 +99,26 @@ impl<T: Real> Transform<T> {
     /// Of all values times `sign` that reach `least`, that with the smallest shift.
     fn nearest(&self, scratch: &Scratch<T>, sign: f64, least: f64) -> (f64, u64, usize) {
         let layout = &self.layout;
-        let (across, _) = layout.tiles();
-        let width = layout.width;
+        let (width, block) = (layout.width, layout.block());
         let samples = layout.place2.len() / layout.depth;
         let mut best = (0.0, u64::MAX, usize::MAX);
+        // A little less, since it is rounded.
+        let (edge, up) = (T::of(sign * (least - T::TIE * least.abs())), sign > 0.0);
+        let reaches = |value: T| if up { value >= edge } else { value <= edge };
         for (tile, (high, low)) in scratch.bounds.iter().enumerate() {
             let top = if sign > 0.0 { high.wide() } else { -low.wide() };
             if top < least {
                 continue;
             }
             let columns = width.min(layout.rows - tile * width);
-            let start = tile * across * width * width;
             for sample in 0..samples {
-                let plane = &scratch.work[sample].get()[start..start + layout.depth * width];
+                let plane = &scratch.work[sample].get()[tile * block..(tile + 1) * block];
                 for (at, row) in plane.chunks_exact(width).enumerate() {
+                    // Most rows hold nothing near: a test of all columns at once.
+                    let near = row.iter().fold(false, |near, value| near | reaches(*value));
+                    if !near {
+                        continue;
+                    }
                     for (column, value) in row[..columns].iter().enumerate() {
                         let value = value.wide() * sign;
                         if value < least {

@@ -1,5 +1,6 @@
 //! What the transforms do between axes: the real axis, slot 0, odd shapes, turned tiles.
 
+use crate::layout::Tile;
 use crate::real::{Real, vectors_mut};
 use crate::transform::Transform;
 use pulp::{Arch, Simd, WithSimd};
@@ -47,28 +48,33 @@ impl<T: Real> Transform<T> {
     }
 
     /// Takes the two spectra of slot 0 apart, see [`Layout`](crate::layout::Layout).
-    pub(crate) fn unmix(&self, spectrum: &mut [T]) {
+    pub(crate) fn unmix(&self, first: &[Vec<T>; 2], spectrum: &mut [T]) {
         let half = T::of(0.5);
-        for [one, two] in &self.layout.pairs {
-            let value = |at: u32| spectrum[at as usize];
-            let (a, b, c, d) = (value(one.re), value(one.im), value(two.re), value(two.im));
-            spectrum[one.re as usize] = (a + c) * half;
-            spectrum[one.im as usize] = (b - d) * half;
-            spectrum[two.re as usize] = (b + d) * half;
-            spectrum[two.im as usize] = (c - a) * half;
+        let count = self.layout.pairs.len();
+        for (at, pair) in self.layout.pairs.iter().enumerate() {
+            let [one, two] = pair.map(|place| place.first as usize);
+            let (a, b, c, d) = (first[0][one], first[1][one], first[0][two], first[1][two]);
+            spectrum[at] = (a + c) * half;
+            spectrum[at + count] = (b - d) * half;
+            spectrum[at + 2 * count] = (b + d) * half;
+            spectrum[at + 3 * count] = (c - a) * half;
+        }
+        let [low, high] = self.layout.owns();
+        for ((own, low), high) in self.layout.own.iter().zip(low).zip(high) {
+            spectrum[low] = first[0][own.first as usize];
+            spectrum[high] = first[1][own.first as usize];
         }
     }
 
-    /// Of an odd shape: one tile of the whole spectrum aside.
-    pub(crate) fn keep_half(&self, tile: usize, re: &[T], im: &[T], first: &mut [Vec<T>]) {
+    /// Slot 0 of one tile aside; of an odd shape that is everything.
+    pub(crate) fn keep(&self, tile: &Tile, re: &[T], im: &[T], first: &mut [Vec<T>; 2]) {
         let layout = &self.layout;
-        let columns = layout.columns(tile);
-        let [first_re, first_im] = first else { return };
+        let [first_re, first_im] = first;
         for row in 0..layout.rows {
-            let to = row * layout.below + tile * layout.width;
-            let from = row * layout.width;
-            first_re[to..to + columns].copy_from_slice(&re[from..from + columns]);
-            first_im[to..to + columns].copy_from_slice(&im[from..from + columns]);
+            let (to, from) = (row * layout.below + tile.at, row * layout.width);
+            let (to, from) = (to..to + tile.columns, from..from + tile.columns);
+            first_re[to.clone()].copy_from_slice(&re[from.clone()]);
+            first_im[to].copy_from_slice(&im[from]);
         }
     }
 
@@ -81,7 +87,7 @@ impl<T: Real> Transform<T> {
         *zero = first[0][0];
         let (re, im) = rest.split_at_mut(layout.pairs.len());
         for (([one, _], re), im) in layout.pairs.iter().zip(re).zip(im) {
-            let from = one.row as usize * layout.below + one.at as usize;
+            let from = one.first as usize;
             *re = first[0][from];
             *im = first[1][from];
         }
@@ -97,8 +103,7 @@ impl<T: Real> Transform<T> {
         first[1][0] = T::default();
         let (re, im) = rest.split_at(layout.pairs.len());
         for ((pair, re), im) in layout.pairs.iter().zip(re).zip(im) {
-            let [one, two] =
-                pair.map(|place| place.row as usize * layout.below + place.at as usize);
+            let [one, two] = pair.map(|place| place.first as usize);
             first[0][one] = *re;
             first[1][one] = *im;
             first[0][two] = *re;
@@ -201,12 +206,36 @@ impl<T: Real, const FORWARD: bool> WithSimd for Turn<'_, T, FORWARD> {
     }
 }
 
-/// A square block with rows and columns swapped.
-#[inline]
+/// A square block with rows and columns swapped; as many rows as there is room for.
 pub(crate) fn turn<T: Real>(from: &[T], to: &mut [T], width: usize) {
-    for (row, to) in to.chunks_exact_mut(width).enumerate() {
-        for (column, to) in to.iter_mut().enumerate() {
-            *to = from[column * width + row];
+    match width {
+        8 => turn_of::<T, 8>(from, to),
+        _ => turn_of::<T, 16>(from, to),
+    }
+}
+
+fn turn_of<T: Real, const N: usize>(from: &[T], to: &mut [T]) {
+    let (Some(from), to) = (
+        from.as_chunks::<N>().0.first_chunk::<N>(),
+        to.as_chunks_mut::<N>().0,
+    ) else {
+        return;
+    };
+    for (row, to) in to.iter_mut().enumerate().take(N) {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = from[row % N];
+        }
+    }
+}
+
+/// As [`turn`], of a block that may lack rows.
+pub(crate) fn turn_some<T: Real>(from: &[T], to: &mut [T], width: usize) {
+    if from.len() == width * width {
+        return turn(from, to, width);
+    }
+    for (column, from) in from.chunks_exact(width).enumerate() {
+        for (to, from) in to.chunks_exact_mut(width).zip(from) {
+            to[column] = *from;
         }
     }
 }

@@ -48,25 +48,37 @@ pub(crate) struct Layout {
     pub(crate) waves1: Vec<i32>,
     /// Of each inner place.
     pub(crate) waves2: Vec<i32>,
-    /// Pairs k, -k of slot 0 (even) or of all places (odd), as places; never one twice.
+    /// Pairs k, -k of slot 0 (even) or of all places (odd), never one twice, by their first place.
     pub(crate) pairs: Vec<Pair>,
     /// Places of slot 0 that are their own opposite.
     pub(crate) own: Vec<Place>,
+    /// Tiles of the inner places: first those of slot 0, then the others.
+    pub(crate) tiles: Vec<Tile>,
     /// Which axis is real.
     pub(crate) real_axis: Option<usize>,
 }
 
-/// A place of the spectrum: outer and inner number, and where real and imaginary part are stored.
+/// A place of slot 0: outer and inner number, and its number among all of slot 0, row by row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) row: u32,
     pub(crate) at: u32,
-    pub(crate) re: u32,
-    pub(crate) im: u32,
+    pub(crate) first: u32,
 }
 
 /// The places of k and -k.
 pub(crate) type Pair = [Place; 2];
+
+/// Some inner places, by all outer points.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tile {
+    /// The first of them.
+    pub(crate) at: usize,
+    /// How many: at most a row of numbers.
+    pub(crate) columns: usize,
+    /// Whether they are of slot 0.
+    pub(crate) first: bool,
+}
 
 /// Signed frequency of index `at` of `len`: 0, 1, .., -2, -1, of even lengths -len/2.
 pub(crate) fn signed(at: usize, len: usize) -> i32 {
@@ -123,6 +135,7 @@ impl Layout {
             waves2: Vec::with_capacity(depth * dims.len()),
             pairs: Vec::new(),
             own: Vec::new(),
+            tiles: Vec::new(),
             outer: outer_lens,
             inner: inner_lens,
             outer_axes: outer,
@@ -167,33 +180,35 @@ impl Layout {
             }
         }
         layout.find_pairs();
+        layout.find_tiles();
         Ok(layout)
     }
 
-    /// Columns of tile `tile` of the inner places.
-    pub(crate) fn columns(&self, tile: usize) -> usize {
-        self.width.min(self.depth - tile * self.width)
+    /// Tiles of the outer points.
+    pub(crate) fn along(&self) -> usize {
+        self.rows.div_ceil(self.width)
     }
 
-    /// Tiles of the inner places, and of the outer points.
-    pub(crate) fn tiles(&self) -> (usize, usize) {
-        (
-            self.depth.div_ceil(self.width),
-            self.rows.div_ceil(self.width),
-        )
+    /// Numbers in the working space of one tile of outer points.
+    pub(crate) fn block(&self) -> usize {
+        self.depth * self.width
     }
 
-    /// Where the place of an outer and inner number is stored: tile by tile, each its real parts
-    /// and then its imaginary ones, row by row.
-    pub(crate) fn place(&self, row: usize, at: usize) -> Place {
-        let tile = at / self.width;
-        let columns = self.columns(tile);
-        let re = tile * self.width * self.rows * 2 + row * columns + at % self.width;
-        Place {
-            row: row as u32,
-            at: at as u32,
-            re: re as u32,
-            im: (re + self.rows * columns) as u32,
+    /// Where the real and the imaginary part of a place that is not of slot 0 are stored: tile by
+    /// tile, each its real parts and then its imaginary ones, row by row.
+    pub(crate) fn place(&self, row: usize, at: usize) -> (usize, usize) {
+        let from = at - at.saturating_sub(self.below) % self.width;
+        let columns = self.width.min(self.depth - from);
+        let re = from * self.rows * 2 + row * columns + at - from;
+        (re, re + self.rows * columns)
+    }
+
+    fn find_tiles(&mut self) {
+        for (range, first) in [(0..self.below, true), (self.below..self.depth, false)] {
+            for at in range.clone().step_by(self.width) {
+                let columns = self.width.min(range.end - at);
+                self.tiles.push(Tile { at, columns, first });
+            }
         }
     }
 
@@ -203,7 +218,12 @@ impl Layout {
             let row_back = opposite(row, &self.outer);
             for at in 0..self.below {
                 let at_back = opposite(at, &self.inner);
-                let (here, there) = (self.place(row, at), self.place(row_back, at_back));
+                let place = |row: usize, at: usize| Place {
+                    row: row as u32,
+                    at: at as u32,
+                    first: (row * self.below + at) as u32,
+                };
+                let (here, there) = (place(row, at), place(row_back, at_back));
                 match (row, at).cmp(&(row_back, at_back)) {
                     std::cmp::Ordering::Less => self.pairs.push([here, there]),
                     std::cmp::Ordering::Equal => self.own.push(here),

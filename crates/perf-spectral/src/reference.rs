@@ -50,7 +50,7 @@ pub struct Bound {
 pub struct Reference<T: Real> {
     /// `w conj(A)`, packed; real places are `w A`.
     pub(crate) product: Vec<T>,
-    /// `w |A|` of the runs, 0 at places of two real numbers; there `w |A|` of both.
+    /// `w |A|` of the runs.
     magnitude: Vec<T>,
     /// `sum w |A|^2`.
     pub(crate) power: f64,
@@ -95,14 +95,6 @@ impl<T: Real> Transform<T> {
                 *im = T::default() - *im;
             }
         }
-        if self.layout.real_axis.is_some() {
-            for own in &self.layout.own {
-                let (tile, im) = (own.at as usize / self.layout.width, own.im as usize);
-                let at = own.re as usize - tile * self.layout.width * self.layout.rows;
-                magnitude[at] = T::default();
-                product[im] = T::default() - product[im];
-            }
-        }
         Ok(Reference {
             product,
             magnitude,
@@ -122,10 +114,8 @@ impl<T: Real> Transform<T> {
             }
         }
         sum *= 2.0;
-        if self.layout.real_axis.is_some() {
-            for own in &self.layout.own {
-                sum -= term(own.re as usize) + term(own.im as usize);
-            }
+        for own in self.layout.owns() {
+            sum += own.map(term).sum::<f64>();
         }
         sum
     }
@@ -141,35 +131,31 @@ impl<T: Real> Transform<T> {
     ) -> Correlation {
         let layout = &self.layout;
         let a = reference.product.as_slice();
+        let count = layout.pairs.len();
+        let product = |re: usize, im: usize| {
+            let (ar, ai, br, bi) = (a[re], a[im], spectrum[re], spectrum[im]);
+            [ar * br - ai * bi, ar * bi + ai * br]
+        };
         match layout.real_axis {
             Some(_) => {
-                let product = |re: u32, im: u32| {
-                    let (re, im) = (re as usize, im as usize);
-                    let (ar, ai, br, bi) = (a[re], a[im], spectrum[re], spectrum[im]);
-                    [ar * br - ai * bi, ar * bi + ai * br]
-                };
-                for pair in &layout.pairs {
-                    let [one, two] = pair;
-                    let (low, high) = (product(one.re, one.im), product(two.re, two.im));
+                for (at, pair) in layout.pairs.iter().enumerate() {
+                    let low = product(at, at + count);
+                    let high = product(at + 2 * count, at + 3 * count);
                     self.mix(pair, low, high, &mut scratch.first);
                 }
-                for own in &layout.own {
-                    let to = own.row as usize * layout.below + own.at as usize;
-                    let (re, im) = (own.re as usize, own.im as usize);
-                    scratch.first[0][to] = a[re] * spectrum[re];
-                    scratch.first[1][to] = a[im] * spectrum[im];
+                let [low, high] = layout.owns();
+                for ((own, low), high) in layout.own.iter().zip(low).zip(high) {
+                    let to = own.first as usize;
+                    scratch.first[0][to] = a[low] * spectrum[low];
+                    scratch.first[1][to] = a[high] * spectrum[high];
                 }
             }
             None => {
-                let count = layout.pairs.len();
                 scratch.first[0][0] = T::default();
                 scratch.first[1][0] = T::default();
                 for (at, pair) in layout.pairs.iter().enumerate() {
-                    let (re, im) = (at + 1, at + 1 + count);
-                    let (ar, ai, br, bi) = (a[re], a[im], spectrum[re], spectrum[im]);
-                    let [one, two] =
-                        pair.map(|place| place.row as usize * layout.below + place.at as usize);
-                    let value = [ar * br - ai * bi, ar * bi + ai * br];
+                    let [one, two] = pair.map(|place| place.first as usize);
+                    let value = product(at + 1, at + 1 + count);
                     scratch.first[0][one] = value[0];
                     scratch.first[1][one] = value[1];
                     scratch.first[0][two] = value[0];
@@ -177,8 +163,9 @@ impl<T: Real> Transform<T> {
                 }
             }
         }
-        self.inverse_tiles(scratch, |tile, columns, re, im| {
-            let start = tile * layout.width * layout.rows * 2;
+        self.inverse_tiles(scratch, |tile, re, im| {
+            let columns = tile.columns;
+            let start = tile.at * layout.rows * 2;
             let size = layout.rows * columns;
             let (a, b) = (
                 &a[start..start + 2 * size],
@@ -226,13 +213,11 @@ impl<T: Real> Transform<T> {
                 most += 2.0 * sums.1;
             }
         }
-        if self.layout.real_axis.is_some() {
-            for own in &self.layout.own {
-                let (re, im) = (own.re as usize, own.im as usize);
-                let one = a[re].wide() * spectrum[re].wide();
-                let two = a[im].wide() * spectrum[im].wide();
-                zero += one + two - 2.0 * (one - two);
-                most += one.abs() + two.abs();
+        for own in self.layout.owns() {
+            for at in own {
+                let product = a[at].wide() * spectrum[at].wide();
+                zero += product;
+                most += product.abs();
             }
         }
         Bound {

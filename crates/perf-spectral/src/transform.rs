@@ -1,7 +1,7 @@
 //! [`Transform`]: real Fourier transforms in any number of dimensions.
 
-use crate::halves::{rows_in, rows_out, turn};
-use crate::layout::Layout;
+use crate::halves::{rows_in, rows_out, turn, turn_some};
+use crate::layout::{Layout, Pair, Tile};
 use crate::lines::{Line, LineSpace};
 use crate::real::{Aligned, Real};
 use crate::{Error, Result};
@@ -105,9 +105,9 @@ impl<T: Real> Transform<T> {
     /// Space for the transforms, one a thread.
     pub fn scratch(&self) -> Scratch<T> {
         let layout = &self.layout;
-        let (across, along) = layout.tiles();
+        let along = layout.along();
         let tile = || Aligned::zeros(layout.rows.next_multiple_of(layout.width) * layout.width);
-        let work = || Aligned::zeros(across * along * layout.width * layout.width);
+        let work = || Aligned::zeros(along * layout.block());
         let first = match layout.real_axis {
             Some(_) => layout.rows * layout.below,
             None => layout.points,
@@ -129,69 +129,57 @@ impl<T: Real> Transform<T> {
         self.check("values of a view", view.len())?;
         self.check("values of a spectrum", spectrum.len())?;
         let layout = &self.layout;
-        let (across, along) = layout.tiles();
-        let block = layout.width * layout.width;
+        let (along, width, block) = (layout.along(), layout.width, layout.block());
         for tile in 0..along {
-            let range = tile * across * block..(tile + 1) * across * block;
+            let range = tile * block..(tile + 1) * block;
             let [re, im] = &mut scratch.work;
             let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
             self.gather(view, tile, re, im);
-            let used = layout.depth * layout.width;
-            let columns = layout.width.min(layout.rows - tile * layout.width);
-            let (re, im) = (&mut re[..used], &mut im[..used]);
+            let columns = width.min(layout.rows - tile * width);
+            let step = layout.below * width;
             if let Some(line) = &self.real {
-                let step = layout.below * layout.width;
                 line.run(re, im, step, columns, &mut scratch.lines);
                 self.split(re, im);
             }
-            for slot in 0..layout.slots {
-                let range =
-                    slot * layout.below * layout.width..(slot + 1) * layout.below * layout.width;
-                let (re, im) = (&mut re[range.clone()], &mut im[range]);
+            for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
                 for (line, below) in &self.inner {
-                    line.run(re, im, below * layout.width, columns, &mut scratch.lines);
+                    line.run(re, im, below * width, columns, &mut scratch.lines);
                 }
             }
         }
-        for tile in 0..across {
-            let columns = layout.columns(tile);
+        for tile in &layout.tiles {
             let [re, im] = &mut scratch.tile;
             let (re, im) = (re.get_mut(), im.get_mut());
             for from in 0..along {
-                let at = (from * across + tile) * block;
-                let to = from * block;
-                turn(
-                    &scratch.work[0].get()[at..at + block],
-                    &mut re[to..to + block],
-                    layout.width,
+                let at =
+                    from * block + tile.at * width..from * block + (tile.at + tile.columns) * width;
+                let to = from * width * width..(from + 1) * width * width;
+                turn_some(
+                    &scratch.work[0].get()[at.clone()],
+                    &mut re[to.clone()],
+                    width,
                 );
-                turn(
-                    &scratch.work[1].get()[at..at + block],
-                    &mut im[to..to + block],
-                    layout.width,
-                );
+                turn_some(&scratch.work[1].get()[at], &mut im[to], width);
             }
-            let used = layout.rows * layout.width;
+            let used = layout.rows * width;
             for (line, below) in &self.outer {
                 let (re, im) = (&mut re[..used], &mut im[..used]);
-                line.run(re, im, below * layout.width, columns, &mut scratch.lines);
+                line.run(re, im, below * width, tile.columns, &mut scratch.lines);
             }
-            match layout.real_axis {
-                Some(_) => {
-                    let start = tile * layout.width * layout.rows * 2;
-                    let size = layout.rows * columns;
-                    let Some(out) = spectrum.get_mut(start..start + 2 * size) else {
-                        continue;
-                    };
-                    let (out_re, out_im) = out.split_at_mut(size);
-                    rows_out(&re[..used], out_re, columns, layout.width);
-                    rows_out(&im[..used], out_im, columns, layout.width);
-                }
-                None => self.keep_half(tile, re, im, &mut scratch.first),
+            if tile.first {
+                self.keep(tile, re, im, &mut scratch.first);
+                continue;
+            }
+            let start = tile.at * layout.rows * 2;
+            let size = layout.rows * tile.columns;
+            if let Some(out) = spectrum.get_mut(start..start + 2 * size) {
+                let (out_re, out_im) = out.split_at_mut(size);
+                rows_out(&re[..used], out_re, tile.columns, width);
+                rows_out(&im[..used], out_im, tile.columns, width);
             }
         }
         match layout.real_axis {
-            Some(_) => self.unmix(spectrum),
+            Some(_) => self.unmix(&scratch.first, spectrum),
             None => self.pack(&scratch.first, spectrum),
         }
         Ok(())
@@ -223,9 +211,8 @@ impl<T: Real> Transform<T> {
     /// Where the values of an outer and inner number are in the working space.
     pub(crate) fn at(&self, row: usize, at: usize) -> usize {
         let layout = &self.layout;
-        let (across, _) = layout.tiles();
         let width = layout.width;
-        row / width * across * width * width + at * width + row % width
+        row / width * layout.block() + at * width + row % width
     }
 
     pub(crate) fn check(&self, what: &'static str, got: usize) -> Result<()> {
@@ -274,44 +261,39 @@ impl<T: Real> Transform<T> {
         let layout = &self.layout;
         match layout.real_axis {
             Some(_) => {
-                for pair in &layout.pairs {
-                    let value = |at: u32| spectrum[at as usize];
-                    let [one, two] = pair;
-                    let zero = [value(one.re), value(one.im)];
-                    let high = [value(two.re), value(two.im)];
+                let count = layout.pairs.len();
+                for (at, pair) in layout.pairs.iter().enumerate() {
+                    let zero = [spectrum[at], spectrum[at + count]];
+                    let high = [spectrum[at + 2 * count], spectrum[at + 3 * count]];
                     self.mix(pair, zero, high, &mut scratch.first);
                 }
-                for own in &layout.own {
-                    let to = own.row as usize * layout.below + own.at as usize;
-                    scratch.first[0][to] = spectrum[own.re as usize];
-                    scratch.first[1][to] = spectrum[own.im as usize];
+                let [low, high] = layout.owns();
+                for ((own, low), high) in layout.own.iter().zip(low).zip(high) {
+                    scratch.first[0][own.first as usize] = spectrum[low];
+                    scratch.first[1][own.first as usize] = spectrum[high];
                 }
             }
             None => self.unpack(spectrum, &mut scratch.first),
         }
-        self.inverse_tiles(scratch, |tile, columns, re, im| {
-            let start = tile * layout.width * layout.rows * 2;
-            let size = layout.rows * columns;
+        self.inverse_tiles(scratch, |tile, re, im| {
+            let start = tile.at * layout.rows * 2;
+            let size = layout.rows * tile.columns;
             if let Some(from) = spectrum.get(start..start + 2 * size) {
-                rows_in(&from[..size], re, columns, layout.width);
-                rows_in(&from[size..], im, columns, layout.width);
+                rows_in(&from[..size], re, tile.columns, layout.width);
+                rows_in(&from[size..], im, tile.columns, layout.width);
             }
         });
-        self.inverse_rest(scratch);
+        for tile in 0..layout.along() {
+            let [re, im] = &mut scratch.work;
+            self.inverse_rest_of(tile, re.get_mut(), im.get_mut(), &mut scratch.lines);
+        }
     }
 
     /// Puts one pair of slot 0 together: frequency 0 and L/2 of k are one complex number at k and
     /// another at -k.
     #[inline(always)]
-    pub(crate) fn mix(
-        &self,
-        pair: &crate::layout::Pair,
-        zero: [T; 2],
-        high: [T; 2],
-        first: &mut [Vec<T>; 2],
-    ) {
-        let below = self.layout.below;
-        let [one, two] = pair.map(|place| place.row as usize * below + place.at as usize);
+    pub(crate) fn mix(&self, pair: &Pair, zero: [T; 2], high: [T; 2], first: &mut [Vec<T>; 2]) {
+        let [one, two] = pair.map(|place| place.first as usize);
         first[0][one] = zero[0] - high[1];
         first[1][one] = zero[1] + high[0];
         first[0][two] = zero[0] + high[1];
@@ -323,60 +305,42 @@ impl<T: Real> Transform<T> {
     pub(crate) fn inverse_tiles(
         &self,
         scratch: &mut Scratch<T>,
-        load: impl Fn(usize, usize, &mut [T], &mut [T]),
+        load: impl Fn(&Tile, &mut [T], &mut [T]),
     ) {
         let layout = &self.layout;
-        let (across, along) = layout.tiles();
-        let (width, block) = (layout.width, layout.width * layout.width);
+        let (along, width, block) = (layout.along(), layout.width, layout.block());
         let used = layout.rows * width;
-        for tile in 0..across {
-            let columns = layout.columns(tile);
+        for tile in &layout.tiles {
             let [re, im] = &mut scratch.tile;
             let (re, im) = (re.get_mut(), im.get_mut());
-            let kept = (tile * width).min(layout.below)..(tile * width + columns).min(layout.below);
-            if kept.len() < columns {
-                load(tile, columns, &mut re[..used], &mut im[..used]);
-            }
-            if !kept.is_empty() {
+            if tile.first {
                 for row in 0..layout.rows {
-                    let from = row * layout.below + kept.start;
-                    let n = kept.len();
-                    re[row * width..][..n].copy_from_slice(&scratch.first[0][from..from + n]);
-                    im[row * width..][..n].copy_from_slice(&scratch.first[1][from..from + n]);
+                    let (from, to) = (row * layout.below + tile.at, row * width);
+                    let (from, to) = (from..from + tile.columns, to..to + tile.columns);
+                    re[to.clone()].copy_from_slice(&scratch.first[0][from.clone()]);
+                    im[to].copy_from_slice(&scratch.first[1][from]);
                 }
+            } else {
+                load(tile, &mut re[..used], &mut im[..used]);
             }
             for (line, below) in &self.outer {
                 let (re, im) = (&mut re[..used], &mut im[..used]);
-                line.run(im, re, below * width, columns, &mut scratch.lines);
+                line.run(im, re, below * width, tile.columns, &mut scratch.lines);
             }
+            let [work_re, work_im] = &mut scratch.work;
+            let (work_re, work_im) = (work_re.get_mut(), work_im.get_mut());
             for to in 0..along {
-                let at = (to * across + tile) * block;
-                let from = to * block;
-                let [work_re, work_im] = &mut scratch.work;
-                turn(
-                    &re[from..from + block],
-                    &mut work_re.get_mut()[at..at + block],
-                    width,
-                );
-                turn(
-                    &im[from..from + block],
-                    &mut work_im.get_mut()[at..at + block],
-                    width,
-                );
+                let at =
+                    to * block + tile.at * width..to * block + (tile.at + tile.columns) * width;
+                let from = to * width * width..(to + 1) * width * width;
+                turn(&re[from.clone()], &mut work_re[at.clone()], width);
+                turn(&im[from], &mut work_im[at], width);
             }
         }
     }
 
-    /// Inverse along the inner axes and the real one, in the working space.
-    pub(crate) fn inverse_rest(&self, scratch: &mut Scratch<T>) {
-        let (_, along) = self.layout.tiles();
-        for tile in 0..along {
-            let [re, im] = &mut scratch.work;
-            self.inverse_rest_of(tile, re.get_mut(), im.get_mut(), &mut scratch.lines);
-        }
-    }
-
-    /// As [`inverse_rest`](Self::inverse_rest), for one tile. The values are at its start.
+    /// Inverse along the inner axes and the real one, of one tile of outer points in the working
+    /// space. The values are then in both planes that come back.
     pub(crate) fn inverse_rest_of<'a>(
         &self,
         tile: usize,
@@ -385,20 +349,14 @@ impl<T: Real> Transform<T> {
         space: &mut LineSpace<T>,
     ) -> (&'a mut [T], &'a mut [T]) {
         let layout = &self.layout;
-        let (across, _) = layout.tiles();
-        let width = layout.width;
-        let start = tile * across * width * width;
-        let used = layout.depth * width;
-        let (re, im) = (&mut re[start..start + used], &mut im[start..start + used]);
+        let (width, block) = (layout.width, layout.block());
+        let range = tile * block..(tile + 1) * block;
+        let (re, im) = (&mut re[range.clone()], &mut im[range]);
         let columns = width.min(layout.rows - tile * width);
         let step = layout.below * width;
-        if !self.inner.is_empty() {
-            for slot in 0..layout.slots {
-                let range = slot * step..(slot + 1) * step;
-                let (re, im) = (&mut re[range.clone()], &mut im[range]);
-                for (line, below) in &self.inner {
-                    line.run(im, re, below * width, columns, space);
-                }
+        for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
+            for (line, below) in &self.inner {
+                line.run(im, re, below * width, columns, space);
             }
         }
         if let Some(line) = &self.real {
