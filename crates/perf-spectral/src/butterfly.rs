@@ -8,8 +8,8 @@ use pulp::{Simd, WithSimd};
 
 /// A complex vector.
 pub(crate) struct Cx<V> {
-    re: V,
-    im: V,
+    pub(crate) re: V,
+    pub(crate) im: V,
 }
 
 impl<V: Copy> Clone for Cx<V> {
@@ -72,7 +72,7 @@ fn turned_back<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, b: Cx<T::V<S>>) -> Cx<T::
 }
 
 #[inline(always)]
-fn times<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, root: [T; 2]) -> Cx<T::V<S>> {
+pub(crate) fn times<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, root: [T; 2]) -> Cx<T::V<S>> {
     let (c, d) = (T::splat(s, root[0]), T::splat(s, root[1]));
     let less = T::vsub(s, T::splat(s, T::default()), a.im);
     Cx {
@@ -95,7 +95,11 @@ fn four<T: Real, S: Simd>(s: S, x: [Cx<T::V<S>>; 4]) -> [Cx<T::V<S>>; 4] {
 
 /// One transform of `P` points in registers.
 #[inline(always)]
-fn dft<T: Real, S: Simd, const P: usize>(s: S, roots: &Roots<T>, x: &mut [Cx<T::V<S>>; P]) {
+pub(crate) fn dft<T: Real, S: Simd, const P: usize>(
+    s: S,
+    roots: &Roots<T>,
+    x: &mut [Cx<T::V<S>>; P],
+) {
     if P == 2 {
         let (a, b) = (x[0], x[1]);
         x[0] = plus::<T, S>(s, a, b);
@@ -231,9 +235,10 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Double<'_, T, P, Q> {
             let (re, im) = (vectors_mut(s, re), vectors_mut(s, im));
             let n = re.len() / (P * Q);
             let (re, im) = (&mut re[..n * P * Q], &mut im[..n * P * Q]);
+            let zero = T::splat(s, T::default());
+            // Outside of the loop: it is written before it is read each time round.
+            let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
             for i in 0..n {
-                let zero = T::splat(s, T::default());
-                let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
                 for q in 0..Q {
                     let x = &mut middle[q];
                     for t in 0..P {

@@ -1,8 +1,7 @@
 //! The largest and the smallest of the working space, with ties to the smallest shift.
 
-use crate::real::{Real, vectors};
+use crate::real::Real;
 use crate::transform::{Scratch, Transform};
-use pulp::{Arch, Simd, WithSimd};
 
 /// A value of R and the shift it is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,48 +15,18 @@ pub struct Peak {
     pub norm: u64,
 }
 
-/// The largest and smallest number of each column of a tile.
-pub(crate) struct Extremes<'a, T> {
-    pub(crate) planes: [&'a [T]; 2],
-    /// Columns in use.
-    pub(crate) columns: usize,
-}
-
-/// Columns of the widest tile.
-const MOST: usize = 16;
-
-impl<T: Real> WithSimd for Extremes<'_, T> {
-    type Output = (T, T);
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) -> (T, T) {
-        let row = vectors(s, &self.planes[0][..T::COLUMNS]);
-        let zero = T::splat(s, T::default());
-        let (mut high, mut low) = ([zero; MOST], [zero; MOST]);
-        let per = row.len().min(MOST);
-        high[..per].copy_from_slice(row);
-        low[..per].copy_from_slice(row);
-        for plane in self.planes {
-            for row in vectors(s, plane).chunks_exact(per) {
-                for i in 0..per {
-                    high[i] = T::larger(s, high[i], row[i]);
-                    low[i] = T::smaller(s, low[i], row[i]);
-                }
-            }
-        }
-        let high: &[T] = bytemuck::try_cast_slice(&high[..per]).unwrap_or_default();
-        let low: &[T] = bytemuck::try_cast_slice(&low[..per]).unwrap_or_default();
-        let (mut top, mut bottom) = (high[0], low[0]);
-        for at in 1..self.columns.min(high.len()) {
-            if high[at] > top {
-                top = high[at];
-            }
-            if low[at] < bottom {
-                bottom = low[at];
-            }
-        }
-        (top, bottom)
-    }
+/// The largest and smallest number of each column of a tile, of lines that rustfft transforms and of odd
+/// shapes.
+fn look<T: Real>(planes: [&[T]; 2], columns: usize, width: usize) -> (T, T) {
+    let start = planes[0].first().copied().unwrap_or_default();
+    let rows = planes
+        .into_iter()
+        .flat_map(|plane| plane.chunks_exact(width));
+    let values = rows.flat_map(|row| row.iter().take(columns));
+    values.fold((start, start), |(high, low), value| {
+        let high = if *value > high { *value } else { high };
+        (high, if *value < low { *value } else { low })
+    })
 }
 
 impl<T: Real> Transform<T> {
@@ -71,10 +40,13 @@ impl<T: Real> Transform<T> {
         for tile in 0..along {
             let [re, im] = &mut scratch.work;
             let (re, im) = (re.get_mut(), im.get_mut());
-            let (re, im) = self.inverse_rest_of(tile, re, im, &mut scratch.lines);
             let columns = layout.width.min(layout.rows - tile * layout.width);
+            let (re, im, found) = self.inverse_rest_of(tile, re, im, &mut scratch.lines);
             let planes: [&[T]; 2] = [re, if even { im } else { &[] }];
-            let bounds = Arch::new().dispatch(Extremes { planes, columns });
+            let bounds = match found {
+                Some(found) => found.used(columns),
+                None => look(planes, columns, layout.width),
+            };
             scratch.bounds.push(bounds);
         }
         let wide = |value: T| value.wide();

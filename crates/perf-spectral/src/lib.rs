@@ -7,6 +7,7 @@ mod error;
 mod extremes;
 mod filter;
 mod halves;
+mod last;
 mod layout;
 mod lines;
 mod par;

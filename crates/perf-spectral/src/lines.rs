@@ -1,6 +1,7 @@
 //! [`Line`]: the transform along one axis of a tile.
 
 use crate::butterfly::{Double, Roots, Single};
+use crate::last::{Columns, Last};
 use crate::real::Real;
 use pulp::Arch;
 use rustfft::num_complex::Complex;
@@ -49,7 +50,7 @@ fn factors(len: usize) -> Option<(usize, usize)> {
         20 => (4, 5),
         24 => (8, 3),
         28 => (4, 7),
-        32 => (8, 4),
+        32 => (4, 8),
         64 => (8, 8),
         _ => return None,
     })
@@ -122,10 +123,49 @@ impl<T: Real> Line<T> {
             (20, _) => double!(4, 5),
             (24, _) => double!(8, 3),
             (28, _) => double!(4, 7),
-            (32, _) => double!(8, 4),
+            (32, _) => double!(4, 8),
             (64, _) => double!(8, 8),
             _ => {}
         }
+    }
+
+    /// The last step of an inverse transform, where this is a short line of L/2 slots of a real axis:
+    /// all that lies between the spectrum along it and the extremes of each column. `None` by rustfft.
+    pub(crate) fn last(&self, turns: &[[T; 2]], re: &mut [T], im: &mut [T]) -> Option<Columns<T>> {
+        let arch = Arch::new();
+        macro_rules! last {
+            ($p:literal, $q:literal) => {
+                arch.dispatch(Last::<T, $p, $q> {
+                    roots: [&self.roots[0], &self.roots[1]],
+                    twiddles: &self.twiddles,
+                    turns,
+                    re,
+                    im,
+                })
+            };
+        }
+        Some(match self.len {
+            1 => last!(1, 1),
+            2 => last!(2, 1),
+            3 => last!(3, 1),
+            4 => last!(4, 1),
+            5 => last!(5, 1),
+            6 => last!(2, 3),
+            7 => last!(7, 1),
+            8 => last!(8, 1),
+            9 => last!(3, 3),
+            10 => last!(2, 5),
+            12 => last!(4, 3),
+            14 => last!(2, 7),
+            15 => last!(3, 5),
+            16 => last!(4, 4),
+            20 => last!(4, 5),
+            24 => last!(8, 3),
+            28 => last!(4, 7),
+            32 => last!(4, 8),
+            64 => last!(8, 8),
+            _ => return None,
+        })
     }
 
     /// A row of lines at a time into one array each, and back.

@@ -1,6 +1,7 @@
 //! [`Transform`]: real Fourier transforms in any number of dimensions.
 
 use crate::halves::{rows_in, rows_out, turn, turn_some};
+use crate::last::Columns;
 use crate::layout::{Layout, Pair, Tile};
 use crate::lines::{Line, LineSpace};
 use crate::real::{Aligned, Real};
@@ -347,7 +348,7 @@ impl<T: Real> Transform<T> {
         re: &'a mut [T],
         im: &'a mut [T],
         space: &mut LineSpace<T>,
-    ) -> (&'a mut [T], &'a mut [T]) {
+    ) -> (&'a mut [T], &'a mut [T], Option<Columns<T>>) {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let range = tile * block..(tile + 1) * block;
@@ -360,9 +361,12 @@ impl<T: Real> Transform<T> {
             }
         }
         if let Some(line) = &self.real {
+            if let Some(columns) = line.last(&self.turns, re, im) {
+                return (re, im, Some(columns));
+            }
             self.unsplit(re, im);
             line.run(im, re, step, columns, space);
         }
-        (re, im)
+        (re, im, None)
     }
 }
