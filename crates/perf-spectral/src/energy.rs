@@ -128,6 +128,18 @@ impl Energies {
         }
     }
 
+    /// E_i of noise: of a spectrum that is 1 everywhere.
+    pub(crate) fn of_noise(&self, layout: &Layout) -> Vec<f64> {
+        let mut flat = vec![0.0f64; layout.points];
+        for run in layout.runs() {
+            flat[run.re..run.re + run.len].fill(1.0);
+        }
+        for own in layout.owns() {
+            flat[own].fill(1.0);
+        }
+        self.of(layout, &flat)
+    }
+
     /// E_i of each axis, of one spectrum.
     pub(crate) fn of<T: Real>(&self, layout: &Layout, spectrum: &[T]) -> Vec<f64> {
         let power = |at: usize| spectrum[at].wide().powi(2);

@@ -96,6 +96,14 @@ impl AxisFilter {
         }
     }
 
+    /// Weights that are 0 or 1.
+    pub(crate) fn of(f: Vec<f64>) -> Self {
+        AxisFilter {
+            f,
+            unit: Frequencies::Index,
+        }
+    }
+
     /// With frequencies in another unit. Default [`Frequencies::Index`].
     pub fn frequencies(mut self, unit: Frequencies) -> Self {
         self.unit = unit;

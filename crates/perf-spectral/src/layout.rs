@@ -105,7 +105,7 @@ impl Layout {
                 dims: dims.to_vec(),
             });
         };
-        let even = (0..dims.len()).filter(|axis| dims[*axis] % 2 == 0);
+        let even = (0..dims.len()).filter(|axis| dims[*axis].is_multiple_of(2));
         let real_axis = even.max_by_key(|axis| dims[*axis]);
         let real = real_axis.map_or(1, |axis| dims[axis]);
         let slots = real.div_ceil(2);

@@ -1,5 +1,65 @@
-//! Correlation of severity views in the frequency domain.
+//! Correlation of severity views in the frequency domain: which code regions influence one another,
+//! apart from what is already known?
+//!
+//! A severity view is what one metric and call path cost at each point of an n-dimensional topology. Two
+//! views are compared by their filtered circular cross correlation, `R(dx) = g_ab(dx) / sqrt(g_aa(0)
+//! g_bb(0))` with `g_ab = IDFT(w conj(A) B)`: over all shifts, and with a filter that takes variation
+//! along some axes away (Vierjahn et al., "the paper" below).
+//!
+//! # From a profile to a list
+//! ```
+//! use perf_core::{CancelToken, Profile};
+//! use perf_spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
+//! use perf_topology::{AxisOrder, Shape, Topology};
+//!
+//! let trace = perf_testdata::cosmo::trace();
+//! let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+//! let ranks = profile.system().locations().len();
+//! let shape = Shape::of(&perf_topology::balanced(ranks, 2))?;
+//! let grid = Topology::by_order(shape, AxisOrder::LastFastest, ranks);
+//!
+//! let metric = profile.metric("time").expect("profiles of traces have it");
+//! let rows = stored_rows(&profile, &[metric]);
+//! let mut builder = Spectra::<f64>::builder(&grid.shape().lens())?;
+//! builder.add_rows(&profile, &grid, &rows, Missing::Fill, &(), &CancelToken::new())?;
+//! let spectra = builder.finish();
+//!
+//! let list = spectra.rank(0, &AxisFilter::all(2), &RankParams::default().top(3).check()?)?;
+//! for found in &list.matches {
+//!     let path = profile.calls().name(rows[found.view].1, profile.regions());
+//!     println!("{:+.3} at {:?} {path}", found.r(), spectra.plan().shift(found.peak));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | question | here |
+//! |---|---|
+//! | along which axes does a view vary, and what to filter? | [`Spectra::axis_power`] |
+//! | which views go with this one? | [`Spectra::rank`], pruned, or all |
+//! | which pairs of views go together? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
+//! | could that be chance? | [`Spectra::confidence`] |
+//! | more than memory holds? | [`Spectra::builder_in`] keeps spectra in a file |
+//! | the transform itself | [`Transform`] |
+//! | other filters | [`Filter`]: [`Band`], [`Harmonics`], [`Without`], [`Both`] |
+//!
+//! # What is settled here
+//! * Frequencies are signed indices, so the length of an axis matters; [`Frequencies::Physical`] is the other choice.
+//! * The mean takes no part, and cells without a location count as it.
+//! * A result has the largest R, the smallest, and that without shift. `argmax R` alone, as the text of the
+//!   paper has it ([`Score::Paper`]), can never show that two views are opposites: R sums up to 0 over all shifts.
+//! * Values within 1e-9 (f32: 2e-6) of the extreme are equal; of them the smallest shift on the torus wins, then the
+//!   lowest cell. What is smaller than rounding of the values is no variation: R is 0 there.
+//! * Results do not depend on the number of threads. Between processors of different kinds they may differ by
+//!   rounding.
+//!
+//! # Features
+//! * `parallel` (default): views are transformed and correlated on all cores.
 
+mod axes;
+#[expect(
+    clippy::needless_range_loop,
+    reason = "indices of small arrays are the subscripts of the formulas"
+)]
 mod butterfly;
 mod coefficient;
 mod energy;
@@ -7,22 +67,33 @@ mod error;
 mod extremes;
 mod filter;
 mod halves;
+#[expect(
+    clippy::needless_range_loop,
+    reason = "indices of small arrays are the subscripts of the formulas"
+)]
 mod last;
 mod layout;
 mod lines;
+mod pairs;
 mod par;
+mod profile;
 mod rank;
 mod real;
 mod reference;
 mod spectra;
 mod store;
+mod surrogate;
 mod transform;
 
+pub use axes::AxisPower;
 pub use error::{Error, Result};
 pub use extremes::Peak;
 pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, Without};
+pub use pairs::PairMatch;
+pub use profile::{Missing, same_paths, stored_rows};
 pub use rank::{CheckedRank, Match, RankParams, Ranking, Score};
 pub use real::Real;
 pub use reference::{Bound, Correlation, Reference};
 pub use spectra::{Spectra, SpectraBuilder, View};
+pub use surrogate::{CheckedNull, Confidence, NullParams};
 pub use transform::{Scratch, Transform};

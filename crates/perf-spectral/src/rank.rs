@@ -346,3 +346,26 @@ impl<T: Real> Spectra<T> {
         Ok(())
     }
 }
+
+impl CheckedRank {
+    /// The longest list.
+    pub(crate) fn longest(&self) -> usize {
+        self.0.top
+    }
+
+    /// No list below `score` any more.
+    pub(crate) fn raise(&mut self, score: f64) {
+        self.0.least = self.0.least.max(score.min(1.0));
+    }
+
+    /// The same without a top or a least score.
+    pub(crate) fn all(mut self) -> Self {
+        (self.0.top, self.0.least) = (usize::MAX, 0.0);
+        self
+    }
+
+    /// What views are ranked by.
+    pub fn score(&self) -> Score {
+        self.0.score
+    }
+}

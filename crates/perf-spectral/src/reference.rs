@@ -59,6 +59,19 @@ pub struct Reference<T: Real> {
     pub(crate) f: Option<Vec<f64>>,
 }
 
+impl<T: Real> Reference<T> {
+    /// Another of the same magnitudes.
+    pub(crate) fn with_product(&self, product: Vec<T>) -> Self {
+        Reference {
+            product,
+            magnitude: self.magnitude.clone(),
+            power: self.power,
+            weights: self.weights.clone(),
+            f: self.f.clone(),
+        }
+    }
+}
+
 impl<T: Real> Transform<T> {
     /// Prepares a spectrum as the reference of many correlations.
     ///

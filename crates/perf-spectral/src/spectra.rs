@@ -89,6 +89,8 @@ pub struct Spectra<T: Real> {
     pub(crate) plan: Arc<Transform<T>>,
     store: Store<T>,
     views: Vec<View>,
+    /// Energies of noise along each axis.
+    pub(crate) chance: Vec<f64>,
     pool: Pool<(Scratch<T>, Aligned<T>)>,
 }
 
@@ -307,6 +309,11 @@ impl<T: Real> SpectraBuilder<T> {
         Ok(())
     }
 
+    /// The axis lengths.
+    pub fn dims(&self) -> &[usize] {
+        self.plan.dims()
+    }
+
     /// Views added so far.
     pub fn len(&self) -> usize {
         self.views.len()
@@ -320,6 +327,7 @@ impl<T: Real> SpectraBuilder<T> {
     /// All views are there.
     pub fn finish(self) -> Spectra<T> {
         Spectra {
+            chance: self.energies.of_noise(&self.plan.layout),
             plan: self.plan,
             store: self.store,
             views: self.views,
@@ -339,11 +347,11 @@ impl<T: Real> SpectraBuilder<T> {
         }
         let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
         two.write_u8(1);
-        for at in 0..values.len() {
+        for (at, value) in values.iter().enumerate() {
             let held = mask.get(at).copied().unwrap_or(true);
             // 0 and -0 are the same value.
             let bits = if held {
-                (values[at] + 0.0).to_bits()
+                (value + 0.0).to_bits()
             } else {
                 u64::MAX
             };

@@ -1,43 +1,9 @@
 //! The transforms against the sum that defines them.
 
+mod common;
+
+use common::{digits, naive, noise};
 use perf_spectral::{Real, Transform};
-use std::f64::consts::TAU;
-
-/// Numbers that look like noise, the same every time.
-fn noise(count: usize, mut state: u64) -> Vec<f64> {
-    let mut next = || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
-
-fn digits(mut cell: usize, dims: &[usize]) -> Vec<usize> {
-    let mut at = vec![0; dims.len()];
-    for (at, len) in at.iter_mut().zip(dims).rev() {
-        *at = cell % len;
-        cell /= len;
-    }
-    at
-}
-
-/// The definition, O(N^2).
-fn naive(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
-    let cells: Vec<Vec<usize>> = (0..view.len()).map(|cell| digits(cell, dims)).collect();
-    let one = |k: &Vec<usize>| {
-        let terms = cells.iter().zip(view).map(|(x, value)| {
-            let turns = k.iter().zip(x).zip(dims);
-            let turns: f64 = turns
-                .map(|((k, x), len)| (k * x % len) as f64 / *len as f64)
-                .sum();
-            (value * (TAU * turns).cos(), -value * (TAU * turns).sin())
-        });
-        terms.fold((0.0, 0.0), |sum, term| (sum.0 + term.0, sum.1 + term.1))
-    };
-    cells.iter().map(one).collect()
-}
 
 fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T) -> f64) {
     let count: usize = dims.iter().product();
@@ -115,4 +81,75 @@ fn equals_the_sum_that_defines_it() {
         compare::<f64>(dims, 1e-12, |value| value, |value| value);
         compare::<f32>(dims, 1e-5, |value| value as f32, f64::from);
     }
+}
+
+#[test]
+fn spectra_take_no_more_than_views() {
+    // Table 1: what the raw data take, and what 2^n further values a view would add. Ours add none.
+    let nekbone: &[usize] = &[28, 8, 8, 8, 2, 16, 4];
+    let psopen: &[usize] = &[4, 4, 4, 8, 2, 16, 4];
+    let sweep: &[usize] = &[32, 32, 64];
+    let gib = f64::from(1 << 30);
+    for (dims, views, raw, overhead) in [
+        (nekbone, 624usize, 8.531, 638_976usize),
+        (psopen, 2031, 0.992, 2_079_744),
+        (sweep, 850, 0.415, 54_400),
+    ] {
+        let points: usize = dims.iter().product();
+        assert!(((views * points * 8) as f64 / gib - raw).abs() < 1e-3);
+        assert_eq!(views * (1 << dims.len()) * 8, overhead);
+        assert_eq!(Transform::<f64>::new(dims).expect("a shape").len(), points);
+    }
+}
+
+#[test]
+fn lengths_and_shapes_are_checked() {
+    assert!(Transform::<f64>::new(&[]).is_err());
+    assert!(Transform::<f64>::new(&[4, 0]).is_err());
+    assert!(Transform::<f64>::new(&[1 << 20, 1 << 20]).is_err());
+    assert!(Transform::<f64>::new(&[1; 17]).is_err());
+    let plan = Transform::<f64>::new(&[4]).expect("a shape");
+    let mut scratch = plan.scratch();
+    assert!(
+        plan.forward(&[0.0; 3], &mut [0.0; 4], &mut scratch)
+            .is_err()
+    );
+    assert!(
+        plan.inverse(&[0.0; 4], &mut [0.0; 5], &mut scratch)
+            .is_err()
+    );
+    assert_eq!(plan.coefficient(&[0.0; 4], &[0, 0]), None);
+}
+
+#[test]
+fn plans_can_be_shared() {
+    fn shared<T: Send + Sync + Unpin>() {}
+    shared::<Transform<f64>>();
+    shared::<perf_spectral::Spectra<f32>>();
+    shared::<perf_spectral::Reference<f32>>();
+    shared::<perf_spectral::Error>();
+}
+
+#[test]
+fn magnitudes_of_fig_1_are_7_and_3() {
+    let p = [6.5, 3.5, 0.5, 3.5, 6.5, 3.5, 0.5, 3.5];
+    let e = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+    let view: Vec<f64> = p
+        .iter()
+        .flat_map(|p| e.iter().map(move |e| p * e))
+        .collect();
+    let plan = Transform::<f64>::new(&[8, 8]).expect("a shape");
+    let mut spectrum = vec![0.0; 64];
+    plan.forward(&view, &mut spectrum, &mut plan.scratch())
+        .expect("lengths");
+    let mut found: Vec<i64> = Vec::new();
+    for value in plan.magnitudes(&spectrum) {
+        let scaled = 4.0 * value / 64.0;
+        assert!((scaled - scaled.round()).abs() < 1e-12);
+        found.push(scaled.round() as i64);
+    }
+    found.retain(|value| *value != 0);
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found, [3, 7]);
 }

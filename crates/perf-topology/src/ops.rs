@@ -33,7 +33,7 @@ impl Topology {
             .try_fold(1usize, |product, len| product.checked_mul(*len));
         same("length of the axis", old.len, product.unwrap_or(usize::MAX))?;
         let parts = lens.iter().enumerate().map(|(part, len)| Axis {
-            name: if part == 0 {
+            name: if part == 0 || old.name.is_empty() {
                 old.name.clone()
             } else {
                 format!("{}.{part}", old.name)
@@ -50,7 +50,8 @@ impl Topology {
         })
     }
 
-    /// Several neighbouring axes as one, the last of them the fastest. Periodic if all are.
+    /// Several neighbouring axes as one, the last of them the fastest. Periodic if the first is, which
+    /// undoes [`split`](Self::split).
     ///
     /// # Errors
     /// [`Error::UnknownAxis`] if they are not there, or none.
@@ -70,7 +71,7 @@ impl Topology {
         let joined = Axis {
             name: names.join("*"),
             len: parts.iter().map(|axis| axis.len).product(),
-            periodic: parts.iter().all(|axis| axis.periodic),
+            periodic: parts.first().is_some_and(|axis| axis.periodic),
         };
         let mut new = all.to_vec();
         new.splice(axes, [joined]);

@@ -1,0 +1,69 @@
+//! [`AxisPower`]: which axes hold a sub-phenomenon, and the filters that this suggests.
+
+use crate::real::Real;
+use crate::spectra::Spectra;
+use crate::{AxisFilter, Result};
+
+/// How the variation of a view is spread over the axes.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AxisPower {
+    /// The share of each axis, `sum_k W_i^2 |V|^2` over the sum of all axes; 0 if nothing varies.
+    pub share: Vec<f64>,
+    /// The share it had if the view were noise, which depends on the lengths alone: long axes have
+    /// more frequencies.
+    pub chance: Vec<f64>,
+}
+
+impl AxisPower {
+    /// The axes that hold more than their share by chance, 1 for each, 0 for the others: the filter
+    /// for what the view shows most. All axes if none stands out.
+    pub fn main(&self) -> AxisFilter {
+        let f = self.weights(true);
+        if f.contains(&1.0) {
+            AxisFilter::of(f)
+        } else {
+            AxisFilter::all(f.len())
+        }
+    }
+
+    /// The other axes: the filter for what lies behind that, with what is known taken away. All axes
+    /// if none is left.
+    pub fn rest(&self) -> AxisFilter {
+        let f = self.weights(false);
+        if f.contains(&1.0) {
+            AxisFilter::of(f)
+        } else {
+            AxisFilter::all(f.len())
+        }
+    }
+
+    fn weights(&self, main: bool) -> Vec<f64> {
+        let pairs = self.share.iter().zip(&self.chance);
+        let stands_out = |share: f64, chance: f64| share > chance * (1.0 + 1e-9);
+        pairs
+            // An axis of length 1 holds nothing under either.
+            .map(|(share, chance)| *chance > 0.0 && stands_out(*share, *chance) == main)
+            .map(|chosen| f64::from(u8::from(chosen)))
+            .collect()
+    }
+}
+
+impl<T: Real> Spectra<T> {
+    /// How the variation of a view is spread over the axes: a hint which of them hold a
+    /// sub-phenomenon, and what to filter by.
+    ///
+    /// # Errors
+    /// [`Error::UnknownView`](crate::Error::UnknownView).
+    pub fn axis_power(&self, view: usize) -> Result<AxisPower> {
+        let shares = |energies: &[f64]| -> Vec<f64> {
+            let sum: f64 = energies.iter().sum();
+            let share = |energy: &f64| if sum > 0.0 { energy / sum } else { 0.0 };
+            energies.iter().map(share).collect()
+        };
+        Ok(AxisPower {
+            share: shares(&self.view(view)?.energies),
+            chance: shares(&self.chance),
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! All pairs of views, and chosen pairs.
+
+use crate::par;
+use crate::rank::{CheckedRank, Match};
+use crate::real::Real;
+use crate::spectra::Spectra;
+use crate::{Error, Filter, Result};
+use perf_core::{CancelToken, Progress};
+
+/// Two views and their correlation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PairMatch {
+    /// The reference.
+    pub reference: usize,
+    /// The other view, and what was found.
+    pub found: Match,
+}
+
+impl<T: Real> Spectra<T> {
+    /// All pairs of views, the lower number as the reference, ordered by correlation. What is pruned
+    /// tightens as better pairs are found; the list is that of an exhaustive search. Without a top
+    /// or a least score it is as long as there are pairs.
+    ///
+    /// Reports pairs of the phase `pairs`, and can be stopped.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a filter with another number of axes, [`Error::Io`], [`Error::Cancelled`].
+    pub fn pairs(
+        &self,
+        filter: &(impl Filter + ?Sized),
+        params: &CheckedRank,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<PairMatch>> {
+        let count = self.views().len();
+        let total = (count * count.saturating_sub(1) / 2) as u64;
+        let mut best: Vec<PairMatch> = Vec::new();
+        let mut params = params.clone();
+        for reference in 0..count {
+            cancel.check()?;
+            let others: Vec<usize> = (reference + 1..count).collect();
+            let list = self.rank_among(reference, &others, filter, &params, &(), cancel)?;
+            let found = list.matches.into_iter();
+            best.extend(found.map(|found| PairMatch { reference, found }));
+            best.sort_by(|a, b| {
+                let by_score = b.found.r().abs().total_cmp(&a.found.r().abs());
+                let key = |pair: &PairMatch| (pair.reference, pair.found.view);
+                by_score.then(key(a).cmp(&key(b)))
+            });
+            best.truncate(params.longest());
+            if best.len() == params.longest()
+                && let Some(last) = best.last()
+            {
+                params.raise(last.found.r().abs());
+            }
+            progress.advance("pairs", others.len() as u64, total);
+        }
+        Ok(best)
+    }
+
+    /// Chosen pairs (reference, view), in the order given: such as the views of the same call path in
+    /// two profiles, see [`same_paths`](crate::same_paths).
+    ///
+    /// # Errors
+    /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes, [`Error::Io`].
+    pub fn correlate_pairs(
+        &self,
+        pairs: &[(usize, usize)],
+        filter: &(impl Filter + ?Sized),
+        params: &CheckedRank,
+    ) -> Result<Vec<PairMatch>> {
+        let all = params.clone().all();
+        par::map(pairs.len(), |at| {
+            let (reference, view) = pairs[at];
+            let never = CancelToken::new();
+            let list = self.rank_among(reference, &[view], filter, &all, &(), &never)?;
+            let found = list.matches.first().copied();
+            let count = self.views().len();
+            let found = found.ok_or(Error::UnknownView { view, count })?;
+            Ok(PairMatch { reference, found })
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Views from profiles, and what is the same call path in two of them.
+
+use crate::real::Real;
+use crate::spectra::SpectraBuilder;
+use crate::{Error, Result};
+use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress};
+use perf_topology::Topology;
+use std::collections::HashMap;
+
+/// Rows that are read before they are transformed.
+const BATCH: usize = 16;
+
+/// What becomes of cells of the topology that hold no location.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Missing {
+    /// They count as the mean of the view, and are counted in [`View::missing`](crate::View::missing).
+    #[default]
+    Fill,
+    /// They are an error.
+    Refuse,
+}
+
+impl<T: Real> SpectraBuilder<T> {
+    /// Adds the severity views of rows (metric, call path) of a profile, in order, on a topology of its
+    /// locations. Values of locations that share a cell add up. A row that is not stored is 0
+    /// everywhere. A few rows are in memory at a time.
+    ///
+    /// Reports views of the phase `spectra`, and can be stopped.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if asked for, [`Error::Length`] if the topology is of another shape than the
+    /// transform, [`Error::Topology`] if it is of another number of locations, [`Error::Profile`] if a
+    /// row cannot be read, and those of [`extend_with`](Self::extend_with).
+    pub fn add_rows(
+        &mut self,
+        profile: &Profile,
+        topology: &Topology,
+        rows: &[(MetricId, CallPathId)],
+        missing: Missing,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        let lens = topology.shape().lens();
+        if lens != self.dims() {
+            return Err(Error::Shape { dims: lens });
+        }
+        let cells = topology.check().missing;
+        if cells > 0 && missing == Missing::Refuse {
+            return Err(Error::Missing { cells });
+        }
+        let mask = if cells > 0 {
+            topology.mask()
+        } else {
+            Vec::new()
+        };
+        let mut views = vec![vec![0.0; topology.shape().cells()]; BATCH.min(rows.len())];
+        for batch in rows.chunks(BATCH) {
+            cancel.check()?;
+            for ((metric, path), view) in batch.iter().zip(&mut views) {
+                match profile.row(*metric, *path)? {
+                    Some(row) => topology.view_into(&row, view)?,
+                    None => view.fill(0.0),
+                }
+            }
+            let views = views.get(..batch.len()).unwrap_or_default();
+            self.extend_with(views, &mask, &(), cancel)?;
+            progress.advance("spectra", batch.len() as u64, rows.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// All rows of some metrics that a profile stores, as [`SpectraBuilder::add_rows`] takes them: metric
+/// by metric, call paths ascending.
+pub fn stored_rows(profile: &Profile, metrics: &[MetricId]) -> Vec<(MetricId, CallPathId)> {
+    let rows = metrics.iter().flat_map(|metric| {
+        let paths = profile.paths(*metric).into_iter();
+        paths.map(move |path| (*metric, path))
+    });
+    rows.collect()
+}
+
+/// Call paths that two profiles share: the same names of regions from the root. Of several of the same
+/// names in one profile the n-th goes with the n-th.
+pub fn same_paths(a: &Profile, b: &Profile) -> Vec<(CallPathId, CallPathId)> {
+    let numbers = |profile: &'_ Profile| -> Vec<(Option<usize>, String)> {
+        let calls = profile.calls().paths().iter();
+        let named = calls.map(|path| {
+            let region = profile.regions().get(path.region.index());
+            let name = region.map_or_else(String::new, |region| region.name.clone());
+            (path.parent.map(CallPathId::index), name)
+        });
+        named.collect()
+    };
+    let (of_a, of_b) = (numbers(a), numbers(b));
+    // A call path is known by that of its parent, its own name, and which of these it is.
+    let mut known: HashMap<(Option<usize>, &str, usize), usize> = HashMap::new();
+    let classes_a = classes(&of_a, &mut known);
+    let mut paths: HashMap<usize, usize> = HashMap::new();
+    for (at, class) in classes_a.iter().enumerate() {
+        paths.entry(*class).or_insert(at);
+    }
+    let classes_b = classes(&of_b, &mut known);
+    let pairs = classes_b.iter().enumerate().filter_map(|(at, class)| {
+        let first = *paths.get(class)?;
+        Some((CallPathId::from_index(first)?, CallPathId::from_index(at)?))
+    });
+    let mut pairs: Vec<_> = pairs.collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The class of each call path; the same in both profiles where names and order agree.
+fn classes<'a>(
+    paths: &'a [(Option<usize>, String)],
+    known: &mut HashMap<(Option<usize>, &'a str, usize), usize>,
+) -> Vec<usize> {
+    let mut classes: Vec<usize> = Vec::with_capacity(paths.len());
+    let mut times: HashMap<(Option<usize>, &str), usize> = HashMap::new();
+    for (parent, name) in paths {
+        // Parents have lower numbers.
+        let parent = parent.and_then(|parent| classes.get(parent).copied());
+        let time = times.entry((parent, name)).or_insert(0);
+        let next = known.len();
+        classes.push(*known.entry((parent, name, *time)).or_insert(next));
+        *time += 1;
+    }
+    classes
+}

@@ -1,0 +1,218 @@
+//! How likely a correlation is by chance: surrogates with the spectrum of the reference and random
+//! phases.
+//!
+//! Among many views something always correlates. A surrogate has the power spectrum of the reference,
+//! so the same smoothness along each axis, but is related to nothing. How often surrogates correlate
+//! as strongly as the reference says what a correlation is worth: for one view by the share of
+//! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
+
+use crate::par;
+use crate::rank::Score;
+use crate::real::Real;
+use crate::reference::{Correlation, Reference};
+use crate::spectra::Spectra;
+use crate::transform::Transform;
+use crate::{Error, Filter, Result};
+use perf_core::{CancelToken, Progress};
+
+/// Parameters of a null distribution: set them, then [`check`](Self::check).
+#[derive(Clone, Debug, PartialEq)]
+pub struct NullParams {
+    count: usize,
+    level: f64,
+    seed: u64,
+    score: Score,
+}
+
+impl Default for NullParams {
+    fn default() -> Self {
+        NullParams {
+            count: 99,
+            level: 0.05,
+            seed: 0,
+            score: Score::default(),
+        }
+    }
+}
+
+impl NullParams {
+    /// Number of surrogates, default 99, at least 1. The smallest p-value is `1 / (count + 1)`.
+    pub fn count(mut self, surrogates: usize) -> Self {
+        self.count = surrogates;
+        self
+    }
+
+    /// The level of the null band, between 0 and 1, default 0.05.
+    pub fn level(mut self, level: f64) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Seed of the phases, default 0. The same seed gives the same result, on any number of threads.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// What is compared, default [`Score::Magnitude`].
+    pub fn score(mut self, score: Score) -> Self {
+        self.score = score;
+        self
+    }
+
+    /// Checks them.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] without surrogates, or for a level that is not between 0 and 1.
+    pub fn check(self) -> Result<CheckedNull> {
+        if self.count == 0 {
+            return Err(Error::Parameter {
+                what: "the number of surrogates",
+                got: 0.0,
+            });
+        }
+        if self.level > 0.0 && self.level < 1.0 {
+            Ok(CheckedNull(self))
+        } else {
+            Err(Error::Parameter {
+                what: "the level of the null band",
+                got: self.level,
+            })
+        }
+    }
+}
+
+/// Parameters that [`NullParams::check`] let pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedNull(NullParams);
+
+/// What correlations with a reference are worth.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Confidence {
+    /// Of each view: the share of surrogates that correlate with it at least as strongly as the
+    /// reference does, the reference counted among them.
+    pub p: Vec<f64>,
+    /// Of each view: the same against the best view of each surrogate, so that it holds for all
+    /// views at once.
+    pub p_of_all: Vec<f64>,
+    /// The score that the best of all views reaches by chance with the probability of the level.
+    /// Correlations below lie in the null band.
+    pub band: f64,
+}
+
+impl<T: Real> Spectra<T> {
+    /// What the correlations of a reference with some views are worth. Takes one transform a view
+    /// and surrogate, and one a view.
+    ///
+    /// Reports transforms of the phase `surrogates`, and can be stopped.
+    ///
+    /// # Errors
+    /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes,
+    /// [`Error::Io`], [`Error::Cancelled`].
+    pub fn confidence(
+        &self,
+        reference: usize,
+        views: &[usize],
+        filter: &(impl Filter + ?Sized),
+        params: &CheckedNull,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Confidence> {
+        let CheckedNull(params) = params;
+        for view in views {
+            self.view(*view)?;
+        }
+        let Some(prepared) = self.reference(reference, filter)? else {
+            return Ok(Confidence {
+                p: vec![1.0; views.len()],
+                p_of_all: vec![1.0; views.len()],
+                band: 0.0,
+            });
+        };
+        let score = |correlation: Correlation| match params.score {
+            Score::Magnitude => correlation.best_within(T::TIE).r.abs(),
+            Score::Paper => correlation.max.r,
+        };
+        let own = par::map(views.len(), |at| {
+            cancel.check()?;
+            Ok(score(self.correlate(&prepared, views[at])?))
+        })?;
+        let total = (views.len() * params.count) as u64;
+        let chance = par::map(params.count, |number| {
+            let surrogate = self.plan.surrogate(&prepared, params.seed, number as u64);
+            let mut scores = Vec::with_capacity(views.len());
+            for view in views {
+                cancel.check()?;
+                scores.push(score(self.correlate(&surrogate, *view)?));
+            }
+            progress.advance("surrogates", views.len() as u64, total);
+            Ok(scores)
+        })?;
+        let mut best: Vec<f64> = chance
+            .iter()
+            .map(|scores| scores.iter().copied().fold(0.0, f64::max))
+            .collect();
+        best.sort_unstable_by(f64::total_cmp);
+        // As many of them lie above as the level allows, the reference counted among all.
+        let above = (params.level * (params.count + 1) as f64).floor() as usize;
+        let at = params.count.saturating_sub(above.max(1));
+        let share = |reached: usize| (reached + 1) as f64 / (params.count + 1) as f64;
+        let p = own
+            .iter()
+            .enumerate()
+            .map(|(at, own)| share(chance.iter().filter(|scores| scores[at] >= *own).count()));
+        let p_of_all = own
+            .iter()
+            .map(|own| share(best.iter().filter(|best| *best >= own).count()));
+        Ok(Confidence {
+            p: p.collect(),
+            p_of_all: p_of_all.collect(),
+            band: best.get(at).copied().unwrap_or(0.0),
+        })
+    }
+}
+
+impl<T: Real> Transform<T> {
+    /// The reference with random phases: opposite ones at k and -k, and signs where k is its own
+    /// opposite, so that the surrogate is real.
+    fn surrogate(&self, reference: &Reference<T>, seed: u64, number: u64) -> Reference<T> {
+        let mut product = reference.product.clone();
+        let mut random = Random(mixed(seed ^ mixed(number + 1)));
+        for run in self.layout.runs() {
+            for at in 0..run.len {
+                let angle = random.unit() * std::f64::consts::TAU;
+                let (c, d) = (T::of(angle.cos()), T::of(angle.sin()));
+                let (re, im) = (product[run.re + at], product[run.im + at]);
+                product[run.re + at] = re * c - im * d;
+                product[run.im + at] = re * d + im * c;
+            }
+        }
+        for own in self.layout.owns() {
+            for at in own {
+                if random.unit() < 0.5 {
+                    product[at] = T::default() - product[at];
+                }
+            }
+        }
+        reference.with_product(product)
+    }
+}
+
+/// Numbers that a seed determines.
+struct Random(u64);
+
+impl Random {
+    /// From 0 to below 1.
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        (mixed(self.0) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// SplitMix64's output function.
+fn mixed(mut value: u64) -> u64 {
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

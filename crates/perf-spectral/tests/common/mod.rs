@@ -1,0 +1,130 @@
+//! The textbook version of everything, O(N^2), and data to compare on.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::f64::consts::TAU;
+use std::path::PathBuf;
+
+/// Numbers from -1 to 1 that look like noise, the same every time.
+pub(crate) fn noise(count: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut next = || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+pub(crate) fn digits(mut cell: usize, dims: &[usize]) -> Vec<usize> {
+    let mut at = vec![0; dims.len()];
+    for (at, len) in at.iter_mut().zip(dims).rev() {
+        *at = cell % len;
+        cell /= len;
+    }
+    at
+}
+
+pub(crate) fn signed(k: usize, len: usize) -> f64 {
+    if 2 * k >= len {
+        k as f64 - len as f64
+    } else {
+        k as f64
+    }
+}
+
+/// The definition of the transform.
+pub(crate) fn naive(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
+    let cells: Vec<Vec<usize>> = (0..view.len()).map(|cell| digits(cell, dims)).collect();
+    let one = |k: &Vec<usize>| {
+        let terms = cells.iter().zip(view).map(|(x, value)| {
+            let turns = k.iter().zip(x).zip(dims);
+            let turns: f64 = turns
+                .map(|((k, x), len)| (k * x % len) as f64 / *len as f64)
+                .sum();
+            (value * (TAU * turns).cos(), -value * (TAU * turns).sin())
+        });
+        terms.fold((0.0, 0.0), |sum, term| (sum.0 + term.0, sum.1 + term.1))
+    };
+    cells.iter().map(one).collect()
+}
+
+/// The view that passes the square root of the filter: its own circular correlation is g.
+pub(crate) fn filtered(view: &[f64], dims: &[usize], f: &[f64]) -> Vec<f64> {
+    let spectrum = naive(view, dims);
+    let weight = |cell: usize| {
+        let k: Vec<f64> = digits(cell, dims)
+            .iter()
+            .zip(dims)
+            .map(|(k, len)| signed(*k, *len))
+            .collect();
+        let square: f64 = k.iter().map(|k| k * k).sum();
+        let sum: f64 = k.iter().zip(f).map(|(k, f)| f * k * k).sum();
+        if square > 0.0 {
+            (sum / square).sqrt()
+        } else {
+            0.0
+        }
+    };
+    // The inverse by the definition: real, since weight and spectrum are symmetric.
+    let cells: Vec<Vec<usize>> = (0..view.len()).map(|cell| digits(cell, dims)).collect();
+    let one = |x: &Vec<usize>| {
+        let terms = cells.iter().enumerate().map(|(cell, k)| {
+            let turns: f64 = k
+                .iter()
+                .zip(x)
+                .zip(dims)
+                .map(|((k, x), len)| (k * x % len) as f64 / *len as f64)
+                .sum();
+            let (sin, cos) = (TAU * turns).sin_cos();
+            weight(cell) * (spectrum[cell].0 * cos - spectrum[cell].1 * sin)
+        });
+        terms.sum::<f64>() / view.len() as f64
+    };
+    cells.iter().map(one).collect()
+}
+
+/// R at all shifts, by the sum over all x: a~(x) b~(x + dx) over the root of their energies.
+pub(crate) fn correlation(a: &[f64], b: &[f64], dims: &[usize], f: &[f64]) -> Vec<f64> {
+    let (a, b) = (filtered(a, dims, f), filtered(b, dims, f));
+    let energy = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
+    let norm = (energy(&a) * energy(&b)).sqrt();
+    let cells: Vec<Vec<usize>> = (0..a.len()).map(|cell| digits(cell, dims)).collect();
+    let number = |x: &[usize], dx: &[usize]| {
+        let pairs = x.iter().zip(dx).zip(dims);
+        pairs.fold(0, |cell, ((x, dx), len)| cell * len + (x + dx) % len)
+    };
+    let one = |dx: &Vec<usize>| {
+        let terms = cells.iter().enumerate();
+        terms.map(|(at, x)| a[at] * b[number(x, dx)]).sum::<f64>() / norm
+    };
+    cells.iter().map(one).collect()
+}
+
+pub(crate) fn pearson(a: &[f64], b: &[f64]) -> f64 {
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let (ma, mb) = (mean(a), mean(b));
+    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f(a - ma, b - mb)).sum()
+    };
+    sum(&|a, b| a * b) / (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt()
+}
+
+/// A file of the corpus; `None`, said aloud, where it is absent.
+pub(crate) fn corpus(relative: &str) -> Option<PathBuf> {
+    let root = match std::env::var_os("PERFKIT_CORPUS") {
+        Some(root) => PathBuf::from(root),
+        None => PathBuf::from(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../../shared/corpus"
+        )),
+    };
+    let path = root.join(relative);
+    if path.exists() {
+        return Some(path);
+    }
+    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!is_ci, "{} of the corpus is absent", path.display());
+    println!("skipped: corpus absent");
+    None
+}

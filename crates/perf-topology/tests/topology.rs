@@ -1,0 +1,378 @@
+//! Where topologies come from, what is wrong with them, and what can be done with them.
+
+use perf_core::{
+    CartDimension, CartTopology, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
+    LocationId, LocationKind, Members, Severities, SystemNode, SystemNodeId, SystemTree,
+};
+use perf_topology::{
+    Aggregate, Axis, AxisOrder, Error, Fill, Grid, MAX_CELLS, Place, Ranks, Shape, Topology,
+    balanced, coordinates_in,
+};
+use proptest::prelude::*;
+
+fn shape(lens: &[usize]) -> Shape {
+    Shape::of(lens).expect("a shape")
+}
+
+fn counting(cells: usize) -> Severities {
+    Severities::U64((0..cells as u64).collect())
+}
+
+/// Two nodes of two processes with two threads, but for the last process, which has one and a device.
+fn machine() -> SystemTree {
+    let node = |name: &str| SystemNode {
+        name: name.into(),
+        ..Default::default()
+    };
+    let process = |node| LocationGroup {
+        parent: Some(SystemNodeId(node)),
+        ..Default::default()
+    };
+    let device = LocationGroup {
+        kind: GroupKind::Accelerator,
+        creator: Some(LocationGroupId(3)),
+        ..Default::default()
+    };
+    let thread = |group, key| Location {
+        group: Some(LocationGroupId(group)),
+        key,
+        ..Default::default()
+    };
+    let stream = Location {
+        kind: LocationKind::AcceleratorStream,
+        ..thread(4, 7)
+    };
+    let mut locations: Vec<Location> = (0..7).map(|key| thread(key as u32 / 2, key)).collect();
+    locations.push(stream);
+    let groups = vec![process(0), process(0), process(1), process(1), device];
+    SystemTree::new(
+        vec![node("a"), node("b")],
+        groups,
+        locations,
+        &Limits::default(),
+    )
+    .expect("a tree")
+}
+
+#[test]
+fn shapes_are_checked() {
+    assert!(matches!(Shape::of(&[]), Err(Error::Axes { got: 0, .. })));
+    assert!(matches!(
+        Shape::of(&[1; 17]),
+        Err(Error::Axes { got: 17, .. })
+    ));
+    assert!(matches!(
+        Shape::of(&[3, 0]),
+        Err(Error::EmptyAxis { axis: 1 })
+    ));
+    assert!(matches!(
+        Shape::of(&[MAX_CELLS, 2]),
+        Err(Error::TooManyCells { .. })
+    ));
+    assert!(matches!(
+        Shape::of(&[usize::MAX, usize::MAX]),
+        Err(Error::TooManyCells { .. })
+    ));
+    assert_eq!(shape(&[1; 16]).cells(), 1);
+}
+
+#[test]
+fn ranks_lie_in_order() {
+    let last = Topology::by_order(shape(&[2, 3]), AxisOrder::LastFastest, 6);
+    assert_eq!(
+        last.view(&counting(6)).expect("a view").values(),
+        [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    );
+    let first = Topology::by_order(shape(&[2, 3]), AxisOrder::FirstFastest, 6);
+    assert_eq!(
+        first.view(&counting(6)).expect("a view").values(),
+        [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]
+    );
+    let few = Topology::by_order(shape(&[2, 3]), AxisOrder::LastFastest, 4);
+    assert_eq!((few.check().missing, few.check().outside), (2, 0));
+    assert!(matches!(
+        few.check().perfect(),
+        Err(Error::Missing { cells: 2 })
+    ));
+    let many = Topology::by_order(shape(&[2, 3]), AxisOrder::LastFastest, 8);
+    assert_eq!(
+        (
+            many.check().placed,
+            many.check().outside,
+            many.check().unplaced
+        ),
+        (6, 2, 0)
+    );
+    assert!(matches!(
+        many.check().perfect(),
+        Err(Error::Outside { locations: 2 })
+    ));
+}
+
+#[test]
+fn the_system_tree_is_a_grid() {
+    let system = machine();
+    let all = [Place::Node, Place::Process, Place::Thread];
+    let grid = Topology::from_system(&system, &all).expect("a shape");
+    assert_eq!(
+        (grid.shape().lens(), grid.name()),
+        (vec![2, 2, 2], "node,process,thread")
+    );
+    assert_eq!(grid.shape().axes()[1].name, "process");
+    // The last process has one thread; its stream is no thread.
+    assert_eq!(
+        (
+            grid.check().missing,
+            grid.check().unplaced,
+            grid.check().shared
+        ),
+        (1, 1, 0)
+    );
+    assert_eq!(grid.cell(LocationId(5)), Some(0b101));
+    assert_eq!(grid.cell(LocationId(6)), Some(0b110));
+    let ranks = Topology::from_system(&system, &[Place::Process]).expect("a shape");
+    assert_eq!((ranks.shape().lens(), ranks.check().shared), (vec![4], 3));
+    let flat = Topology::from_system(&system, &[Place::Thread]).expect("a shape");
+    assert!(flat.shape().lens() == [7] && flat.check().is_injective());
+    let ranks = Topology::by_process(shape(&[2, 2]), AxisOrder::FirstFastest, &system);
+    // The stream goes with its process.
+    assert_eq!(ranks.cell(LocationId(7)), Some(3));
+    assert_eq!(ranks.cell(LocationId(2)), Some(2));
+}
+
+#[test]
+fn definitions_of_recordings_are_grids() {
+    let dimension = |size| CartDimension {
+        name: "x".into(),
+        size,
+        periodic: true,
+    };
+    let cart = |coordinates: Vec<(u32, Vec<u32>)>| CartTopology {
+        name: "torus".into(),
+        dimensions: vec![dimension(2), dimension(2)],
+        coordinates,
+        ..Default::default()
+    };
+    let whole = cart(vec![
+        (0, vec![0, 0]),
+        (1, vec![0, 1]),
+        (2, vec![1, 0]),
+        (3, vec![1, 1]),
+    ]);
+    let system = machine();
+    let groups = Topology::from_cart(&whole, Ranks::Groups, &system).expect("a shape");
+    assert_eq!(
+        (groups.check().shared, groups.check().missing, groups.name()),
+        (3, 0, "torus")
+    );
+    assert!(groups.shape().axes()[0].periodic);
+    let view = groups
+        .view(&Severities::I64(vec![1, -1, 2, 2, 3, 3, 4, 100]))
+        .expect("a view");
+    assert_eq!(view.values(), [0.0, 4.0, 6.0, 4.0]);
+    // Ranks of a communicator bring all of their process, streams included.
+    let members = [6, 4, 2, 0].map(|at| Some(LocationId(at)));
+    let members = Members::Ranks(members.to_vec());
+    let ranks = Topology::from_cart(&whole, Ranks::Members(&members), &system).expect("a shape");
+    assert_eq!(
+        ranks.view(&counting(8)).expect("a view").values(),
+        [13.0, 9.0, 5.0, 1.0]
+    );
+    let nodes = cart(vec![(0, vec![0, 0]), (1, vec![1, 1])]);
+    let nodes = Topology::from_cart(&nodes, Ranks::Nodes, &system).expect("a shape");
+    assert_eq!(
+        (nodes.check().missing, nodes.cell(LocationId(7))),
+        (2, Some(3))
+    );
+    // What is wrong is counted: outside, too few coordinates, again elsewhere, unknown rank.
+    let bad = cart(vec![
+        (0, vec![0, 2]),
+        (1, vec![0]),
+        (2, vec![1, 1]),
+        (2, vec![0, 0]),
+        (2, vec![1, 1]),
+        (99, vec![0, 0]),
+    ]);
+    let bad = Topology::from_cart(&bad, Ranks::Locations, &system).expect("a shape");
+    let check = bad.check();
+    assert_eq!(
+        (check.outside, check.repeated, check.strangers, check.placed),
+        (2, 1, 1, 1)
+    );
+    assert!(Topology::from_cart(&CartTopology::default(), Ranks::Locations, &system).is_err());
+}
+
+#[test]
+fn tables_and_texts_are_grids() {
+    let texts = ["(1,2)", "coordinates 0 1", "x=0 y=0"];
+    let table: Vec<Vec<usize>> = texts
+        .iter()
+        .filter_map(|text| coordinates_in(text))
+        .collect();
+    let entries = table
+        .iter()
+        .enumerate()
+        .map(|(at, row)| (LocationId(at as u32), row.as_slice()));
+    let grid = Topology::from_table(shape(&[2, 3]), 3, entries);
+    assert_eq!(
+        grid.occupants(),
+        [(0, LocationId(2)), (1, LocationId(1)), (5, LocationId(0))]
+    );
+    assert_eq!(coordinates_in("99999999999999999999999"), None);
+}
+
+#[test]
+fn axes_are_permuted_split_joined_and_sliced() {
+    let lens = [4, 3, 2];
+    let grid = Topology::by_order(shape(&lens), AxisOrder::LastFastest, 24);
+    let view = counting(24);
+    let at = |topology: &Topology, at: &[usize]| topology.view(&view).expect("a view").get(at);
+    let turned = grid.permute(&[2, 0, 1]).expect("a permutation");
+    assert_eq!(
+        (turned.shape().lens(), at(&turned, &[1, 3, 2])),
+        (vec![2, 4, 3], at(&grid, &[3, 2, 1]))
+    );
+    assert!(matches!(
+        grid.permute(&[0, 0, 1]),
+        Err(Error::Permutation { .. })
+    ));
+    assert!(grid.permute(&[0, 1]).is_err() && grid.permute(&[0, 1, 5]).is_err());
+    let split = grid.split(0, &[2, 2]).expect("2 x 2 = 4");
+    assert_eq!(
+        (split.shape().lens(), at(&split, &[1, 1, 2, 1])),
+        (vec![2, 2, 3, 2], at(&grid, &[3, 2, 1]))
+    );
+    assert!(grid.split(0, &[3, 2]).is_err() && grid.split(3, &[1]).is_err());
+    assert_eq!(split.join(0..2).expect("two axes").shape(), grid.shape());
+    assert!(grid.join(1..1).is_err() && grid.join(2..4).is_err());
+    let slice = grid.slice(1, 2).expect("within");
+    assert_eq!(
+        (slice.shape().lens(), at(&slice, &[3, 1])),
+        (vec![4, 2], at(&grid, &[3, 2, 1]))
+    );
+    assert_eq!((slice.check().placed, slice.check().unplaced), (8, 16));
+    assert!(matches!(
+        grid.slice(1, 3),
+        Err(Error::OutOfRange {
+            axis: 1,
+            at: 3,
+            len: 3
+        })
+    ));
+    let large = grid.embed(shape(&[5, 4, 3]), &[1, 1, 1]).expect("it fits");
+    assert_eq!(
+        (large.check().missing, at(&large, &[4, 3, 2])),
+        (36, at(&grid, &[3, 2, 1]))
+    );
+    assert!(grid.embed(shape(&[5, 4, 3]), &[2, 1, 1]).is_err());
+}
+
+#[test]
+fn grids_are_filled_aggregated_and_cut() {
+    let axes = vec![Axis::new("x", 2), Axis::new("y", 3)];
+    let shape = Shape::new(axes).expect("a shape");
+    let mask = vec![true, true, false, true, true, false];
+    let grid = Grid::new(shape, vec![1.0, 5.0, 0.0, 3.0, 3.0, 0.0], mask).expect("lengths");
+    assert_eq!(
+        (grid.missing(), grid.mean(), grid.get(&[0, 2])),
+        (2, 3.0, None)
+    );
+    assert_eq!(grid.clone().filled(Fill::Mean).values()[2], 3.0);
+    assert_eq!(grid.clone().filled(Fill::Value(-1.0)).values()[5], -1.0);
+    let over_y = |how| grid.aggregate(1, how).expect("an axis").into_parts().0;
+    assert_eq!(over_y(Aggregate::Mean), [3.0, 3.0]);
+    assert_eq!(over_y(Aggregate::Max), [5.0, 3.0]);
+    assert_eq!(over_y(Aggregate::Min), [1.0, 3.0]);
+    assert_eq!(over_y(Aggregate::Sum), [6.0, 6.0]);
+    assert_eq!(over_y(Aggregate::Spread), [4.0, 0.0]);
+    let over_x = grid.aggregate(0, Aggregate::Mean).expect("an axis");
+    assert_eq!(
+        (over_x.values(), over_x.mask()),
+        (&[2.0, 4.0, 0.0][..], &[true, true, false][..])
+    );
+    assert_eq!(grid.slice(0, 1).expect("within").values(), [3.0, 3.0, 0.0]);
+    let plane = grid.plane(1, 0, &[0, 0]).expect("two axes");
+    assert_eq!(plane.columns, 2);
+    assert_eq!(
+        plane.cells,
+        [Some(1.0), Some(3.0), Some(5.0), Some(3.0), None, None]
+    );
+    assert!(grid.plane(0, 2, &[0, 0]).is_err() && grid.plane(0, 1, &[0]).is_err());
+}
+
+#[test]
+fn views_of_the_wrong_length_are_errors() {
+    let grid = Topology::by_order(shape(&[2, 2]), AxisOrder::LastFastest, 4);
+    assert!(matches!(
+        grid.view(&counting(3)),
+        Err(Error::Length {
+            expected: 4,
+            got: 3,
+            ..
+        })
+    ));
+    assert!(grid.view_into(&counting(4), &mut [0.0; 3]).is_err());
+}
+
+#[test]
+fn a_large_machine_is_no_trouble() {
+    let lens = [28, 8, 8, 8, 2, 16, 4];
+    let grid = Topology::by_order(shape(&lens), AxisOrder::FirstFastest, 1_835_008);
+    assert!(grid.check().is_perfect());
+    let mut values = vec![0.0; 1_835_008];
+    grid.view_into(&counting(1_835_008), &mut values)
+        .expect("lengths");
+    // Rank 28 is the first along the second axis.
+    assert_eq!(
+        values[grid.shape().cell(&[0, 1, 0, 0, 0, 0, 0]).expect("a cell")],
+        28.0
+    );
+    let turned = grid.permute(&[6, 5, 4, 3, 2, 1, 0]).expect("a permutation");
+    turned
+        .view_into(&counting(1_835_008), &mut values)
+        .expect("lengths");
+    assert!(
+        values
+            .iter()
+            .enumerate()
+            .all(|(cell, value)| cell as f64 == *value)
+    );
+}
+
+proptest! {
+    #[test]
+    fn cells_and_coordinates_agree(lens in prop::collection::vec(1usize..6, 1..6)) {
+        let shape = shape(&lens);
+        for cell in 0..shape.cells() {
+            let at: Vec<usize> = shape.coordinates(cell).collect();
+            prop_assert_eq!(shape.cell(&at), Some(cell));
+        }
+    }
+
+    #[test]
+    fn balanced_lengths_are_a_product_and_the_best(count in 1usize..400, axes in 1usize..4) {
+        let lens = balanced(count, axes);
+        prop_assert_eq!(lens.iter().product::<usize>(), count);
+        prop_assert!(lens.windows(2).all(|two| two[0] >= two[1]));
+        // No other product has a shorter longest axis.
+        let longest = lens[0];
+        let better = match axes {
+            1 => false,
+            2 => (1..longest).any(|a| count % a == 0 && count / a < longest),
+            _ => (1..longest).any(|a| count % a == 0
+                && (1..longest).any(|b| (count / a) % b == 0 && count / a / b < longest)),
+        };
+        prop_assert!(!better, "{:?}", lens);
+    }
+
+    #[test]
+    fn permuting_back_is_nothing(lens in prop::collection::vec(1usize..5, 3), locations in 0usize..80) {
+        let grid = Topology::by_order(shape(&lens), AxisOrder::FirstFastest, locations);
+        let there = grid.permute(&[2, 0, 1]).expect("a permutation");
+        let back = there.permute(&[1, 2, 0]).expect("a permutation");
+        prop_assert_eq!(back.shape(), grid.shape());
+        for location in 0..locations as u32 {
+            prop_assert_eq!(back.cell(LocationId(location)), grid.cell(LocationId(location)));
+        }
+    }
+}
