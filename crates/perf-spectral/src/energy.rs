@@ -202,3 +202,35 @@ impl Energies {
         energies
     }
 }
+
+/// Blocks of a spectrum whose power is kept, beside one for numbers that are real.
+const BLOCKS: usize = 256;
+
+/// The root of the power in each block of a packed spectrum. With those of two spectra
+/// `sum |A| |B| <= sum_j root_j(A) root_j(B)` (Cauchy and Schwarz in each block): a bound that needs
+/// neither spectrum.
+pub(crate) fn roots<T: Real>(layout: &Layout, spectrum: &[T]) -> Vec<f64> {
+    let total: usize = layout.runs().map(|run| run.len).sum();
+    let size = total.div_ceil(BLOCKS).max(1);
+    let mut powers = vec![0.0; BLOCKS + 1];
+    let mut first = 0;
+    for Run { re, im, len } in layout.runs() {
+        let mut at = 0;
+        while at < len {
+            let block = (first + at) / size;
+            let end = len.min((block + 1) * size - first);
+            let parts = [re + at..re + end, im + at..im + end];
+            let values = parts.into_iter().flat_map(|part| &spectrum[part]);
+            powers[block] += 2.0 * values.map(|value| value.wide().powi(2)).sum::<f64>();
+            at = end;
+        }
+        first += len;
+    }
+    for own in layout.owns() {
+        powers[BLOCKS] += spectrum[own]
+            .iter()
+            .map(|value| value.wide().powi(2))
+            .sum::<f64>();
+    }
+    powers.into_iter().map(f64::sqrt).collect()
+}

@@ -2,10 +2,12 @@
 
 use crate::par;
 use crate::real::Real;
-use crate::reference::{Bound, Correlation, Reference};
+use crate::reference::{Correlation, Reference};
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Error, Filter, Peak, Result};
 use perf_core::{CancelToken, Progress};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// What views are ranked by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -104,8 +106,8 @@ pub struct Match {
     pub correlation: Correlation,
     /// The peak it is ranked by.
     pub peak: Peak,
-    /// Pearson's r, without filter and shift; not a number if it was not asked for.
-    pub pearson: f64,
+    /// Pearson's r, without filter and shift, if it was asked for; 0 where a view does not vary.
+    pub pearson: Option<f64>,
     /// Cells that hold no location, in the view.
     pub missing: usize,
 }
@@ -214,7 +216,7 @@ impl<T: Real> Spectra<T> {
             view,
             correlation,
             peak,
-            pearson: f64::NAN,
+            pearson: None,
             missing: self.views().get(view).map_or(0, |view| view.missing),
         }
     }
@@ -248,68 +250,89 @@ impl<T: Real> Spectra<T> {
         progress.advance("correlate", constant.len() as u64, total);
         let views = |at: usize| distinct.get(at).map_or(&[][..], |(_, all)| all);
         let prunes = params.prune && (params.top < candidates.len() || params.least > 0.0);
-        let mut scored: Vec<(f64, usize)> = Vec::new();
         let mut found: Vec<Option<Correlation>> = vec![None; distinct.len()];
         let mut transforms = 0;
-        // The score that a view must reach to be in the list: the k-th best known so far.
-        let floor = |scored: &mut Vec<(f64, usize)>| -> f64 {
-            if params.top == 0 {
-                return f64::INFINITY;
-            }
-            if scored.len() < params.top {
-                return params.least;
-            }
-            scored.sort_unstable_by(order);
-            scored
-                .get(params.top - 1)
-                .map_or(params.least, |last| last.0.max(params.least))
-        };
-        let mut todo: Vec<(f64, usize)> = (0..distinct.len()).map(|at| (1.0, at)).collect();
-        let mut reach = params.least;
-        if prunes {
-            let bounds: Vec<Bound> = par::map(distinct.len(), |at| {
+        let run = |some: &[usize]| {
+            par::map(some.len(), |at| {
                 cancel.check()?;
-                self.bound(reference, distinct[at].0)
-            })?;
-            let mut known = Vec::new();
-            for (at, bound) in bounds.iter().enumerate() {
-                todo[at].0 = bound.most + T::SLACK;
-                let least = match params.score {
-                    Score::Magnitude => bound.zero.abs(),
-                    Score::Paper => bound.zero.max(0.0),
-                };
-                known.extend(
-                    views(at)
-                        .iter()
-                        .map(|view| ((least - T::SLACK).max(0.0), *view)),
-                );
-            }
-            reach = floor(&mut known);
-            todo.sort_unstable_by(order);
-        }
-        // Exhaustively there is nothing to choose, so all run at once.
-        let batch = if prunes { BATCH } else { todo.len().max(1) };
-        for some in todo.chunks(batch) {
-            let run: Vec<usize> = some
-                .iter()
-                .filter(|(most, _)| !prunes || *most >= reach)
-                .map(|(_, at)| *at)
-                .collect();
-            let results = par::map(run.len(), |at| {
-                cancel.check()?;
-                let result = self.correlate(reference, distinct[run[at]].0)?;
-                progress.advance("correlate", views(run[at]).len() as u64, total);
+                let result = self.correlate(reference, distinct[some[at]].0)?;
+                progress.advance("correlate", views(some[at]).len() as u64, total);
                 Ok(result)
-            })?;
-            transforms += run.len();
-            for (at, result) in run.into_iter().zip(results) {
-                for view in views(at) {
-                    let peak = self.matched(*view, result, params.score).peak;
-                    scored.push((peak.r.abs(), *view));
+            })
+        };
+        if prunes {
+            // What each score is at least.
+            let mut least = vec![0.0; distinct.len()];
+            let mut reach = if params.top == 0 {
+                f64::INFINITY
+            } else {
+                params.least
+            };
+            // What each is at most, the highest on top: first from what is kept of the spectra, then
+            // from the spectra.
+            let upper = |most: f64| (most + T::SLACK).to_bits();
+            let mut heap: BinaryHeap<(u64, Reverse<usize>, bool)> = (0..distinct.len())
+                .map(|at| {
+                    (
+                        upper(self.coarse(reference, distinct[at].0)),
+                        Reverse(at),
+                        false,
+                    )
+                })
+                .collect();
+            while heap
+                .peek()
+                .is_some_and(|(most, ..)| f64::from_bits(*most) >= reach)
+            {
+                let mut some = (Vec::new(), Vec::new());
+                while some.0.len() + some.1.len() < BATCH
+                    && let Some((most, Reverse(at), is_bound)) = heap.pop()
+                    && f64::from_bits(most) >= reach
+                {
+                    if is_bound {
+                        some.1.push(at)
+                    } else {
+                        some.0.push(at)
+                    }
                 }
-                found[at] = Some(result);
+                let bounds = par::map(some.0.len(), |at| {
+                    cancel.check()?;
+                    self.bound(reference, distinct[some.0[at]].0)
+                })?;
+                for (at, bound) in some.0.iter().zip(bounds) {
+                    let zero = match params.score {
+                        Score::Magnitude => bound.zero.abs(),
+                        Score::Paper => bound.zero,
+                    };
+                    least[*at] = (zero - T::SLACK).max(0.0);
+                    heap.push((upper(bound.most), Reverse(*at), true));
+                }
+                transforms += some.1.len();
+                for (at, result) in some.1.iter().zip(run(&some.1)?) {
+                    let peak = self.matched(distinct[*at].0, result, params.score).peak;
+                    least[*at] = peak.r.abs();
+                    found[*at] = Some(result);
+                }
+                // The score that a view must reach to be in the list: the k-th best known so far.
+                let mut known: Vec<f64> = Vec::new();
+                for (at, least) in least
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, least)| **least > reach)
+                {
+                    known.extend(views(at).iter().map(|_| *least));
+                }
+                if params.top > 0 && known.len() >= params.top {
+                    let at = params.top - 1;
+                    let (_, last, _) = known.select_nth_unstable_by(at, |a, b| b.total_cmp(a));
+                    reach = reach.max(*last);
+                }
             }
-            reach = reach.max(floor(&mut scored));
+        } else {
+            // There is nothing to choose, so all run at once.
+            let all: Vec<usize> = (0..distinct.len()).collect();
+            transforms = all.len();
+            found = run(&all)?.into_iter().map(Some).collect();
         }
         let mut matches: Vec<Match> = Vec::new();
         for (at, result) in found.iter().enumerate() {
@@ -341,7 +364,7 @@ impl<T: Real> Spectra<T> {
             None => Ok(0.0),
         })?;
         for (one, r) in matches.iter_mut().zip(found) {
-            one.pearson = r;
+            one.pearson = Some(r);
         }
         Ok(())
     }

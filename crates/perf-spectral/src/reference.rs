@@ -1,6 +1,6 @@
 //! [`Reference`]: a spectrum prepared to be correlated with many others.
 
-use crate::energy::Run;
+use crate::energy::{Run, roots};
 use crate::extremes::Peak;
 use crate::real::{Real, vectors, vectors_mut};
 use crate::transform::{Scratch, Transform};
@@ -57,6 +57,8 @@ pub struct Reference<T: Real> {
     /// The weights, where the power of other spectra cannot be had from their energies.
     pub(crate) weights: Option<Vec<T>>,
     pub(crate) f: Option<Vec<f64>>,
+    /// The root of the power of `w A` in blocks.
+    pub(crate) roots: Vec<f64>,
 }
 
 impl<T: Real> Reference<T> {
@@ -68,6 +70,7 @@ impl<T: Real> Reference<T> {
             power: self.power,
             weights: self.weights.clone(),
             f: self.f.clone(),
+            roots: self.roots.clone(),
         }
     }
 }
@@ -109,6 +112,7 @@ impl<T: Real> Transform<T> {
             }
         }
         Ok(Reference {
+            roots: roots(&self.layout, &product),
             product,
             magnitude,
             power,

@@ -1,6 +1,6 @@
 //! [`Spectra`]: the spectra of many views, computed once.
 
-use crate::energy::Energies;
+use crate::energy::{Energies, roots};
 use crate::par::{self, Pool};
 use crate::real::{Aligned, Real};
 use crate::reference::{Bound, Correlation, Reference};
@@ -31,6 +31,8 @@ pub struct View {
     /// `sum v^2` over `scale^2`, and the same without the mean.
     total: f64,
     varying: f64,
+    /// The root of the power of the spectrum in blocks, rounded up.
+    roots: Vec<f32>,
     /// Its spectrum; none where nothing varies.
     pub(crate) slot: Option<usize>,
 }
@@ -80,7 +82,7 @@ struct Space<T: Real> {
 /// let list = spectra.rank(0, &along_x1, &RankParams::default().check()?)?;
 /// assert_eq!(list.matches[0].view, 1);
 /// assert!((list.matches[0].r() - 0.9129).abs() < 1e-4);
-/// assert!((list.matches[0].pearson - 0.4602).abs() < 1e-4);
+/// assert!((list.matches[0].pearson.unwrap_or(0.0) - 0.4602).abs() < 1e-4);
 /// assert_eq!(list.matches[1].r(), 0.0);
 /// # Ok::<(), perf_spectral::Error>(())
 /// ```
@@ -213,6 +215,21 @@ impl<T: Real> Spectra<T> {
                 None => Bound::default(),
             }
         })
+    }
+
+    /// No |R| of a reference and a view is larger, from what is kept of both without their spectra.
+    pub(crate) fn coarse(&self, reference: &Reference<T>, view: usize) -> f64 {
+        let (Some(view), Some(f)) = (self.views.get(view), &reference.f) else {
+            return 1.0;
+        };
+        let power: f64 = f.iter().zip(&view.energies).map(|(f, e)| f * e).sum();
+        let norm = (power * reference.power).sqrt();
+        if !self.varies(view, power) || norm <= 0.0 {
+            return 0.0;
+        }
+        let pairs = reference.roots.iter().zip(&view.roots);
+        let sum: f64 = pairs.map(|(a, b)| a * f64::from(*b)).sum();
+        (sum / norm).min(1.0)
     }
 
     /// The root of the product of the powers of reference and view; `None` where either is nothing.
@@ -385,6 +402,7 @@ impl<T: Real> SpectraBuilder<T> {
             energies: vec![0.0; self.plan.dims().len()],
             total: 0.0,
             varying: 0.0,
+            roots: Vec::new(),
             slot: None,
         };
         // Rounding of the mean leaves about this much of a constant.
@@ -409,6 +427,8 @@ impl<T: Real> SpectraBuilder<T> {
             self.plan
                 .forward(&space.values, spectrum.get_mut(), &mut space.scratch)
         })?;
+        let roots = roots(&self.plan.layout, spectrum.get()).into_iter();
+        view.roots = roots.map(|root| (root * (1.0 + 1e-6)) as f32).collect();
         view.energies = self.energies.of(&self.plan.layout, spectrum.get());
         Ok((view, Some(spectrum)))
     }

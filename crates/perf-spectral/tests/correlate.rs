@@ -155,7 +155,7 @@ proptest! {
         let view = noise(count, seed);
         let mut f = vec![1.0; dims.len()];
         f[0] = weight;
-        let built = spectra::<f64>(&dims, &[view.clone()]);
+        let built = spectra::<f64>(&dims, std::slice::from_ref(&view));
         let info = &built.views()[0];
         let energy: f64 = info.energies.iter().zip(&f).map(|(e, f)| e * f).sum();
         let direct: f64 = common::filtered(&view, &dims, &f).iter().map(|v| v * v).sum();
