@@ -152,7 +152,11 @@ fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
     let related = number % 2 == 0;
-    let noise = if related { 0.2 + 4.0 * next() } else { 1.0 };
+    let noise = match number {
+        0 => 0.3,
+        _ if related => 0.2 + 4.0 * next(),
+        _ => 1.0,
+    };
     let (axis, phase) = (
         if related {
             0

@@ -270,10 +270,11 @@ fn opposite(mut number: usize, lens: &[usize]) -> usize {
 
 /// Splits the axes but the real one and those of length 1 so that the larger half is smallest.
 fn halves(dims: &[usize], real: Option<usize>, slots: usize) -> (Vec<usize>, Vec<usize>) {
-    let mut free: Vec<usize> = (0..dims.len())
+    let free: Vec<usize> = (0..dims.len())
         .filter(|axis| Some(*axis) != real && dims[*axis] > 1)
         .collect();
-    free.sort_by_key(|axis| (dims[*axis], *axis));
+    // Of equal ways that with the last axes among the outer ones: the columns of a tile then follow each
+    // other in a view.
     let mut best = (usize::MAX, 0usize);
     // At most 2^16 ways.
     for way in 0..1usize << free.len() {
@@ -286,11 +287,11 @@ fn halves(dims: &[usize], real: Option<usize>, slots: usize) -> (Vec<usize>, Vec
             };
             *side *= dims[*axis];
         }
-        best = best.min((outer.max(inner), way));
+        best = best.min((outer.max(inner), !way));
     }
     let (mut outer, mut inner) = (Vec::new(), Vec::new());
     for (bit, axis) in free.into_iter().enumerate() {
-        let side = if best.1 >> bit & 1 == 1 {
+        let side = if best.1 >> bit & 1 == 0 {
             &mut outer
         } else {
             &mut inner
