@@ -9,8 +9,8 @@ use pulp::{Simd, WithSimd};
 const MOST: usize = 16;
 
 /// Largest and smallest number of each column.
-#[derive(Clone, Copy)]
-pub(crate) struct Columns<T> {
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<T> {
     pub(crate) high: [T; MOST],
     pub(crate) low: [T; MOST],
 }

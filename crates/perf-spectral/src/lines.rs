@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The transform along one axis of a tile: a short one in vectors, or any length by rustfft.
 #[derive(Clone)]
-pub(crate) struct Line<T> {
+pub struct Line<T> {
     len: usize,
     /// Its two factors, the second 1 for lengths done in registers; `None` by rustfft.
     short: Option<(usize, usize)>,
@@ -21,7 +21,7 @@ pub(crate) struct Line<T> {
 
 /// Space for lines that rustfft transforms.
 #[derive(Debug, Default)]
-pub(crate) struct LineSpace<T> {
+pub struct LineSpace<T> {
     line: Vec<Complex<T>>,
     scratch: Vec<Complex<T>>,
 }
@@ -75,7 +75,7 @@ impl<T: Real> Line<T> {
 
     /// Forward along an axis whose steps are `step` numbers (rows of a tile), `columns` of each
     /// row in use. With the planes swapped it is the inverse, times the length.
-    pub(crate) fn run(
+    pub(crate) fn run_all(
         &self,
         re: &mut [T],
         im: &mut [T],
@@ -131,7 +131,12 @@ impl<T: Real> Line<T> {
 
     /// The last step of an inverse transform, where this is a short line of L/2 slots of a real axis:
     /// all that lies between the spectrum along it and the extremes of each column. `None` by rustfft.
-    pub(crate) fn last(&self, turns: &[[T; 2]], re: &mut [T], im: &mut [T]) -> Option<Columns<T>> {
+    pub(crate) fn last_all(
+        &self,
+        turns: &[[T; 2]],
+        re: &mut [T],
+        im: &mut [T],
+    ) -> Option<Columns<T>> {
         let arch = Arch::new();
         macro_rules! last {
             ($p:literal, $q:literal) => {

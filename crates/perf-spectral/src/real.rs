@@ -1,5 +1,7 @@
 //! [`Real`]: the two kinds of floating point that spectra come in.
 
+use crate::last::Columns;
+use crate::lines::{Line, LineSpace};
 use pulp::Simd;
 use std::fmt::Debug;
 
@@ -13,6 +15,8 @@ impl Real for f32 {}
 
 pub(crate) mod kernel {
     use super::{Debug, Simd};
+    use crate::last::Columns;
+    use crate::lines::{Line, LineSpace};
 
     /// What the transforms need of a number: itself, and vectors of it.
     pub trait Kernel:
@@ -60,6 +64,22 @@ pub(crate) mod kernel {
         fn smaller<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
         /// The root, lane by lane.
         fn root<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S>;
+        /// [`Line::run_all`], which is compiled here once and not in every crate that uses it.
+        fn run(
+            line: &Line<Self>,
+            re: &mut [Self],
+            im: &mut [Self],
+            step: usize,
+            columns: usize,
+            space: &mut LineSpace<Self>,
+        );
+        /// [`Line::last_all`], likewise.
+        fn last(
+            line: &Line<Self>,
+            turns: &[[Self; 2]],
+            re: &mut [Self],
+            im: &mut [Self],
+        ) -> Option<Columns<Self>>;
         /// From little-endian bytes to the machine's own, in place; and back.
         fn little_endian(values: &mut [Self]);
     }
@@ -116,6 +136,26 @@ macro_rules! kernel {
             #[inline(always)]
             fn root<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S> {
                 s.$sqrt(a)
+            }
+            #[inline(never)]
+            fn run(
+                line: &Line<Self>,
+                re: &mut [Self],
+                im: &mut [Self],
+                step: usize,
+                columns: usize,
+                space: &mut LineSpace<Self>,
+            ) {
+                line.run_all(re, im, step, columns, space);
+            }
+            #[inline(never)]
+            fn last(
+                line: &Line<Self>,
+                turns: &[[Self; 2]],
+                re: &mut [Self],
+                im: &mut [Self],
+            ) -> Option<Columns<Self>> {
+                line.last_all(turns, re, im)
             }
             fn little_endian(values: &mut [Self]) {
                 if cfg!(target_endian = "big") {

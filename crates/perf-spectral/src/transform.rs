@@ -139,12 +139,12 @@ impl<T: Real> Transform<T> {
             let columns = width.min(layout.rows - tile * width);
             let step = layout.below * width;
             if let Some(line) = &self.real {
-                line.run(re, im, step, columns, &mut scratch.lines);
+                T::run(line, re, im, step, columns, &mut scratch.lines);
                 self.split(re, im);
             }
             for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
                 for (line, below) in &self.inner {
-                    line.run(re, im, below * width, columns, &mut scratch.lines);
+                    T::run(line, re, im, below * width, columns, &mut scratch.lines);
                 }
             }
         }
@@ -165,7 +165,14 @@ impl<T: Real> Transform<T> {
             let used = layout.rows * width;
             for (line, below) in &self.outer {
                 let (re, im) = (&mut re[..used], &mut im[..used]);
-                line.run(re, im, below * width, tile.columns, &mut scratch.lines);
+                T::run(
+                    line,
+                    re,
+                    im,
+                    below * width,
+                    tile.columns,
+                    &mut scratch.lines,
+                );
             }
             if tile.first {
                 self.keep(tile, re, im, &mut scratch.first);
@@ -326,7 +333,14 @@ impl<T: Real> Transform<T> {
             }
             for (line, below) in &self.outer {
                 let (re, im) = (&mut re[..used], &mut im[..used]);
-                line.run(im, re, below * width, tile.columns, &mut scratch.lines);
+                T::run(
+                    line,
+                    im,
+                    re,
+                    below * width,
+                    tile.columns,
+                    &mut scratch.lines,
+                );
             }
             let [work_re, work_im] = &mut scratch.work;
             let (work_re, work_im) = (work_re.get_mut(), work_im.get_mut());
@@ -357,15 +371,15 @@ impl<T: Real> Transform<T> {
         let step = layout.below * width;
         for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
             for (line, below) in &self.inner {
-                line.run(im, re, below * width, columns, space);
+                T::run(line, im, re, below * width, columns, space);
             }
         }
         if let Some(line) = &self.real {
-            if let Some(columns) = line.last(&self.turns, re, im) {
+            if let Some(columns) = T::last(line, &self.turns, re, im) {
                 return (re, im, Some(columns));
             }
             self.unsplit(re, im);
-            line.run(im, re, step, columns, space);
+            T::run(line, im, re, step, columns, space);
         }
         (re, im, None)
     }
