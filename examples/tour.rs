@@ -16,6 +16,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+#[allow(dead_code, reason = "its `main` is for itself")]
+#[path = "correlate.rs"]
+mod correlate;
+
 const USAGE: &str = "usage: tour [--out FOLDER] [--json]
 
 Opens the bundled recordings, prints what is in them, and draws the folded timelines of two.
@@ -85,9 +89,64 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         writeln!(out)?;
     }
     if as_json {
-        writeln!(out, "{}", json!({ "recordings": all }))?;
+        let correlations = [
+            hidden(&["--json"])?,
+            hidden(&["--json", "--axes", "1,0,0"])?,
+        ];
+        let parsed = correlations.iter().map(|text| serde_json::from_str(text));
+        let parsed: Result<Vec<serde_json::Value>, _> = parsed.collect();
+        let correlations = parsed.map_err(input)?;
+        writeln!(
+            out,
+            "{}",
+            json!({ "recordings": all, "correlations": correlations })
+        )?;
+        return Ok(());
     }
+    writeln!(
+        out,
+        "Which phases of jacobi-64 vary over its 4 x 4 x 4 ranks as radiation does?"
+    )?;
+    writeln!(
+        out,
+        "All of the variation: the known imbalance under the cloud hides the rest."
+    )?;
+    writeln!(out, "{}", hidden(&[])?)?;
+    writeln!(
+        out,
+        "Along the first axis alone, without that imbalance: surface appears."
+    )?;
+    writeln!(out, "{}", hidden(&["--axes", "1,0,0"])?)?;
     Ok(())
+}
+
+/// The views of the 64-rank recording by their correlation with its radiation phase.
+fn hidden(more: &[&str]) -> Result<String, Failure> {
+    let file = recording::bundled("jacobi-64").into_os_string();
+    let words = [
+        "--metric",
+        "exclusive time",
+        "--same-metric",
+        "--path",
+        "Working > radiation",
+    ];
+    let words = words
+        .iter()
+        .chain(&["--topology", "4x4x4", "--top", "3"])
+        .chain(more);
+    let args: Vec<OsString> = std::iter::once(file)
+        .chain(words.map(OsString::from))
+        .collect();
+    let mut text = Vec::new();
+    correlate::run(&args, &mut text)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    // The first line of a text names the file.
+    let rest = text.split_once('\n').map(|(_, rest)| rest.to_string());
+    Ok(if more.contains(&"--json") {
+        text
+    } else {
+        rest.unwrap_or_default()
+    })
 }
 
 /// All ranks below one another, and under them the fold of all with max, min and diff.

@@ -2,7 +2,7 @@
 
 use crate::cli::{Failure, input};
 use crate::progress::Bar;
-use perfkit::core::{Clock, Diagnostics, Nanos, Ticks, TimeRange, Trace};
+use perfkit::core::{CancelToken, Clock, Diagnostics, Nanos, Profile, Ticks, TimeRange, Trace};
 use perfkit::formats::{Content, OpenOptions};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,27 @@ pub fn open(path: &Path) -> Result<Recording, Failure> {
         }),
         _ => Err(Failure::Input(format!(
             "{}: holds no trace",
+            path.display()
+        ))),
+    }
+}
+
+/// Opens any recording as a call-path profile: of a trace, the profile that follows from it.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn profile(path: &Path) -> Result<Profile, Failure> {
+    let bar = Bar::new();
+    let options = OpenOptions::new().progress(&bar);
+    let opened = perfkit::formats::open(path, &options).map_err(input)?;
+    match opened.content {
+        Content::Profile(profile) => Ok(profile),
+        Content::Trace(trace) => {
+            let made = Profile::from_trace(trace.view(), &bar, &CancelToken::new());
+            Ok(made.map_err(input)?.0)
+        }
+        _ => Err(Failure::Input(format!(
+            "{}: holds no profile",
             path.display()
         ))),
     }
