@@ -120,10 +120,7 @@ impl<'r> Merged<'r> {
     pub fn next(&mut self) -> Result<Option<(LocationId, Ticks, Event<'_>)>> {
         self.current = self.queues.pop();
         if self.current.is_none() {
-            self.refill()?;
-            if self.queues.gather() {
-                self.current = self.queues.pop();
-            }
+            self.next_batch()?;
         }
         Ok(self.current.and_then(|entry| self.queues.event(entry)))
     }
@@ -158,6 +155,16 @@ impl<'r> Merged<'r> {
     /// What was repaired, lost or noted so far.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.found
+    }
+
+    /// The first event of another batch becomes the current one.
+    #[cold]
+    fn next_batch(&mut self) -> Result<()> {
+        self.refill()?;
+        if self.queues.gather() {
+            self.current = self.queues.pop();
+        }
+        Ok(())
     }
 
     /// Decodes ahead what the last batch took.
