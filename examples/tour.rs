@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 #[allow(dead_code, reason = "its `main` is for itself")]
 #[path = "correlate.rs"]
-mod correlate;
+pub(crate) mod correlate;
 
 const USAGE: &str = "usage: tour [--out FOLDER] [--json]
 

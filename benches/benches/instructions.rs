@@ -37,14 +37,14 @@ fn trace() -> Trace {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = archive, config = at_most(23_313_370))]
+#[bench::events(args = (), setup = archive, config = at_most(24_745_101))]
 fn otf2_decode(archive: MemoryArchive) -> Trace {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     black_box(reader.read().expect("it was just written").0)
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = archive, config = at_most(52_300_040))]
+#[bench::events(args = (), setup = archive, config = at_most(46_239_307))]
 fn otf2_merge(archive: MemoryArchive) -> u64 {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     let mut stream = reader.merged().expect("it was just written");
@@ -56,7 +56,7 @@ fn otf2_merge(archive: MemoryArchive) -> u64 {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = trace, config = at_most(139_739_416))]
+#[bench::events(args = (), setup = trace, config = at_most(142_408_934))]
 fn otf2_write(trace: Trace) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
     let options = WriteOptions::default();
@@ -78,7 +78,7 @@ fn messages(trace: Trace) -> Messages {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = inputs::recorded, config = at_most(18_146_851))]
+#[bench::events(args = (), setup = inputs::recorded, config = at_most(20_314_091))]
 fn profile(trace: Trace) -> Profile {
     let (profile, _) =
         Profile::from_trace(trace.view(), &(), &CancelToken::new()).expect("calls are few");
@@ -92,7 +92,7 @@ fn with_map() -> (Trace, RegionMap) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = with_map, config = at_most(19_012_132))]
+#[bench::events(args = (), setup = with_map, config = at_most(19_560_766))]
 fn fold_timelines((trace, map): (Trace, RegionMap)) -> Timelines {
     black_box(Timelines::new(trace.view(), &map).expect("every class is known"))
 }

@@ -4,8 +4,6 @@
 
 #![allow(dead_code, reason = "the examples bring a `main` that no test calls")]
 
-#[path = "../correlate.rs"]
-mod correlate;
 #[path = "../fold.rs"]
 mod fold;
 #[path = "../inspect.rs"]
@@ -17,6 +15,7 @@ use perfkit_examples::cli::{Failure, Run};
 use perfkit_examples::recording::bundled;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use tour::correlate;
 
 fn arguments(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()

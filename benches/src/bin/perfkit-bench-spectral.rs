@@ -151,7 +151,7 @@ fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
         state ^= state << 17;
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
-    let related = number % 2 == 0;
+    let related = number.is_multiple_of(2);
     let noise = match number {
         0 => 0.3,
         _ if related => 0.2 + 4.0 * next(),
