@@ -10,6 +10,7 @@
 //! | [`fold`] | `perf-fold` | folded timelines |
 //! | [`topology`] | `perf-topology` | where on a grid each location lies |
 //! | [`spectral`] | `perf-spectral` | correlation of severity views in the frequency domain |
+//! | [`track`] | `perf-track` | clusters of CPU bursts, and their tracking across experiments |
 
 pub use perf_core as core;
 #[cfg(feature = "fold")]
@@ -19,6 +20,8 @@ pub use perf_formats as formats;
 pub use perf_spectral as spectral;
 #[cfg(feature = "topology")]
 pub use perf_topology as topology;
+#[cfg(feature = "track")]
+pub use perf_track as track;
 
 use std::path::Path;
 

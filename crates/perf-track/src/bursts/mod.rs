@@ -1,0 +1,278 @@
+//! [`Bursts`]: stretches of computation, one row each, in columns.
+
+use crate::{Error, Result};
+use perf_core::{LocationId, Nanos};
+use std::collections::HashMap;
+
+/// A thread that computes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its location in the recording.
+    pub location: LocationId,
+    /// Name, such as `rank 3, thread 0`.
+    pub name: String,
+    /// The process it belongs to, counted from 0: the rank where there is one.
+    pub process: u32,
+}
+
+/// What became of a burst before clustering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// It has all metrics and passed all filters.
+    #[default]
+    Complete,
+    /// A metric that is needed is missing, has no logarithm or is not finite.
+    Missing,
+    /// Too short or too long.
+    Duration,
+    /// A metric is out of the range asked for.
+    Range,
+    /// It belongs to a cluster with too small a share of the time.
+    Share,
+}
+
+/// A chain of callers, the innermost first, each as text such as `field_bc boundary.F90:299`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ChainId(pub u32);
+
+/// One metric of all bursts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// Name, such as `PAPI_TOT_INS` or `IPC`.
+    pub name: String,
+    /// Unit; empty for a ratio.
+    pub unit: String,
+    /// A value a burst; NaN where it is missing.
+    pub values: Vec<f64>,
+}
+
+/// One burst, as it is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Burst {
+    /// Index of its thread in [`Bursts::threads`].
+    pub thread: u32,
+    /// When it begins.
+    pub begin: Nanos,
+    /// When it ends, not before it begins.
+    pub end: Nanos,
+    /// The callers of the call before it, where known.
+    pub before: Option<ChainId>,
+    /// The callers of the call after it, where known.
+    pub after: Option<ChainId>,
+}
+
+/// Bursts of one recording, by thread and then by time, in columns.
+///
+/// ```
+/// use perf_core::Nanos;
+/// use perf_track::{Burst, Bursts, Thread};
+/// let mut bursts = Bursts::new(["instructions"]);
+/// let rank = bursts.add_thread(Thread { name: "rank 0".into(), ..Default::default() })?;
+/// let solve = bursts.add_chain(&["solve solver.f90:12"])?;
+/// let (begin, end) = (Nanos(0), Nanos(2_000_000));
+/// bursts.push(Burst { thread: rank, begin, end, before: Some(solve), after: None }, &[3.4e9])?;
+/// assert_eq!(bursts.durations(), [2e6]);
+/// assert_eq!(bursts.column("instructions")?.values, [3.4e9]);
+/// assert_eq!(bursts.chain(solve), ["solve solver.f90:12"]);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bursts {
+    threads: Vec<Thread>,
+    rows: Vec<Burst>,
+    kinds: Vec<Kind>,
+    columns: Vec<Column>,
+    chains: Vec<Vec<String>>,
+    chain_ids: HashMap<Vec<String>, ChainId>,
+}
+
+/// The next id of a table of `len` entries, none of whose ids is `u32::MAX`.
+fn next_id(len: usize, what: &'static str) -> Result<u32> {
+    let limit = u64::from(u32::MAX);
+    let id = u32::try_from(len).ok().filter(|&id| id != u32::MAX);
+    id.ok_or(Error::TooMany { what, limit })
+}
+
+impl Bursts {
+    /// No bursts yet, each of which will have these metrics (beside its duration).
+    pub fn new<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Self {
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            ..Column::default()
+        };
+        Bursts {
+            columns: metrics.into_iter().map(column).collect(),
+            ..Bursts::default()
+        }
+    }
+
+    /// Adds a thread and gives its index.
+    ///
+    /// # Errors
+    /// More threads than 32 bits count.
+    pub fn add_thread(&mut self, thread: Thread) -> Result<u32> {
+        let id = next_id(self.threads.len(), "threads")?;
+        self.threads.push(thread);
+        Ok(id)
+    }
+
+    /// The id of a chain of callers, the innermost first; equal chains have one id.
+    ///
+    /// # Errors
+    /// More chains than 32 bits count.
+    pub fn add_chain<S: AsRef<str>>(&mut self, callers: &[S]) -> Result<ChainId> {
+        let chain: Vec<String> = callers.iter().map(|c| c.as_ref().to_owned()).collect();
+        if let Some(&id) = self.chain_ids.get(&chain) {
+            return Ok(id);
+        }
+        let id = ChainId(next_id(self.chains.len(), "caller chains")?);
+        self.chains.push(chain.clone());
+        self.chain_ids.insert(chain, id);
+        Ok(id)
+    }
+
+    /// Adds a burst with a value for each metric (NaN where it is missing).
+    ///
+    /// # Errors
+    /// An unknown thread or chain, an end before its begin, not one value a metric, or more bursts
+    /// than 32 bits count.
+    pub fn push(&mut self, burst: Burst, values: &[f64]) -> Result<()> {
+        next_id(self.rows.len(), "bursts")?;
+        let known = |what, id: u32, count| match (id as usize) < count {
+            true => Ok(()),
+            false => Err(Error::Unknown {
+                what,
+                id: id as usize,
+                count,
+            }),
+        };
+        known("thread", burst.thread, self.threads.len())?;
+        for chain in [burst.before, burst.after].into_iter().flatten() {
+            known("caller chain", chain.0, self.chains.len())?;
+        }
+        if burst.end < burst.begin {
+            return Err(Error::Backwards {
+                thread: burst.thread,
+                begin: burst.begin.0,
+                end: burst.end.0,
+            });
+        }
+        if values.len() != self.columns.len() {
+            return Err(Error::Length {
+                what: "metrics of a burst",
+                expected: self.columns.len(),
+                got: values.len(),
+            });
+        }
+        self.rows.push(burst);
+        self.kinds.push(Kind::Complete);
+        for (column, &value) in self.columns.iter_mut().zip(values) {
+            column.values.push(value);
+        }
+        Ok(())
+    }
+
+    /// Adds a metric to all bursts.
+    ///
+    /// # Errors
+    /// Not one value a burst.
+    pub fn add_column(&mut self, column: Column) -> Result<()> {
+        self.one_each("values of a metric", column.values.len())?;
+        self.columns.push(column);
+        Ok(())
+    }
+
+    /// Says what became of each burst.
+    ///
+    /// # Errors
+    /// Not one a burst.
+    pub fn set_kinds(&mut self, kinds: Vec<Kind>) -> Result<()> {
+        self.one_each("kinds of bursts", kinds.len())?;
+        self.kinds = kinds;
+        Ok(())
+    }
+
+    fn one_each(&self, what: &'static str, got: usize) -> Result<()> {
+        let expected = self.rows.len();
+        match got == expected {
+            true => Ok(()),
+            false => Err(Error::Length {
+                what,
+                expected,
+                got,
+            }),
+        }
+    }
+
+    /// How many bursts there are, of all kinds.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The threads.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// How many processes the threads belong to.
+    pub fn processes(&self) -> usize {
+        let mut seen: Vec<u32> = self.threads.iter().map(|thread| thread.process).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.len()
+    }
+
+    /// The bursts.
+    pub fn rows(&self) -> &[Burst] {
+        &self.rows
+    }
+
+    /// What became of each burst.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The metrics.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// A metric by its name.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        let found = self.columns.iter().find(|column| column.name == name);
+        found.ok_or_else(|| {
+            let known: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+            Error::UnknownMetric {
+                name: name.to_owned(),
+                known: known.join(", "),
+            }
+        })
+    }
+
+    /// Duration of each burst in nanoseconds.
+    pub fn durations(&self) -> Vec<f64> {
+        let rows = self.rows.iter();
+        rows.map(|burst| burst.end.0.saturating_sub(burst.begin.0) as f64)
+            .collect()
+    }
+
+    /// The callers of a chain, the innermost first; empty for an id of other bursts.
+    pub fn chain(&self, id: ChainId) -> &[String] {
+        self.chains.get(id.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// All chains of callers, in the order of their ids.
+    pub fn chains(&self) -> &[Vec<String>] {
+        &self.chains
+    }
+}

@@ -1,0 +1,55 @@
+//! [`Frame`]: one experiment, or one window of time, with its clusters.
+
+use crate::{Bursts, Error, Labels, Result};
+
+/// One experiment, or one window of time of one: its bursts and the cluster of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    name: String,
+    tasks: u32,
+    bursts: Bursts,
+    labels: Labels,
+}
+
+impl Frame {
+    /// A frame of these bursts, with a label a burst (bursts that were filtered are noise).
+    /// The number of tasks is that of the bursts' processes.
+    ///
+    /// # Errors
+    /// Not one label a burst.
+    pub fn new(name: impl Into<String>, bursts: Bursts, labels: Labels) -> Result<Self> {
+        if labels.len() != bursts.len() {
+            return Err(Error::Length {
+                what: "labels of bursts",
+                expected: bursts.len(),
+                got: labels.len(),
+            });
+        }
+        Ok(Frame {
+            name: name.into(),
+            tasks: bursts.processes() as u32,
+            bursts,
+            labels,
+        })
+    }
+
+    /// Name, such as that of its file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many processes computed.
+    pub fn tasks(&self) -> u32 {
+        self.tasks
+    }
+
+    /// The bursts.
+    pub fn bursts(&self) -> &Bursts {
+        &self.bursts
+    }
+
+    /// The cluster of each burst.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+}
