@@ -2,9 +2,10 @@
 //!
 //! The nouns: [`Bursts`] are stretches of computation with their metrics and callers; [`Points`]
 //! are what is clustered; [`Labels`] say which cluster each burst belongs to; a [`Frame`] is one
-//! experiment with its clusters.
+//! experiment with its clusters. [`cluster`] makes labels of points.
 
 mod bursts;
+pub mod cluster;
 mod error;
 mod frame;
 mod labels;

@@ -1,0 +1,262 @@
+//! DBSCAN on a grid, for up to three dimensions.
+//!
+//! Points of one cell are neighbours, so a cell with enough of them is all core, and the core
+//! points of a cell are in one cluster. Two cells are in one cluster if any core point of the one
+//! is within eps of any of the other. What is left to look at one by one are the points of thin
+//! cells, less than `min_points` each. (Gunawan 2013; de Berg, Gunawan and Roeloffzen 2019.)
+
+use super::border::Claim;
+use super::cells::Cells;
+use super::near::near;
+use super::{Checked, Found};
+use crate::cluster::distance::squared;
+use crate::cluster::par;
+use crate::cluster::union::Union;
+use crate::{Points, Result};
+use perf_core::{CancelToken, Progress};
+use std::ops::Range;
+
+/// Cells that a thread takes at a time.
+const PIECE: usize = 128;
+/// Points of either cell that are compared before anything clever is done.
+const SAMPLE: usize = 6;
+
+/// `None` where eps is too small for a grid over the extent of the points.
+pub(super) fn scan<const D: usize>(
+    points: Points<'_>,
+    params: &Checked,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Option<Found>> {
+    cancel.check()?;
+    let Some(cells) = Cells::<D>::new(points, params.eps()) else {
+        return Ok(None);
+    };
+    let grid = Grid {
+        limit: params.eps() * params.eps(),
+        least: params.min_points(),
+        cells,
+    };
+    let core = grid.pieces("core points", progress, cancel, |range| grid.core(range))?;
+    let core: Vec<bool> = core.concat();
+    let sets = Union::new(grid.cells.len());
+    // Cells side by side first: most of those farther apart are together by then.
+    for (phase, reach) in [("adjacent cells", 1), ("distant cells", 2)] {
+        grid.pieces(phase, progress, cancel, |range| {
+            grid.merge(range, reach, &core, &sets);
+        })?;
+    }
+    let (cluster_of, seeds) = grid.number(&core, &sets);
+    let labels = grid.pieces("border points", progress, cancel, |range| {
+        grid.label(range, &core, &cluster_of, &seeds, params)
+    })?;
+    let mut found = Found::new(points.len(), seeds.len());
+    let places = labels.iter().flatten().zip(&core).zip(&grid.cells.index);
+    for ((&label, &core), &index) in places {
+        found.set(index, label, core);
+    }
+    Ok(Some(found))
+}
+
+struct Grid<const D: usize> {
+    limit: f64,
+    least: usize,
+    cells: Cells<D>,
+}
+
+impl<const D: usize> Grid<D> {
+    /// `work` on pieces of the cells.
+    fn pieces<R: Send>(
+        &self,
+        phase: &'static str,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+        work: impl Fn(Range<usize>) -> R + Send + Sync,
+    ) -> Result<Vec<R>> {
+        let all = self.cells.len();
+        par::map(par::pieces(all, PIECE), |piece| {
+            cancel.check()?;
+            let range = par::piece_of(all, PIECE, piece);
+            let done = range.len() as u64;
+            let result = work(range);
+            progress.advance(phase, done, all as u64);
+            Ok(result)
+        })
+    }
+
+    /// Which points of these cells are core.
+    fn core(&self, range: Range<usize>) -> Vec<bool> {
+        let places = self.cells.range(range.start).start..self.cells.range(range.end - 1).end;
+        let mut core = Vec::with_capacity(places.len());
+        self.cells.around(range, 2, false, |cell, around| {
+            let inside = self.cells.inside(cell);
+            let sizes = around
+                .iter()
+                .map(|&other| self.cells.range(other as usize).len());
+            if inside.len() >= self.least {
+                core.resize(core.len() + inside.len(), true);
+            } else if inside.len() + sizes.sum::<usize>() < self.least {
+                core.resize(core.len() + inside.len(), false);
+            } else {
+                let missing = self.least - inside.len();
+                core.extend(inside.iter().map(|point| self.has(point, around, missing)));
+            }
+        });
+        core
+    }
+
+    /// Whether at least `missing` points of these cells are within eps.
+    fn has(&self, point: &[f64; D], around: &[u32], missing: usize) -> bool {
+        let mut count = 0;
+        for &other in around {
+            let (bounds, inside) = (
+                self.cells.bounds(other as usize),
+                self.cells.inside(other as usize),
+            );
+            if bounds.gap(point) > self.limit {
+                continue;
+            }
+            if bounds.reach(point) <= self.limit {
+                count += inside.len();
+            } else {
+                let within = |q: &&[f64; D]| squared(point, *q) <= self.limit;
+                count += inside.iter().filter(within).take(missing - count).count();
+            }
+            if count >= missing {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Unites these cells with those of their neighbours that come later.
+    fn merge(&self, range: Range<usize>, reach: i64, core: &[bool], sets: &Union) {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        self.cells.around(range, reach, true, |cell, around| {
+            if !self.any_core(cell, core) {
+                return;
+            }
+            for &other in around {
+                let later = other as usize;
+                if self.any_core(later, core)
+                    && !sets.together(cell as u32, other)
+                    && self.linked(cell, later, core, &mut left, &mut right)
+                {
+                    sets.unite(cell as u32, other);
+                }
+            }
+        });
+    }
+
+    fn any_core(&self, cell: usize, core: &[bool]) -> bool {
+        core[self.cells.range(cell)].contains(&true)
+    }
+
+    /// Whether a core point of one cell is within eps of one of the other.
+    fn linked(
+        &self,
+        a: usize,
+        b: usize,
+        core: &[bool],
+        left: &mut Vec<[f64; D]>,
+        right: &mut Vec<[f64; D]>,
+    ) -> bool {
+        let (bounds_a, bounds_b) = (self.cells.bounds(a), self.cells.bounds(b));
+        if bounds_a.gap_to(bounds_b) > self.limit {
+            return false;
+        }
+        if bounds_a.reach_to(bounds_b) <= self.limit {
+            return true;
+        }
+        let some = |cell: usize| {
+            let range = self.cells.range(cell);
+            let step = (range.len() / SAMPLE).max(1);
+            let places = range.step_by(step).filter(|&place| core[place]);
+            places.map(|place| &self.cells.points[place])
+        };
+        if some(a).any(|p| some(b).any(|q| squared(p, q) <= self.limit)) {
+            return true;
+        }
+        let gather = |cell: usize, other: usize, into: &mut Vec<[f64; D]>| {
+            let bounds = self.cells.bounds(other);
+            let close =
+                |&place: &usize| core[place] && bounds.gap(&self.cells.points[place]) <= self.limit;
+            into.clear();
+            let places = self.cells.range(cell).filter(close);
+            into.extend(places.map(|place| self.cells.points[place]));
+        };
+        gather(a, b, left);
+        gather(b, a, right);
+        near(left, right, self.limit)
+    }
+
+    /// The cluster of each cell that has core points (`u32::MAX` for others) and the core point
+    /// of the lowest index of each cluster: clusters are numbered in the order of these.
+    fn number(&self, core: &[bool], sets: &Union) -> (Vec<u32>, Vec<u32>) {
+        let mut lowest = vec![u32::MAX; self.cells.len()];
+        for cell in 0..self.cells.len() {
+            let range = self.cells.range(cell);
+            // Points of a cell are in the order of their indices.
+            let first = range.clone().find(|&place| core[place]);
+            if let Some(place) = first {
+                let least = &mut lowest[sets.find(cell as u32) as usize];
+                *least = (*least).min(self.cells.index[place]);
+            }
+        }
+        let roots = lowest.iter().zip(0_u32..);
+        let mut seeds: Vec<(u32, u32)> = roots
+            .filter(|&(&least, _)| least != u32::MAX)
+            .map(|(&least, root)| (least, root))
+            .collect();
+        seeds.sort_unstable();
+        let mut cluster_of = vec![u32::MAX; self.cells.len()];
+        for (&(_, root), cluster) in seeds.iter().zip(0..) {
+            cluster_of[root as usize] = cluster;
+        }
+        // Roots are the lowest of their sets, so they are numbered before those that follow them.
+        for cell in 0..self.cells.len() {
+            cluster_of[cell] = cluster_of[sets.find(cell as u32) as usize];
+        }
+        (
+            cluster_of,
+            seeds.into_iter().map(|(least, _)| least).collect(),
+        )
+    }
+
+    /// The cluster of each point of these cells, from 0, or none.
+    fn label(
+        &self,
+        range: Range<usize>,
+        core: &[bool],
+        cluster_of: &[u32],
+        seeds: &[u32],
+        params: &Checked,
+    ) -> Vec<Option<u32>> {
+        let places = self.cells.range(range.start).start..self.cells.range(range.end - 1).end;
+        let mut labels = Vec::with_capacity(places.len());
+        self.cells.around(range, 2, false, |cell, around| {
+            for place in self.cells.range(cell) {
+                if core[place] {
+                    labels.push(Some(cluster_of[cell]));
+                    continue;
+                }
+                let point = &self.cells.points[place];
+                let mut claim = Claim::new(params.border(), seeds);
+                for other in std::iter::once(cell).chain(around.iter().map(|&o| o as usize)) {
+                    // Cells without core points have no cluster.
+                    let cluster = cluster_of[other];
+                    if cluster == u32::MAX || self.cells.bounds(other).gap(point) > self.limit {
+                        continue;
+                    }
+                    for place in self.cells.range(other) {
+                        if core[place] && squared(point, &self.cells.points[place]) <= self.limit {
+                            claim.offer(self.cells.index[place], cluster);
+                        }
+                    }
+                }
+                labels.push(claim.cluster());
+            }
+        });
+        labels
+    }
+}

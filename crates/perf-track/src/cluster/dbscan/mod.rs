@@ -1,0 +1,170 @@
+//! [`Dbscan`]: clusters of density, exactly.
+
+mod border;
+mod cells;
+mod grid;
+mod near;
+mod params;
+mod tree;
+
+pub use params::{Border, Checked, DbscanParams, Index};
+
+use super::Clusterer;
+use crate::{ClusterId, Labels, Points, Result};
+use perf_core::{CancelToken, Progress};
+
+/// Density-based clusters (Ester, Kriegel, Sander and Xu 1996).
+///
+/// A point is *core* if its closed ball of radius eps holds at least `min_points` points, itself
+/// included. Core points within eps of each other are in one cluster. Other points are *border*
+/// points if a core point is within eps (whose cluster they get says [`Border`]), and noise
+/// otherwise. "Within" is `dx*dx + dy*dy + ... <= eps*eps` as computed in `f64`, and the answer is
+/// exactly that of comparing all pairs so: all shortcuts are bounds that hold to the last bit.
+///
+/// Clusters are numbered by their core point of the lowest index; [`Labels::by_weight`] renumbers
+/// them by time. Time is near n log n, whatever the number of neighbours; memory is O(n).
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::{ClusterId, Points, cluster::Dbscan};
+/// let values = [0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 9.0];
+/// let params = Dbscan::params().eps(0.15).min_points(2).check()?;
+/// let points = Points::new(&values, 1)?;
+/// let scan = Dbscan::new(params).scan(points, &(), &CancelToken::new())?;
+/// assert_eq!(scan.labels().sizes(), [3, 3]);
+/// assert_eq!(scan.labels().as_slice()[6], ClusterId::NOISE);
+/// assert_eq!((scan.core_points(), scan.border_points(), scan.noise_points()), (6, 0, 1));
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dbscan(Checked);
+
+impl Dbscan {
+    /// Parameters with their defaults.
+    pub fn params() -> DbscanParams {
+        DbscanParams::default()
+    }
+
+    /// Clusters with these parameters.
+    pub fn new(params: Checked) -> Self {
+        Dbscan(params)
+    }
+
+    /// What it clusters with.
+    pub fn checked(&self) -> &Checked {
+        &self.0
+    }
+
+    /// Labels, and which points are core.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn scan(
+        &self,
+        points: Points<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Scan> {
+        cancel.check()?;
+        if points.is_empty() {
+            return Ok(Scan::default());
+        }
+        let params = &self.0;
+        let grid = match (params.index(), points.dimensions()) {
+            (Index::Tree, _) => None,
+            (_, 1) => grid::scan::<1>(points, params, progress, cancel)?,
+            (_, 2) => grid::scan::<2>(points, params, progress, cancel)?,
+            (_, 3) => grid::scan::<3>(points, params, progress, cancel)?,
+            _ => None,
+        };
+        let found = match grid {
+            Some(found) => found,
+            None => tree::scan(points, params, progress, cancel)?,
+        };
+        Ok(found.finish())
+    }
+}
+
+impl Clusterer for Dbscan {
+    fn cluster(
+        &self,
+        points: Points<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Labels> {
+        Ok(self.scan(points, progress, cancel)?.labels)
+    }
+}
+
+/// What [`Dbscan::scan`] finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    labels: Labels,
+    core: Vec<bool>,
+    cores: usize,
+}
+
+impl Scan {
+    /// The cluster of each point.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The cluster of each point, to keep.
+    pub fn into_labels(self) -> Labels {
+        self.labels
+    }
+
+    /// Whether each point is core.
+    pub fn core(&self) -> &[bool] {
+        &self.core
+    }
+
+    /// How many points are core.
+    pub fn core_points(&self) -> usize {
+        self.cores
+    }
+
+    /// How many points are in a cluster but not core.
+    pub fn border_points(&self) -> usize {
+        self.labels.len() - self.cores - self.labels.noise()
+    }
+
+    /// How many points are in no cluster.
+    pub fn noise_points(&self) -> usize {
+        self.labels.noise()
+    }
+}
+
+/// Labels and core flags in the order the points were given in, as they are filled in.
+#[derive(Debug)]
+struct Found {
+    labels: Vec<ClusterId>,
+    core: Vec<bool>,
+    clusters: usize,
+}
+
+impl Found {
+    fn new(points: usize, clusters: usize) -> Self {
+        Found {
+            labels: vec![ClusterId::NOISE; points],
+            core: vec![false; points],
+            clusters,
+        }
+    }
+
+    fn set(&mut self, index: u32, cluster: Option<u32>, core: bool) {
+        self.labels[index as usize] = cluster.map_or(ClusterId::NOISE, |id| ClusterId(id + 1));
+        self.core[index as usize] = core;
+    }
+
+    fn finish(self) -> Scan {
+        let labels = Labels::new(self.labels);
+        debug_assert_eq!(labels.clusters(), self.clusters);
+        Scan {
+            cores: self.core.iter().filter(|&&core| core).count(),
+            labels,
+            core: self.core,
+        }
+    }
+}

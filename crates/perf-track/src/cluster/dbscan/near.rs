@@ -1,0 +1,54 @@
+//! Whether any two points of two sets are within eps of each other.
+
+use crate::cluster::distance::{Bounds, enclose, squared};
+
+/// Below this many pairs each is looked at.
+const PAIRS: usize = 512;
+
+/// Whether a point of `a` and one of `b` are within the square root of `limit`. Reorders both.
+///
+/// Halves the larger set at its middle along the longer side, and leaves out halves whose boxes
+/// are too far apart or, the other way, answers at once where boxes are wholly within.
+pub(super) fn near<const D: usize>(a: &mut [[f64; D]], b: &mut [[f64; D]], limit: f64) -> bool {
+    if a.is_empty() || b.is_empty() {
+        return false;
+    }
+    let (mut a_low, mut a_high, mut b_low, mut b_high) = ([0.0; D], [0.0; D], [0.0; D], [0.0; D]);
+    enclose(a.iter().map(|point| &point[..]), &mut a_low, &mut a_high);
+    enclose(b.iter().map(|point| &point[..]), &mut b_low, &mut b_high);
+    let box_a = Bounds {
+        low: &a_low,
+        high: &a_high,
+    };
+    let box_b = Bounds {
+        low: &b_low,
+        high: &b_high,
+    };
+    if box_a.gap_to(box_b) > limit {
+        return false;
+    }
+    if box_a.reach_to(box_b) <= limit {
+        return true;
+    }
+    if a.len().saturating_mul(b.len()) <= PAIRS {
+        return a.iter().any(|p| b.iter().any(|q| squared(p, q) <= limit));
+    }
+    let (large, small, low, high, other) = if a.len() >= b.len() {
+        (a, b, a_low, a_high, box_b)
+    } else {
+        (b, a, b_low, b_high, box_a)
+    };
+    let axis = (0..D).max_by(|&i, &j| (high[i] - low[i]).total_cmp(&(high[j] - low[j])));
+    let axis = axis.unwrap_or_default();
+    let middle = large.len() / 2;
+    large.select_nth_unstable_by(middle, |p, q| p[axis].total_cmp(&q[axis]));
+    let (left, right) = large.split_at_mut(middle);
+    // The half that lies towards the other set first: it is more likely to answer.
+    let centre = f64::midpoint(low[axis], high[axis]);
+    let (first, second) = if f64::midpoint(other.low[axis], other.high[axis]) < centre {
+        (left, right)
+    } else {
+        (right, left)
+    };
+    near(first, small, limit) || near(second, small, limit)
+}

@@ -1,0 +1,203 @@
+//! [`KdTree`]: neighbours in any number of dimensions.
+
+mod build;
+mod query;
+
+pub use query::Near;
+
+use crate::cluster::distance::Bounds;
+use crate::{Error, Points, Result};
+
+/// Points of a leaf, at most.
+const LEAF: usize = 12;
+
+/// A balanced k-d tree over points: nearest neighbours and counts, exactly.
+///
+/// Equal distances are ordered by the indices of the points, so that every answer is the same
+/// whatever the order within the tree. Takes one copy of the points and about as much again for
+/// the boxes of its nodes.
+///
+/// ```
+/// use perf_track::{Points, cluster::KdTree};
+/// let values = [0.0, 0.0, 3.0, 4.0, 1.0, 0.0];
+/// let tree = KdTree::new(Points::new(&values, 2)?);
+/// let near = tree.nearest(&[2.9, 4.0])?.expect("there are points");
+/// assert_eq!(near.index, 1);
+/// assert_eq!(tree.count_within(&[0.0, 0.0], 5.0)?, 3);
+/// assert_eq!(tree.k_nearest(&[0.0, 0.0], 2)?[1].distance, 1.0);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct KdTree {
+    dimensions: usize,
+    /// How often the points are halved until a leaf is reached.
+    levels: u32,
+    /// Coordinates in the order of the leaves.
+    values: Vec<f64>,
+    /// The index each point was given by.
+    index: Vec<u32>,
+    /// Low and high corner of each node, nodes in the order a walk from the root meets them.
+    boxes: Vec<f64>,
+}
+
+/// A node: which points it has, how many levels lie below it, and its place among the boxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) id: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    below: u32,
+}
+
+impl Node {
+    pub(crate) fn len(self) -> usize {
+        self.end - self.start
+    }
+
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.start..self.end
+    }
+
+    pub(crate) fn is_leaf(self) -> bool {
+        self.below == 0
+    }
+
+    /// The two halves of a node that is no leaf.
+    pub(crate) fn halves(self) -> (Node, Node) {
+        let middle = self.start + self.len() / 2;
+        let below = self.below - 1;
+        let left = Node {
+            id: self.id + 1,
+            start: self.start,
+            end: middle,
+            below,
+        };
+        let right = Node {
+            id: self.id + nodes(self.below) / 2 + 1,
+            start: middle,
+            end: self.end,
+            below,
+        };
+        (left, right)
+    }
+}
+
+/// Nodes of a tree with so many levels below its root.
+fn nodes(levels: u32) -> usize {
+    (2 << levels) - 1
+}
+
+impl KdTree {
+    /// A tree over these points.
+    pub fn new(points: Points<'_>) -> Self {
+        build::build(points)
+    }
+
+    /// How many points there are.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// Coordinates of each point.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// The index of the point at each place of the tree.
+    pub(crate) fn indices(&self) -> &[u32] {
+        &self.index
+    }
+
+    pub(crate) fn root(&self) -> Node {
+        Node {
+            id: 0,
+            start: 0,
+            end: self.len(),
+            below: self.levels,
+        }
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> usize {
+        nodes(self.levels)
+    }
+
+    /// The tree seen with its number of dimensions known to the compiler; 0 is any number.
+    pub(crate) fn view<const D: usize>(&self) -> View<'_, D> {
+        debug_assert!(D == 0 || D == self.dimensions);
+        View { tree: self }
+    }
+
+    fn same_dimensions(&self, point: &[f64]) -> Result<()> {
+        if point.len() == self.dimensions {
+            return Ok(());
+        }
+        Err(Error::Length {
+            what: "coordinates of a point",
+            expected: self.dimensions,
+            got: point.len(),
+        })
+    }
+}
+
+/// A tree whose number of dimensions the compiler knows (or not, if `D` is 0).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a, const D: usize> {
+    pub(crate) tree: &'a KdTree,
+}
+
+impl<'a, const D: usize> View<'a, D> {
+    #[inline(always)]
+    fn dimensions(self) -> usize {
+        if D == 0 { self.tree.dimensions } else { D }
+    }
+
+    /// The point at a place of the tree.
+    #[inline(always)]
+    pub(crate) fn point(self, place: usize) -> &'a [f64] {
+        let d = self.dimensions();
+        &self.tree.values[place * d..][..d]
+    }
+
+    #[inline(always)]
+    pub(crate) fn bounds(self, node: Node) -> Bounds<'a> {
+        let d = self.dimensions();
+        let corners = &self.tree.boxes[node.id * 2 * d..][..2 * d];
+        let (low, high) = corners.split_at(d);
+        Bounds { low, high }
+    }
+}
+
+/// Calls a function of a [`View`] compiled for the number of dimensions, for small numbers.
+macro_rules! by_dimension {
+    ($tree:expr, $view:ident => $call:expr) => {
+        match $tree.dimensions() {
+            1 => {
+                let $view = $tree.view::<1>();
+                $call
+            }
+            2 => {
+                let $view = $tree.view::<2>();
+                $call
+            }
+            3 => {
+                let $view = $tree.view::<3>();
+                $call
+            }
+            4 => {
+                let $view = $tree.view::<4>();
+                $call
+            }
+            _ => {
+                let $view = $tree.view::<0>();
+                $call
+            }
+        }
+    };
+}
+pub(crate) use by_dimension;

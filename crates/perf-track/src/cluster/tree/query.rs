@@ -1,0 +1,146 @@
+//! Questions to a [`KdTree`].
+
+use super::{KdTree, Node, View, by_dimension};
+use crate::Result;
+use crate::cluster::distance::squared;
+
+/// A neighbour.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Near {
+    /// Index of the point.
+    pub index: u32,
+    /// Its Euclidean distance.
+    pub distance: f64,
+}
+
+/// The k nearest so far, by distance and index: a sorted list, since k is small.
+#[derive(Debug)]
+pub(crate) struct Nearest {
+    most: usize,
+    /// Squared distance and index.
+    pub(crate) found: Vec<(f64, u32)>,
+}
+
+impl Nearest {
+    pub(crate) fn new(most: usize) -> Self {
+        Nearest {
+            most,
+            found: Vec::new(),
+        }
+    }
+
+    /// What is farther than this is not wanted.
+    #[inline(always)]
+    fn limit(&self) -> f64 {
+        match self.found.last() {
+            Some(last) if self.found.len() == self.most => last.0,
+            _ => f64::INFINITY,
+        }
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, distance: f64, index: u32) {
+        if self.found.len() == self.most {
+            match self.found.last() {
+                Some(&last) if (distance, index) < last => {}
+                _ => return,
+            }
+            self.found.pop();
+        }
+        let at = self
+            .found
+            .partition_point(|&known| known < (distance, index));
+        self.found.insert(at, (distance, index));
+    }
+}
+
+impl<const D: usize> View<'_, D> {
+    /// The nearest points below `node`, of which those at the place `without` are left out.
+    pub(crate) fn nearest(self, node: Node, point: &[f64], without: usize, into: &mut Nearest) {
+        if node.is_leaf() {
+            for place in node.range() {
+                let distance = squared(point, self.point(place));
+                if distance <= into.limit() && place != without {
+                    into.offer(distance, self.tree.index[place]);
+                }
+            }
+            return;
+        }
+        let (left, right) = node.halves();
+        let gaps = (self.bounds(left).gap(point), self.bounds(right).gap(point));
+        let (near, far) = if gaps.0 <= gaps.1 {
+            ((left, gaps.0), (right, gaps.1))
+        } else {
+            ((right, gaps.1), (left, gaps.0))
+        };
+        for (node, gap) in [near, far] {
+            // Equal distances matter: the lower index is nearer.
+            if gap <= into.limit() {
+                self.nearest(node, point, without, into);
+            }
+        }
+    }
+
+    /// How many points below `node` are within the square root of `limit`; more than `most` count
+    /// as they come, boxes that are wholly within as a whole.
+    pub(crate) fn count(self, node: Node, point: &[f64], limit: f64, most: usize) -> usize {
+        let bounds = self.bounds(node);
+        if node.len() == 0 || bounds.gap(point) > limit {
+            return 0;
+        }
+        if bounds.reach(point) <= limit {
+            return node.len();
+        }
+        if node.is_leaf() {
+            let within = |place: &usize| squared(point, self.point(*place)) <= limit;
+            return node.range().filter(within).count();
+        }
+        let (left, right) = node.halves();
+        let count = self.count(left, point, limit, most);
+        if count >= most {
+            return count;
+        }
+        count + self.count(right, point, limit, most - count)
+    }
+}
+
+impl KdTree {
+    /// The nearest point, the one of the lowest index if several are; `None` without points.
+    ///
+    /// # Errors
+    /// Not as many coordinates as the points have.
+    pub fn nearest(&self, point: &[f64]) -> Result<Option<Near>> {
+        Ok(self.k_nearest(point, 1)?.first().copied())
+    }
+
+    /// The `k` nearest points by distance, then index; all of them if there are less. A point of
+    /// the tree that lies at `point` counts.
+    ///
+    /// # Errors
+    /// Not as many coordinates as the points have.
+    pub fn k_nearest(&self, point: &[f64], k: usize) -> Result<Vec<Near>> {
+        self.same_dimensions(point)?;
+        if k == 0 || self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut nearest = Nearest::new(k);
+        by_dimension!(self, view => view.nearest(self.root(), point, usize::MAX, &mut nearest));
+        let found = nearest.found.into_iter();
+        Ok(found
+            .map(|(squared, index)| Near {
+                index,
+                distance: squared.sqrt(),
+            })
+            .collect())
+    }
+
+    /// How many points are within `radius` (closed ball, by squared distances).
+    ///
+    /// # Errors
+    /// Not as many coordinates as the points have.
+    pub fn count_within(&self, point: &[f64], radius: f64) -> Result<usize> {
+        self.same_dimensions(point)?;
+        let limit = radius * radius;
+        Ok(by_dimension!(self, view => view.count(self.root(), point, limit, usize::MAX)))
+    }
+}
