@@ -4,6 +4,7 @@
 //! | format | status | read as |
 //! |---|---|---|
 //! | [OTF2](otf2), versions 1.x to 3.x | reads and writes | [`Trace`](perf_core::Trace) |
+//! | [Paraver](paraver) `.prv`, with `.pcf` and `.row` | reads and writes | [`Trace`](perf_core::Trace) |
 //! | [CUBE4](cube) `.cubex`, versions 4.0 to 4.7 | reads and writes | [`Profile`](perf_core::Profile) |
 //! | [Cube3](cube) `.cube` | reads | [`Profile`](perf_core::Profile) |
 //! | [TAU](tau) text profiles and `.ppk` | reads | [`Profile`](perf_core::Profile) |
@@ -18,11 +19,12 @@
 //!
 //! # Features
 //! * `otf2` (default): OTF2 archives.
+//! * `paraver` (default): Paraver traces.
 //! * `cube` (default): Cube profiles.
 //! * `tau` (default): TAU profiles.
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
 
-#[cfg(any(feature = "cube", feature = "tau"))]
+#[cfg(any(feature = "cube", feature = "tau", feature = "paraver"))]
 mod bytes;
 #[cfg(feature = "cube")]
 pub mod cube;
@@ -30,8 +32,10 @@ mod error;
 mod options;
 #[cfg(feature = "otf2")]
 pub mod otf2;
-#[cfg(feature = "otf2")]
+#[cfg(any(feature = "otf2", feature = "paraver"))]
 mod parallel;
+#[cfg(feature = "paraver")]
+pub mod paraver;
 mod probe;
 #[cfg(feature = "tau")]
 pub mod tau;

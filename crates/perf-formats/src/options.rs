@@ -1,9 +1,19 @@
 //! How a recording is opened.
 
-#[cfg(any(feature = "otf2", feature = "cube", feature = "tau"))]
+#[cfg(any(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau"
+))]
 use crate::{Error, Result};
 use perf_core::{CancelToken, Limits, Progress, TimeRange};
-#[cfg(any(feature = "otf2", feature = "cube", feature = "tau"))]
+#[cfg(any(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau"
+))]
 use perf_core::{Diagnostics, Weight};
 
 /// How regions that several ranks define each for itself are treated.
@@ -141,7 +151,12 @@ impl<'a> OpenOptions<'a> {
 }
 
 /// What readers do with the options.
-#[cfg(any(feature = "otf2", feature = "cube", feature = "tau"))]
+#[cfg(any(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau"
+))]
 impl OpenOptions<'_> {
     /// Reports `amount` of `total` bytes, 0 where nobody knows, and stops if that was asked for.
     pub(crate) fn advance(&self, amount: u64, total: u64) -> Result<()> {

@@ -187,6 +187,8 @@ impl Default for Formats {
         Formats(vec![
             #[cfg(feature = "otf2")]
             crate::otf2::FORMAT,
+            #[cfg(feature = "paraver")]
+            crate::paraver::FORMAT,
             #[cfg(feature = "cube")]
             crate::cube::FORMAT,
             #[cfg(feature = "tau")]

@@ -1,0 +1,96 @@
+//! Paraver among the formats of this crate.
+
+use super::header::find_magic;
+use super::read_trace;
+use crate::bytes::GZIP;
+use crate::{Content, Format, Input, OpenOptions, Recording, Result};
+use flate2::read::MultiGzDecoder;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Paraver traces, as [`Formats`](crate::Formats) know them.
+pub const FORMAT: Format = Format {
+    name: "paraver",
+    extensions: &["prv", "prv.gz"],
+    describe: "Paraver traces (.prv, .prv.gz) of Extrae and others, with .pcf and .row beside them",
+    probe,
+    open,
+};
+
+fn probe(input: &Input) -> u8 {
+    if input.folder.is_some() {
+        return 0;
+    }
+    if find_magic(&input.head).is_some() {
+        return 100;
+    }
+    if input.head.starts_with(&GZIP) {
+        let mut head = Vec::new();
+        let mut unpacked = MultiGzDecoder::new(input.head.as_slice()).take(128);
+        // The first bytes are there even though the end of the stream is not.
+        let _ = unpacked.read_to_end(&mut head);
+        return match find_magic(&head) {
+            Some(_) => 100,
+            None if is_trace(&input.path) => 50,
+            None => 0,
+        };
+    }
+    match () {
+        () if is_companion(&input.path) && trace_of(&input.path).is_some() => 90,
+        () if input.has_extension("prv") && input.path.exists() => 50,
+        () => 0,
+    }
+}
+
+fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+    let path = match is_companion(path) {
+        true => trace_of(path).unwrap_or_else(|| path.to_path_buf()),
+        false => path.to_path_buf(),
+    };
+    let (trace, diagnostics) = read_trace(path, options)?;
+    Ok(Recording::new(
+        Content::Trace(trace),
+        FORMAT.name,
+        diagnostics,
+    ))
+}
+
+fn is_trace(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    name.ends_with(".prv") || name.ends_with(".prv.gz")
+}
+
+fn is_companion(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| end == "pcf" || end == "row")
+}
+
+/// The path without `.prv`, `.prv.gz`, `.pcf` or `.row`.
+pub(super) fn stem(path: &Path) -> PathBuf {
+    let path = match path.extension().is_some_and(|end| end == "gz") {
+        true => path.with_extension(""),
+        false => path.to_path_buf(),
+    };
+    let is_known = path
+        .extension()
+        .is_some_and(|end| end == "prv" || end == "pcf" || end == "row");
+    match is_known {
+        true => path.with_extension(""),
+        false => path,
+    }
+}
+
+/// The path with `.end` after it, whatever dots it has.
+pub(super) fn with(stem: &Path, end: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_os_string();
+    name.push(".");
+    name.push(end);
+    name.into()
+}
+
+/// The trace a companion lies beside.
+fn trace_of(companion: &Path) -> Option<PathBuf> {
+    let stem = stem(companion);
+    let ends = ["prv", "prv.gz"].into_iter();
+    ends.map(|end| with(&stem, end)).find(|path| path.is_file())
+}

@@ -1,0 +1,374 @@
+//! [`Pcf`]: names and colours, and [`Row`]: labels of CPUs, nodes and threads.
+
+use super::rules;
+use crate::Result;
+use perf_core::{Diagnostics, Limits, Place};
+use std::collections::BTreeMap;
+
+/// The names of a trace: of states, of types of events and of their values.
+///
+/// The text is kept as it stands, so that what is written is what was read; what this crate does
+/// not understand of it stays in it.
+///
+/// ```
+/// use perf_formats::paraver::Pcf;
+/// let text = "STATES\n1    Running\n\nEVENT_TYPE\n9   50000001    MPI Point-to-point\n\
+///             VALUES\n41   MPI_Sendrecv\n0   Outside MPI\n";
+/// let pcf = Pcf::parse(text.as_bytes());
+/// assert_eq!(pcf.state(1), Some("Running"));
+/// assert_eq!(pcf.kind(50000001).map(|kind| kind.label.as_str()), Some("MPI Point-to-point"));
+/// assert_eq!(pcf.value(50000001, 41), Some("MPI_Sendrecv"));
+/// assert_eq!(pcf.text(), text.as_bytes());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pcf {
+    text: Vec<u8>,
+    states: BTreeMap<u64, String>,
+    kinds: BTreeMap<u32, EventKind>,
+    /// Lists of values, by block.
+    values: Vec<BTreeMap<u64, String>>,
+    /// Where each block is in the text.
+    blocks: Vec<std::ops::Range<usize>>,
+    strange: Vec<u64>,
+}
+
+/// A type of events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EventKind {
+    /// Number of the colour gradient; 7 for hardware counters.
+    pub gradient: u32,
+    /// Name.
+    pub label: String,
+    /// The block it stands in, from 0; types of one block share their values.
+    pub block: usize,
+}
+
+/// Colour gradient of hardware counters.
+pub(super) const COUNTERS: u32 = 7;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// One whose lines are not read.
+    Other,
+    States,
+    Kinds,
+    Values,
+}
+
+impl Pcf {
+    /// Reads a `.pcf`. There is no wrong one: what is not understood stays in the text.
+    pub fn parse(text: &[u8]) -> Self {
+        let mut pcf = Pcf {
+            text: text.to_vec(),
+            ..Pcf::default()
+        };
+        let mut section = Section::Other;
+        let (mut offset, mut number) = (0, 0);
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let start = offset;
+            offset += line.len();
+            number += 1;
+            let trimmed = line.trim_ascii();
+            if trimmed.is_empty() || trimmed.first() == Some(&b'#') {
+                continue;
+            }
+            if let Some(next) = keyword(trimmed) {
+                match next {
+                    Section::Kinds => {
+                        pcf.blocks.push(start..offset);
+                        pcf.values.push(BTreeMap::new());
+                    }
+                    // `VALUES` belong to the types before them.
+                    Section::Values if section == Section::Kinds => pcf.extend_block(offset),
+                    Section::Values => pcf.strange.push(number),
+                    _ => {}
+                }
+                section = next;
+                continue;
+            }
+            let understood = match section {
+                // Colours, options and whatever else a section has.
+                Section::Other => true,
+                Section::States => numbered(trimmed)
+                    .map(|(value, label)| drop(pcf.states.insert(value, label)))
+                    .is_some(),
+                Section::Kinds => pcf.add_kind(trimmed),
+                Section::Values => numbered(trimmed)
+                    .zip(pcf.values.last_mut())
+                    .map(|((value, label), list)| drop(list.insert(value, label)))
+                    .is_some(),
+            };
+            if !understood {
+                pcf.strange.push(number);
+            } else if matches!(section, Section::Kinds | Section::Values) {
+                pcf.extend_block(offset);
+            }
+        }
+        pcf
+    }
+
+    fn extend_block(&mut self, end: usize) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.end = end;
+        }
+    }
+
+    fn add_kind(&mut self, line: &[u8]) -> bool {
+        let Some((gradient, rest)) = numbered(line) else {
+            return false;
+        };
+        let Some((kind, label)) = numbered(rest.as_bytes()) else {
+            return false;
+        };
+        let (Ok(gradient), Ok(kind)) = (u32::try_from(gradient), u32::try_from(kind)) else {
+            return false;
+        };
+        let block = self.blocks.len().saturating_sub(1);
+        let kind_of = EventKind {
+            gradient,
+            label,
+            block,
+        };
+        self.kinds.insert(kind, kind_of);
+        true
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The name of a state.
+    pub fn state(&self, state: u32) -> Option<&str> {
+        self.states.get(&u64::from(state)).map(String::as_str)
+    }
+
+    /// States with their names, ascending.
+    pub fn states(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.states
+            .iter()
+            .map(|(state, name)| (*state, name.as_str()))
+    }
+
+    /// A type of events. A type that stands twice is what it is the second time.
+    pub fn kind(&self, kind: u32) -> Option<&EventKind> {
+        self.kinds.get(&kind)
+    }
+
+    /// Types of events, ascending.
+    pub fn kinds(&self) -> impl Iterator<Item = (u32, &EventKind)> {
+        self.kinds.iter().map(|(kind, of)| (*kind, of))
+    }
+
+    /// The name of a value of a type, by the 64 bits of the value.
+    pub fn value(&self, kind: u32, value: u64) -> Option<&str> {
+        let list = self.values.get(self.kinds.get(&kind)?.block)?;
+        list.get(&value).map(String::as_str)
+    }
+
+    /// Values of a type with their names, ascending by their 64 bits.
+    pub fn values(&self, kind: u32) -> impl Iterator<Item = (u64, &str)> {
+        let list = self
+            .kinds
+            .get(&kind)
+            .and_then(|of| self.values.get(of.block));
+        let list = list.into_iter().flatten();
+        list.map(|(value, name)| (*value, name.as_str()))
+    }
+
+    /// Counts lines that are not as their section has them.
+    pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
+        for line in &self.strange {
+            let place = Place::file(name).record(format!("line {line}"));
+            found.add(rules::STRANGE_LINE, place);
+        }
+    }
+
+    /// Replaces the block of a type by one of this type alone, or adds it at the end. Other types of
+    /// that block keep it.
+    pub fn set_kind(&mut self, kind: u32, gradient: u32, label: &str, values: &[(u64, String)]) {
+        let mut block = format!("EVENT_TYPE\n{gradient}    {kind}    {label}\n");
+        if !values.is_empty() {
+            block.push_str("VALUES\n");
+        }
+        for (value, name) in values {
+            block.push_str(&format!("{value}      {name}\n"));
+        }
+        let mut text = Vec::with_capacity(self.text.len() + block.len() + 2);
+        let old = self.kinds.get(&kind).map(|of| of.block);
+        let shared =
+            old.is_some_and(|old| self.kinds.values().filter(|of| of.block == old).count() > 1);
+        match old.and_then(|old| self.blocks.get(old).cloned()) {
+            Some(range) if !shared => {
+                text.extend_from_slice(self.text.get(..range.start).unwrap_or_default());
+                text.extend_from_slice(block.as_bytes());
+                text.extend_from_slice(self.text.get(range.end..).unwrap_or_default());
+            }
+            Some(range) => {
+                // Only the line of the type goes; the new block follows the old one.
+                text.extend_from_slice(self.text.get(..range.start).unwrap_or_default());
+                let old = self.text.get(range.clone()).unwrap_or_default();
+                for line in old.split_inclusive(|byte| *byte == b'\n') {
+                    let second = numbered(line.trim_ascii());
+                    let second = second.and_then(|(_, rest)| numbered(rest.as_bytes()));
+                    if second.is_none_or(|(number, _)| number != u64::from(kind)) {
+                        text.extend_from_slice(line);
+                    }
+                }
+                text.extend_from_slice(b"\n\n");
+                text.extend_from_slice(block.as_bytes());
+                text.extend_from_slice(self.text.get(range.end..).unwrap_or_default());
+            }
+            None => {
+                text.extend_from_slice(&self.text);
+                if text.last().is_some_and(|byte| *byte != b'\n') {
+                    text.push(b'\n');
+                }
+                if !text.is_empty() && !text.ends_with(b"\n\n") {
+                    text.push(b'\n');
+                }
+                text.extend_from_slice(block.as_bytes());
+                text.extend_from_slice(b"\n\n");
+            }
+        }
+        *self = Pcf::parse(&text);
+    }
+}
+
+/// The section a line begins, if it does.
+fn keyword(line: &[u8]) -> Option<Section> {
+    Some(match line {
+        b"STATES" => Section::States,
+        b"EVENT_TYPE" => Section::Kinds,
+        b"VALUES" => Section::Values,
+        _ => {
+            let is_name = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
+            let is_keyword = line.len() > 5 && line.contains(&b'_') && line.iter().all(is_name);
+            return is_keyword.then_some(Section::Other);
+        }
+    })
+}
+
+/// A number and what follows it; signed ones by their 64 bits.
+fn numbered(line: &[u8]) -> Option<(u64, String)> {
+    let end = line.iter().position(|byte| byte.is_ascii_whitespace());
+    let (number, rest) = line.split_at(end.unwrap_or(line.len()));
+    let number = str::from_utf8(number).ok()?;
+    let number = match number.starts_with('-') {
+        true => number.parse::<i64>().ok()?.cast_unsigned(),
+        false => number.parse().ok()?,
+    };
+    let label = String::from_utf8_lossy(rest.trim_ascii()).into_owned();
+    Some((number, label))
+}
+
+/// Labels of CPUs, nodes, threads and so on.
+///
+/// ```
+/// use perf_formats::paraver::Row;
+/// let row = Row::parse(b"LEVEL NODE SIZE 1\ns01r2b02\n\nLEVEL THREAD SIZE 2\na\nb\n");
+/// assert_eq!(row.label("THREAD", 2), Some("b"));
+/// assert_eq!(row.labels("NODE").len(), 1);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    text: Vec<u8>,
+    levels: Vec<(String, Vec<String>)>,
+    strange: Vec<u64>,
+}
+
+impl Row {
+    /// Reads a `.row`. There is no wrong one: what is not understood stays in the text.
+    pub fn parse(text: &[u8]) -> Self {
+        let mut row = Row {
+            text: text.to_vec(),
+            ..Row::default()
+        };
+        let mut left = 0;
+        for (number, line) in (1..).zip(text.split_inclusive(|byte| *byte == b'\n')) {
+            let trimmed = String::from_utf8_lossy(line.trim_ascii_end());
+            let mut words = trimmed.split_ascii_whitespace();
+            if left == 0 && words.next() == Some("LEVEL") {
+                let name = words.next().unwrap_or_default().to_string();
+                let size = words.nth(1).and_then(|size| size.parse::<u64>().ok());
+                match size {
+                    Some(size) => left = size,
+                    None => row.strange.push(number),
+                }
+                row.levels.push((name, Vec::new()));
+                continue;
+            }
+            if left > 0 {
+                left -= 1;
+                if let Some((_, labels)) = row.levels.last_mut() {
+                    labels.push(trimmed.into_owned());
+                }
+            } else if !trimmed.trim().is_empty() {
+                row.strange.push(number);
+            }
+        }
+        row
+    }
+
+    /// A `.row` of some levels.
+    pub fn new(levels: Vec<(String, Vec<String>)>) -> Self {
+        let mut text = String::new();
+        for (index, (name, labels)) in levels.iter().enumerate() {
+            let gap = if index > 0 { "\n" } else { "" };
+            text.push_str(&format!("{gap}LEVEL {name} SIZE {}\n", labels.len()));
+            for label in labels {
+                text.push_str(label);
+                text.push('\n');
+            }
+        }
+        Row {
+            text: text.into_bytes(),
+            levels,
+            strange: Vec::new(),
+        }
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The labels of a level, such as `THREAD`; none if there is no such level.
+    pub fn labels(&self, level: &str) -> &[String] {
+        let found = self.levels.iter().find(|(name, _)| name == level);
+        found.map_or(&[], |(_, labels)| labels)
+    }
+
+    /// Label `number`, from 1, of a level.
+    pub fn label(&self, level: &str, number: u64) -> Option<&str> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.labels(level).get(index).map(String::as_str)
+    }
+
+    /// Counts lines that are not as their level has them.
+    pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
+        for line in &self.strange {
+            let place = Place::file(name).record(format!("line {line}"));
+            found.add(rules::STRANGE_LINE, place);
+        }
+    }
+}
+
+/// Reads the companion of a trace with another extension, plain or packed; `None` if there is none.
+pub(super) fn beside(
+    trace: &std::path::Path,
+    extension: &str,
+    limits: &Limits,
+) -> Result<Option<(String, Vec<u8>)>> {
+    let stem = super::format::stem(trace);
+    for end in [extension.to_string(), format!("{extension}.gz")] {
+        let path = super::format::with(&stem, &end);
+        if path.is_file() {
+            let bytes = crate::bytes::Bytes::open(&path, limits)?;
+            let name = path.to_string_lossy().into_owned();
+            return Ok(Some((name, bytes.into_memory()?.to_vec())));
+        }
+    }
+    Ok(None)
+}

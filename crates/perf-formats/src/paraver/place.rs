@@ -1,0 +1,322 @@
+//! Who there is: applications, tasks and threads as locations, and communicators over them.
+
+use super::header::{Header, Resources};
+use super::pcf::Row;
+use super::record::{Object, Record};
+use super::rules;
+use crate::{Error, OpenOptions, Result};
+use perf_core::{
+    CommId, Communicator, Diagnostics, Location, LocationGroup, LocationGroupId, LocationId,
+    Members, Place, SystemNode, SystemNodeId, SystemTree,
+};
+use std::collections::{BTreeMap, HashMap};
+
+/// Most threads that any header may have, however short the trace.
+const THREADS: u64 = 1 << 16;
+
+/// The threads of a trace, numbered in the order of the header.
+#[derive(Debug)]
+pub(super) struct Threads {
+    /// For each application the number of the first thread of each task, and of what follows.
+    first: Vec<Vec<u32>>,
+}
+
+impl Threads {
+    /// The threads of a header of a trace of at most `bytes`. There is no thread without a line.
+    pub(super) fn new(
+        header: &Header,
+        bytes: Option<u64>,
+        name: &str,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self> {
+        let limits = options.get_limits();
+        let limit = bytes.unwrap_or(u64::MAX).max(THREADS);
+        let limit = limit.min(u64::from(limits.definitions));
+        let threads = header.threads();
+        if threads > limit {
+            return Err(Error::Limit {
+                place: Place::file(name).at(0).record("line 1"),
+                what: "number of threads",
+                got: threads,
+                limit,
+            });
+        }
+        let mut next = 0;
+        let mut first = Vec::with_capacity(header.applications.len());
+        for tasks in &header.applications {
+            let mut starts = Vec::with_capacity(tasks.len() + 1);
+            for task in tasks {
+                starts.push(next);
+                next += task.threads;
+            }
+            starts.push(next);
+            first.push(starts);
+        }
+        Ok(Threads { first })
+    }
+
+    /// The number of a thread, from 0; `None` if the header does not have it.
+    #[inline]
+    pub(super) fn number(&self, object: Object) -> Option<usize> {
+        let tasks = self
+            .first
+            .get((object.application as usize).checked_sub(1)?)?;
+        let task = (object.task as usize).checked_sub(1)?;
+        let (start, end) = (*tasks.get(task)?, *tasks.get(task + 1)?);
+        let number = start.checked_add(object.thread.checked_sub(1)?)?;
+        (number < end).then_some(number as usize)
+    }
+
+    /// The first thread of a task, which stands for it.
+    fn leader(&self, application: u32, task: u32) -> Option<LocationId> {
+        let object = Object {
+            application,
+            task,
+            thread: 1,
+        };
+        LocationId::from_index(self.number(object)?)
+    }
+
+    /// Number of tasks of an application.
+    fn tasks(&self, application: u32) -> Option<usize> {
+        let tasks = self.first.get((application as usize).checked_sub(1)?)?;
+        tasks.len().checked_sub(1)
+    }
+}
+
+/// The thread a location of a Paraver trace stands for: its `application`, `task` and `thread`.
+///
+/// ```
+/// use perf_formats::paraver::{Object, object_of};
+/// let mut location = perf_core::Location::default();
+/// assert_eq!(object_of(&location), None);
+/// for (name, number) in [("application", "1"), ("task", "4"), ("thread", "2")] {
+///     location.properties.push((name.into(), number.into()));
+/// }
+/// assert_eq!(object_of(&location), Some(Object { application: 1, task: 4, thread: 2 }));
+/// ```
+pub fn object_of(location: &Location) -> Option<Object> {
+    let number = |name: &str| {
+        let mut all = location.properties.iter();
+        all.find(|(key, _)| key == name)?.1.parse().ok()
+    };
+    Some(Object {
+        application: number("application")?,
+        task: number("task")?,
+        thread: number("thread")?,
+    })
+}
+
+/// The machine and the threads of a header, with the labels of the `.row`.
+pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> Result<SystemTree> {
+    // Nodes by number: those with CPUs and those that tasks name.
+    let mut nodes: BTreeMap<u32, Vec<(String, String)>> = BTreeMap::new();
+    if let Resources::Nodes(all) = &header.resources {
+        for (number, cpus) in (1..).zip(all) {
+            nodes.insert(number, vec![("cpus".into(), cpus.to_string())]);
+        }
+    }
+    for task in header.applications.iter().flatten() {
+        nodes.entry(task.node).or_default();
+    }
+    let ids: HashMap<u32, SystemNodeId> = nodes
+        .keys()
+        .enumerate()
+        .filter_map(|(index, number)| Some((*number, SystemNodeId::from_index(index)?)))
+        .collect();
+    let nodes = nodes.into_iter().map(|(number, properties)| {
+        let label = row.label("NODE", number.into());
+        SystemNode {
+            name: label.map_or_else(|| format!("node {number}"), str::to_string),
+            class: "node".into(),
+            parent: None,
+            properties,
+        }
+    });
+    let (mut groups, mut locations) = (Vec::new(), Vec::new());
+    for (application, tasks) in (1_u32..).zip(&header.applications) {
+        for (number, task) in (1_u32..).zip(tasks) {
+            let label = row.label("TASK", groups.len() as u64 + 1);
+            let name = label.map_or_else(|| format!("TASK {application}.{number}"), str::to_string);
+            let id = LocationGroupId::from_index(groups.len());
+            let named = |name: &str, number: u32| (name.to_string(), number.to_string());
+            let of_task = [named("application", application), named("task", number)];
+            groups.push(LocationGroup {
+                name,
+                parent: ids.get(&task.node).copied(),
+                properties: of_task.to_vec(),
+                ..LocationGroup::default()
+            });
+            for thread in 1..=task.threads {
+                let key = locations.len() as u64;
+                let label = row.label("THREAD", key + 1);
+                let usual = || format!("THREAD {application}.{number}.{thread}");
+                let mut properties = of_task.to_vec();
+                properties.push(named("thread", thread));
+                locations.push(Location {
+                    name: label.map_or_else(usual, str::to_string),
+                    group: id,
+                    key,
+                    properties,
+                    ..Location::default()
+                });
+            }
+        }
+    }
+    let nodes = nodes.collect();
+    Ok(SystemTree::new(
+        nodes,
+        groups,
+        locations,
+        options.get_limits(),
+    )?)
+}
+
+/// Communicators, by what the trace calls them.
+#[derive(Debug, Default)]
+pub(super) struct Comms {
+    pub(super) all: Vec<Communicator>,
+    /// Tasks of each, by rank.
+    tasks: Vec<Vec<u32>>,
+    by_name: HashMap<(u32, u32), CommId>,
+    /// Rank of each task of a communicator, made when it is asked for.
+    ranks: HashMap<CommId, HashMap<u32, u32>>,
+    /// For each pair of applications the communicator their messages are in.
+    between: HashMap<(u32, u32), CommId>,
+}
+
+impl Comms {
+    /// Adds a communicator or inter-communicator.
+    pub(super) fn add(
+        &mut self,
+        record: Record<'_>,
+        threads: &Threads,
+        place: &Place,
+        found: &mut Diagnostics,
+    ) {
+        match record {
+            Record::Communicator {
+                application,
+                id,
+                tasks,
+                ..
+            } => {
+                let member = |task: &u32| threads.leader(application, *task);
+                let members: Vec<_> = tasks.iter().map(member).collect();
+                let unknown = members.iter().filter(|member| member.is_none()).count();
+                found.add_many(rules::UNKNOWN_MEMBER, unknown as u64, place.clone());
+                let comm = Communicator {
+                    name: format!("communicator {application}.{id}"),
+                    members: Members::Ranks(members),
+                    parent: None,
+                };
+                self.insert((application, id), comm, tasks.to_vec(), place, found);
+            }
+            Record::InterCommunicator {
+                application,
+                id,
+                sides,
+                ..
+            } => {
+                let side = |(comm, _): (u32, u32)| {
+                    let known = self.by_name.get(&(application, comm))?;
+                    match &self.all.get(known.index())?.members {
+                        Members::Ranks(ranks) => Some(ranks.clone()),
+                        _ => None,
+                    }
+                };
+                let [first, second] = sides.map(side);
+                let members = match first.zip(second) {
+                    Some((first, second)) => Members::Between(first, second),
+                    None => {
+                        found.add(rules::UNKNOWN_MEMBER, place.clone());
+                        Members::Unknown
+                    }
+                };
+                let comm = Communicator {
+                    name: format!("inter-communicator {application}.{id}"),
+                    members,
+                    parent: None,
+                };
+                self.insert((application, id), comm, Vec::new(), place, found);
+            }
+            _ => {}
+        }
+    }
+
+    fn insert(
+        &mut self,
+        name: (u32, u32),
+        comm: Communicator,
+        tasks: Vec<u32>,
+        place: &Place,
+        found: &mut Diagnostics,
+    ) {
+        let known = self.by_name.get(&name).map(|id| id.index());
+        let old = known.and_then(|at| Some((self.all.get_mut(at)?, self.tasks.get_mut(at)?)));
+        if let Some((old, old_tasks)) = old {
+            found.add(rules::DUPLICATE_COMM, place.clone());
+            (*old, *old_tasks) = (comm, tasks);
+            self.ranks.clear();
+            return;
+        }
+        if let Some(id) = CommId::from_index(self.all.len()) {
+            self.all.push(comm);
+            self.tasks.push(tasks);
+            self.by_name.insert(name, id);
+        }
+    }
+
+    /// A communicator of an application by its number, and the rank of a task in it.
+    pub(super) fn rank(&mut self, application: u32, id: u64, task: u32) -> Option<(CommId, u32)> {
+        let id = *self.by_name.get(&(application, u32::try_from(id).ok()?))?;
+        if !self.ranks.contains_key(&id) {
+            let tasks = self.tasks.get(id.index())?;
+            let ranks = (0..).zip(tasks).map(|(rank, task)| (*task, rank)).collect();
+            self.ranks.insert(id, ranks);
+        }
+        Some((id, *self.ranks.get(&id)?.get(&task)?))
+    }
+
+    /// The communicator of messages between tasks of two applications, in which ranks are tasks.
+    pub(super) fn of(&mut self, sender: u32, receiver: u32, threads: &Threads) -> Option<CommId> {
+        let key = (sender.min(receiver), sender.max(receiver));
+        if let Some(id) = self.between.get(&key) {
+            return Some(*id);
+        }
+        let all = |application: u32| -> Option<Vec<Option<LocationId>>> {
+            let count = u32::try_from(threads.tasks(application)?).ok()?;
+            Some(
+                (1..=count)
+                    .map(|task| threads.leader(application, task))
+                    .collect(),
+            )
+        };
+        let (members, name) = match key.0 == key.1 {
+            true => (
+                Members::Ranks(all(key.0)?),
+                format!("tasks of application {}", key.0),
+            ),
+            false => (
+                Members::Between(all(key.0)?, all(key.1)?),
+                format!("tasks of applications {} and {}", key.0, key.1),
+            ),
+        };
+        let same = self.all.iter().position(|comm| comm.members == members);
+        let id = match same {
+            Some(at) => CommId::from_index(at)?,
+            None => {
+                let id = CommId::from_index(self.all.len())?;
+                self.all.push(Communicator {
+                    name,
+                    members,
+                    parent: None,
+                });
+                self.tasks.push(Vec::new());
+                id
+            }
+        };
+        self.between.insert(key, id);
+        Some(id)
+    }
+}

@@ -1,0 +1,452 @@
+//! [`Reader`]: a trace, batch by batch.
+
+use super::header::{Header, find_magic};
+use super::parse::{parse, snippet};
+use super::record::{Batch, Kind, Skip};
+use super::rules;
+use crate::bytes::GZIP;
+use crate::parallel::Threads;
+use crate::{Error, OpenOptions, Result};
+use flate2::read::MultiGzDecoder;
+use perf_core::{Diagnostics, Place};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of text that are parsed in one go: enough to keep a core busy, few enough to stay in a
+/// cache of the second level with their records.
+const CHUNK: usize = 1 << 19;
+/// The longest line, in bytes: communicators and headers name every task.
+const LINE: usize = 1 << 26;
+
+/// Whole lines of text.
+#[derive(Debug)]
+struct Chunk {
+    text: Vec<u8>,
+    offset: u64,
+}
+
+/// A trace that is read batch by batch, in order, in memory that does not grow with it.
+///
+/// With several [threads](OpenOptions::threads) one of them reads and unpacks while the others
+/// parse. Batches do not depend on their number.
+///
+/// ```
+/// use perf_formats::paraver::{Reader, Record};
+/// use perf_formats::OpenOptions;
+/// let text = "#Paraver (01/01/2020 at 10:00):30_ns:0:1:1(1:1)\n\
+///             1:0:1:1:1:0:30:1\n\
+///             2:0:1:1:1:30:42000050:7\n";
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// assert_eq!(reader.header().threads(), 1);
+/// let mut events = 0;
+/// while let Some(batch) = reader.next_batch()? {
+///     for record in batch.iter() {
+///         if let Record::Events { pairs, .. } = record {
+///             events += pairs.len();
+///         }
+///     }
+/// }
+/// assert_eq!(events, 1);
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+pub struct Reader<'a> {
+    options: OpenOptions<'a>,
+    name: Arc<str>,
+    source: Source<'a>,
+    header: Header,
+    header_text: Vec<u8>,
+    threads: Threads,
+    #[cfg(feature = "parallel")]
+    pool: Option<rayon::ThreadPool>,
+    chunks: Vec<Chunk>,
+    batches: VecDeque<Batch>,
+    current: Batch,
+    line: u64,
+    records: u64,
+    last: u64,
+    found: Diagnostics,
+    /// Size of what is read, where known.
+    size: u64,
+    is_packed: bool,
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("name", &self.name)
+            .field("header", &self.header)
+            .field("line", &self.line)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes that are cut into whole lines.
+struct Source<'a> {
+    read: Box<dyn Read + Send + 'a>,
+    name: Arc<str>,
+    /// The beginning of a line whose end is still to come.
+    rest: Vec<u8>,
+    offset: u64,
+    is_done: bool,
+    /// What went wrong, to be told once all before it was.
+    failed: Option<Error>,
+}
+
+impl Source<'_> {
+    /// Whole lines of about [`CHUNK`] bytes, `None` at the end.
+    fn chunk(&mut self) -> Option<Chunk> {
+        let mut text = std::mem::take(&mut self.rest);
+        text.reserve(CHUNK.saturating_sub(text.len()));
+        while !self.is_done {
+            let before = text.len();
+            let wanted = CHUNK.max(before * 2) - before;
+            let read = (&mut self.read).take(wanted as u64).read_to_end(&mut text);
+            if let Err(error) = read {
+                self.fail(error, self.offset + text.len() as u64);
+            } else if text.len() - before < wanted {
+                self.is_done = true;
+            }
+            if self.is_done {
+                break;
+            }
+            let new = text.get(before..).unwrap_or_default();
+            if let Some(end) = memchr::memrchr(b'\n', new) {
+                self.rest = text.split_off(before + end + 1);
+                break;
+            }
+            if text.len() > LINE {
+                self.is_done = true;
+                self.failed = Some(Error::Limit {
+                    place: Place::file(Arc::clone(&self.name)).at(self.offset),
+                    what: "length of a line in bytes",
+                    got: text.len() as u64,
+                    limit: LINE as u64,
+                });
+                text.clear();
+            }
+        }
+        if self.failed.is_some() {
+            // Half a line is none.
+            let end = memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1);
+            text.truncate(end);
+        }
+        if text.is_empty() {
+            return None;
+        }
+        let offset = self.offset;
+        self.offset += text.len() as u64;
+        Some(Chunk { text, offset })
+    }
+
+    fn fail(&mut self, error: std::io::Error, at: u64) {
+        let place = Place::file(Arc::clone(&self.name)).at(at);
+        self.is_done = true;
+        self.failed = Some(match error.kind() {
+            ErrorKind::UnexpectedEof => Error::Truncated {
+                place,
+                expected: "the rest of the packed data".into(),
+            },
+            ErrorKind::InvalidInput | ErrorKind::InvalidData => Error::Malformed {
+                place,
+                expected: "data packed with gzip".into(),
+                got: error.to_string(),
+            },
+            _ => Error::Io {
+                place,
+                source: error,
+            },
+        });
+    }
+
+    fn chunks(&mut self, count: usize) -> Vec<Chunk> {
+        (0..count).map_while(|_| self.chunk()).collect()
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a `.prv`, plain or packed with gzip, and reads its header.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Io`] where the system cannot read.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'a>) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.to_string_lossy();
+        let failed = |source| Error::Io {
+            place: Place::file(&*name),
+            source,
+        };
+        let file = File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let mut reader = Reader::new(file, &name, options)?;
+        reader.size = size;
+        Ok(reader)
+    }
+
+    /// Reads from anything, plain or packed with gzip; errors call it `name`.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::Truncated`] and [`Error::Limit`] with the place in the header.
+    pub fn new(read: impl Read + Send + 'a, name: &str, options: &OpenOptions<'a>) -> Result<Self> {
+        let name: Arc<str> = name.into();
+        let mut read: Box<dyn Read + Send + 'a> = Box::new(read);
+        let mut magic = Vec::new();
+        let head = (&mut read).take(GZIP.len() as u64).read_to_end(&mut magic);
+        head.map_err(|source| Error::Io {
+            place: Place::file(Arc::clone(&name)),
+            source,
+        })?;
+        let is_packed = magic == GZIP;
+        read = Box::new(std::io::Cursor::new(magic).chain(read));
+        if is_packed {
+            read = Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, read)));
+        }
+        let threads = Threads::new(options.get_threads());
+        let mut source = Source {
+            read,
+            name: Arc::clone(&name),
+            rest: Vec::new(),
+            offset: 0,
+            is_done: false,
+            failed: None,
+        };
+        let mut chunks = source.chunks(1);
+        let (header, header_text) = match chunks.first_mut() {
+            Some(first) => split_header(first, &name)?,
+            None => match source.failed.take() {
+                Some(error) => return Err(error),
+                None => {
+                    return Err(Error::Truncated {
+                        place: Place::file(name).at(0).record("line 1"),
+                        expected: "a header".into(),
+                    });
+                }
+            },
+        };
+        let line = 1 + header_text.iter().filter(|byte| **byte == b'\n').count() as u64;
+        Ok(Reader {
+            options: options.clone(),
+            name,
+            source,
+            header,
+            header_text,
+            threads,
+            #[cfg(feature = "parallel")]
+            pool: match options.get_threads() {
+                0 | 1 => None,
+                count => rayon::ThreadPoolBuilder::new()
+                    .num_threads(count)
+                    .build()
+                    .ok(),
+            },
+            chunks,
+            batches: VecDeque::new(),
+            current: Batch::default(),
+            line,
+            records: 0,
+            last: 0,
+            found: Diagnostics::default(),
+            size: 0,
+            is_packed,
+        })
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The header as it stands, with its end and the marker before it if there is one.
+    pub fn header_text(&self) -> &[u8] {
+        &self.header_text
+    }
+
+    /// What errors call the trace.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was repaired, lost or noted so far.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.found
+    }
+
+    pub(super) fn options(&self) -> &OpenOptions<'a> {
+        &self.options
+    }
+
+    /// At most how many bytes the unpacked trace has, as far as that is known beforehand.
+    pub(super) fn bound(&self) -> Option<u64> {
+        // Deflate packs at best 1,032 to one.
+        let factor = if self.is_packed { 1_032 } else { 1 };
+        (self.size > 0).then(|| self.size.saturating_mul(factor))
+    }
+
+    /// The next records, `None` at the end of the trace.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] for a trace without a record or that ends inside one, and as
+    /// [`open`](Self::open). Strict reading has [`Error::Malformed`] for the first line that is no
+    /// record; otherwise it is skipped and counted under [`rules::BAD_LINE`].
+    pub fn next_batch(&mut self) -> Result<Option<&Batch>> {
+        loop {
+            if let Some(batch) = self.batches.pop_front() {
+                self.current = batch;
+                self.absorb()?;
+                return Ok(Some(&self.current));
+            }
+            if self.chunks.is_empty() {
+                let count = self.group();
+                self.chunks = self.source.chunks(count);
+            }
+            if self.chunks.is_empty() {
+                return self.finish().map(|()| None);
+            }
+            self.parse();
+        }
+    }
+
+    /// How many chunks are parsed side by side.
+    fn group(&self) -> usize {
+        match self.threads.count() {
+            1 => 1,
+            // Two for each thread, so that one that is slow does not keep the others waiting.
+            many => 2 * many,
+        }
+    }
+
+    /// Parses the chunks at hand while the next ones are read.
+    fn parse(&mut self) {
+        let chunks = std::mem::take(&mut self.chunks);
+        let work = |chunk: &Chunk| Ok::<_, Error>(parse(&chunk.text, chunk.offset));
+        let parsed;
+        #[cfg(feature = "parallel")]
+        {
+            let (threads, count, source) = (self.threads, self.group(), &mut self.source);
+            if count > 1 {
+                let mut both =
+                    || rayon::join(|| source.chunks(count), || threads.map(&chunks, work));
+                let (next, batches) = match &self.pool {
+                    Some(pool) => pool.install(both),
+                    None => both(),
+                };
+                self.chunks = next;
+                parsed = batches;
+            } else {
+                parsed = chunks.iter().map(work).collect();
+            }
+        }
+        #[cfg(not(feature = "parallel"))]
+        {
+            parsed = chunks.iter().map(work).collect::<Result<Vec<_>>>();
+        }
+        // Parsing has no errors of its own: they are in the batches.
+        self.batches.extend(parsed.unwrap_or_default());
+    }
+
+    /// Takes the current batch into account.
+    fn absorb(&mut self) -> Result<()> {
+        let batch = &mut self.current;
+        batch.first_line = self.line;
+        self.line += batch.lines;
+        for entry in &batch.entries {
+            let end = match entry.kind {
+                Kind::State => entry.payload.max(entry.time),
+                Kind::Events | Kind::Communication => entry.time,
+                _ => continue,
+            };
+            self.records += 1;
+            self.last = self.last.max(end);
+        }
+        let is_last = batch.is_unterminated;
+        let cut = batch.skips.last().filter(|skip| is_last && skip.is_cut);
+        let strict = batch.skips.first().filter(|_| self.options.is_strict());
+        if let Some(skip) = strict.filter(|skip| !skip.is_cut) {
+            return Err(Error::Malformed {
+                place: place(&self.name, batch, skip),
+                expected: skip.expected.into(),
+                got: skip.got.clone(),
+            });
+        }
+        if let Some(skip) = cut {
+            return Err(Error::Truncated {
+                place: place(&self.name, batch, skip),
+                expected: skip.expected.into(),
+            });
+        }
+        let skips = &batch.skips;
+        if let Some(first) = skips.first() {
+            for skip in skips {
+                self.found
+                    .add(rules::BAD_LINE, place(&self.name, batch, skip));
+            }
+            let others = batch.skipped.len().saturating_sub(skips.len()) as u64;
+            let first = place(&self.name, batch, first);
+            self.found.add_many(rules::BAD_LINE, others, first);
+        }
+        if is_last && !batch.entries.is_empty() && cut.is_none() {
+            let line = format!("line {}", self.line - 1);
+            let end = batch.offset
+                + batch
+                    .entries
+                    .last()
+                    .map_or(0, |last| u64::from(last.offset));
+            let place = Place::file(Arc::clone(&self.name)).at(end).record(line);
+            self.found.add(rules::UNTERMINATED, place);
+        }
+        let bytes = batch
+            .entries
+            .last()
+            .map_or(0, |last| u64::from(last.offset));
+        let size = if self.is_packed { 0 } else { self.size };
+        self.options.advance(bytes, size)?;
+        self.options.judge(&self.found)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.current.clear();
+        if let Some(error) = self.source.failed.take() {
+            return Err(error);
+        }
+        let end = Place::file(Arc::clone(&self.name)).at(self.source.offset);
+        if self.records == 0 {
+            return Err(Error::Truncated {
+                place: end.record(format!("line {}", self.line)),
+                expected: "a record".into(),
+            });
+        }
+        if self.last < self.header.duration.0 && self.found.count(rules::ENDS_EARLY) == 0 {
+            self.found.add(rules::ENDS_EARLY, end);
+        }
+        Ok(())
+    }
+}
+
+/// Where a line that was skipped is.
+fn place(name: &Arc<str>, batch: &Batch, skip: &Skip) -> Place {
+    let line = batch.first_line + skip.line;
+    Place::file(Arc::clone(name))
+        .at(batch.offset + skip.offset + skip.column)
+        .record(format!("line {line}, column {}", skip.column + 1))
+}
+
+/// Takes the header off the first chunk.
+fn split_header(chunk: &mut Chunk, name: &str) -> Result<(Header, Vec<u8>)> {
+    let Some(start) = find_magic(&chunk.text) else {
+        let place = Place::file(name).at(0).record("line 1, column 1");
+        return Err(Error::Malformed {
+            place,
+            expected: "`#Paraver`, with which a trace begins".into(),
+            got: snippet(&chunk.text, 0),
+        });
+    };
+    let rest = chunk.text.get(start..).unwrap_or_default();
+    let end = memchr::memchr(b'\n', rest).map_or(chunk.text.len(), |end| start + end + 1);
+    let header = Header::parse(chunk.text.get(..end).unwrap_or_default(), name)?;
+    let body = chunk.text.split_off(end);
+    let text = std::mem::replace(&mut chunk.text, body);
+    chunk.offset = end as u64;
+    Ok((header, text))
+}

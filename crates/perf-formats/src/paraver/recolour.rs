@@ -1,0 +1,264 @@
+//! Traces with a cluster for each burst, which Paraver shows in colours.
+
+use super::names;
+use super::pcf::Pcf;
+use super::reader::Reader;
+use super::record::{Batch, Object, OnCpu, Pair, Record};
+use super::write::Writer;
+use crate::{Error, Result};
+use perf_core::Ticks;
+use std::collections::{BTreeSet, HashMap};
+use std::io::Write;
+
+/// What a burst is as event 90000001 has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Cluster {
+    /// A counter that the clustering needs was not read.
+    MissingData,
+    /// Too short.
+    DurationFiltered,
+    /// Outside the range of a metric.
+    RangeFiltered,
+    /// Of a cluster with too small a share of time.
+    ThresholdFiltered,
+    /// In no cluster.
+    Noise,
+    /// In a cluster, from 1.
+    Id(u32),
+}
+
+impl Cluster {
+    /// The value of the event: 6 is cluster 1.
+    ///
+    /// ```
+    /// use perf_formats::paraver::Cluster;
+    /// assert_eq!((Cluster::Noise.value(), Cluster::Id(1).value()), (5, 6));
+    /// ```
+    pub fn value(self) -> u64 {
+        match self {
+            Cluster::MissingData => 1,
+            Cluster::DurationFiltered => 2,
+            Cluster::RangeFiltered => 3,
+            Cluster::ThresholdFiltered => 4,
+            Cluster::Noise => 5,
+            Cluster::Id(id) => 5 + u64::from(id),
+        }
+    }
+
+    /// What the value means; `None` for 0, which ends a burst.
+    pub fn from_value(value: u64) -> Option<Self> {
+        Some(match value {
+            0 => return None,
+            1 => Cluster::MissingData,
+            2 => Cluster::DurationFiltered,
+            3 => Cluster::RangeFiltered,
+            4 => Cluster::ThresholdFiltered,
+            5 => Cluster::Noise,
+            id => Cluster::Id(u32::try_from(id - 5).ok()?),
+        })
+    }
+}
+
+/// Its name in the `.pcf`.
+impl std::fmt::Display for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Cluster::MissingData => "Missing Data",
+            Cluster::DurationFiltered => "Duration Filtered",
+            Cluster::RangeFiltered => "Range Filtered",
+            Cluster::ThresholdFiltered => "Threshold Filtered",
+            Cluster::Noise => "Noise",
+            Cluster::Id(id) => return write!(f, "Cluster {id}"),
+        })
+    }
+}
+
+/// A burst and its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Coloured {
+    /// Whose.
+    pub object: Object,
+    /// From when on.
+    pub begin: Ticks,
+    /// Until when.
+    pub end: Ticks,
+    /// Its cluster.
+    pub cluster: Cluster,
+}
+
+/// What recolouring did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recoloured {
+    /// Events that were inserted, two a burst.
+    pub inserted: u64,
+    /// Events of an earlier colouring that were taken out.
+    pub removed: u64,
+    /// Bursts that last no time, which no event can show.
+    pub empty: u64,
+}
+
+/// Copies a trace with an event 90000001 at the begin of each burst, whose value is its cluster, and
+/// one of value 0 at its end; those of an earlier colouring go. All else stays as it stands, and
+/// the memory taken is that of the bursts.
+///
+/// The events come behind all records of their time. Paraver needs [`name_clusters`] for their
+/// names.
+///
+/// ```
+/// use perf_formats::paraver::{Cluster, Coloured, Object, Reader, Writer, recolour};
+/// use perf_formats::OpenOptions;
+/// let text = "#Paraver (1/1/20 at 1:00):30:1(2):1:1(1:1)\n1:2:1:1:1:0:30:1\n1:2:1:1:1:30:40:0\n";
+/// let object = Object { application: 1, task: 1, thread: 1 };
+/// let (begin, end) = (perf_core::Ticks(0), perf_core::Ticks(30));
+/// let bursts = [Coloured { object, begin, end, cluster: Cluster::Id(3) }];
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// let mut writer = Writer::new(Vec::new(), "y.prv");
+/// let done = recolour(&mut reader, &bursts, &mut writer)?;
+/// assert_eq!(done.inserted, 2);
+/// let coloured = String::from_utf8(writer.finish()?).expect("digits are UTF-8");
+/// assert_eq!(coloured.lines().nth(2), Some("2:2:1:1:1:0:90000001:8"));
+/// assert_eq!(coloured.lines().nth(4), Some("2:2:1:1:1:30:90000001:0"));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Usage`] for a burst of a thread the header does not have, or that ends before it
+/// begins, before anything is written; and those of the reader and the writer.
+pub fn recolour<W: Write>(
+    reader: &mut Reader<'_>,
+    bursts: &[Coloured],
+    writer: &mut Writer<W>,
+) -> Result<Recoloured> {
+    let marks = marks(reader, bursts)?;
+    let mut done = Recoloured {
+        empty: (bursts.len() - marks.len() / 2) as u64,
+        ..Recoloured::default()
+    };
+    let mut marks = marks.iter().peekable();
+    let mut cpus: HashMap<Object, u32> = HashMap::new();
+    let mut kept = Vec::new();
+    writer.text(reader.header_text())?;
+    while let Some(batch) = reader.next_batch()? {
+        for (index, record) in batch.iter().enumerate() {
+            let (at, time) = match record {
+                Record::State { at, begin, .. } => (at, begin),
+                Record::Events { at, time, .. } => (at, time),
+                Record::Communication(message) => (message.sender, message.logical_send),
+                _ => {
+                    writer.record(batch, index)?;
+                    continue;
+                }
+            };
+            while let Some(mark) = marks.next_if(|mark| mark.0 < time.0) {
+                done.inserted += 1;
+                insert(writer, mark, &cpus)?;
+            }
+            cpus.insert(at.object, at.cpu);
+            done.removed += copy(writer, batch, index, record, &mut kept)?;
+        }
+    }
+    for mark in marks {
+        done.inserted += 1;
+        insert(writer, mark, &cpus)?;
+    }
+    Ok(done)
+}
+
+/// Time, thread and value of an event; ends come before the begins of their time.
+type Mark = (u64, Object, u64);
+
+fn marks(reader: &Reader<'_>, bursts: &[Coloured]) -> Result<Vec<Mark>> {
+    let applications = &reader.header().applications;
+    let is_known = |object: Object| {
+        let index = |number: u32| (number as usize).checked_sub(1);
+        let tasks = applications.get(index(object.application)?)?;
+        let task = tasks.get(index(object.task)?)?;
+        (1..=task.threads).contains(&object.thread).then_some(())
+    };
+    let mut marks = Vec::with_capacity(2 * bursts.len());
+    for burst in bursts {
+        if is_known(burst.object).is_none() || burst.end < burst.begin {
+            return Err(Error::Usage {
+                what: format!(
+                    "a burst from {} to {} of {:?} is of no thread of the trace, or backwards",
+                    burst.begin, burst.end, burst.object
+                ),
+            });
+        }
+        if burst.begin == burst.end {
+            continue;
+        }
+        marks.push((burst.begin.0, burst.object, burst.cluster.value()));
+        marks.push((burst.end.0, burst.object, 0));
+    }
+    marks.sort_unstable();
+    Ok(marks)
+}
+
+fn insert<W: Write>(
+    writer: &mut Writer<W>,
+    (time, object, value): &Mark,
+    cpus: &HashMap<Object, u32>,
+) -> Result<()> {
+    let at = OnCpu {
+        cpu: cpus.get(object).copied().unwrap_or_default(),
+        object: *object,
+    };
+    writer.line(Record::Events {
+        at,
+        time: Ticks(*time),
+        pairs: &[Pair::new(names::CLUSTER, *value)],
+    })
+}
+
+/// Copies a record without events of an earlier colouring, and says how many it had.
+fn copy<W: Write>(
+    writer: &mut Writer<W>,
+    batch: &Batch,
+    index: usize,
+    record: Record<'_>,
+    kept: &mut Vec<Pair>,
+) -> Result<u64> {
+    if let Record::Events { at, time, pairs } = record
+        && pairs.iter().any(|pair| pair.kind == names::CLUSTER)
+    {
+        kept.clear();
+        let others = pairs.iter().filter(|pair| pair.kind != names::CLUSTER);
+        kept.extend(others);
+        if !kept.is_empty() {
+            let pairs = kept.as_slice();
+            writer.line(Record::Events { at, time, pairs })?;
+        }
+        return Ok((pairs.len() - kept.len()) as u64);
+    }
+    writer.record(batch, index)?;
+    Ok(0)
+}
+
+/// Gives a `.pcf` the names of the clusters; a block that is there is replaced.
+///
+/// ```
+/// use perf_formats::paraver::{Cluster, Pcf, name_clusters};
+/// let mut pcf = Pcf::default();
+/// name_clusters(&mut pcf, [Cluster::Id(1), Cluster::Id(2)]);
+/// assert_eq!(pcf.value(90_000_001, 7), Some("Cluster 2"));
+/// assert_eq!(pcf.value(90_000_001, 5), Some("Noise"));
+/// ```
+pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>) {
+    let usual = [
+        Cluster::MissingData,
+        Cluster::DurationFiltered,
+        Cluster::RangeFiltered,
+        Cluster::ThresholdFiltered,
+        Cluster::Noise,
+    ];
+    let all: BTreeSet<Cluster> = usual.into_iter().chain(clusters).collect();
+    let mut values = vec![(0, "End".to_string())];
+    values.extend(
+        all.iter()
+            .map(|cluster| (cluster.value(), cluster.to_string())),
+    );
+    pcf.set_kind(names::CLUSTER, 9, "Cluster ID", &values);
+}

@@ -1,0 +1,570 @@
+//! One thread while its records are swept over, instant by instant.
+
+use super::late::Late;
+use super::names;
+use super::place::Comms;
+use super::record::{Object, Pair};
+use super::rules;
+use super::tables::{Class, Frame, Tables};
+use crate::Result;
+use perf_core::{
+    CallPathId, Collective, Diagnostics, Event, Events, MetricId, MetricSetId, Place, RegionId,
+    Ticks, TimeRange,
+};
+
+/// A thread.
+///
+/// All records of one instant are gathered before any of them counts, since events and states of an
+/// instant come in any order. Then events follow in this order: metrics, which belong to what ends;
+/// samples; leaves; callers of the MPI call that begins; enters; all others.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    object: Object,
+    pub(super) events: Events,
+    pub(super) late: Vec<Late>,
+    pub(super) cpu: u32,
+    /// Whether anything of it is kept.
+    pub(super) is_wanted: bool,
+    now: u64,
+    is_pending: bool,
+    /// Events of the instant, and where the lines of them end.
+    pairs: Vec<Pair>,
+    lines: Vec<usize>,
+    /// States that begin at the instant: state and end.
+    begun: Vec<(u32, u64)>,
+    /// Function frames that should be open, with their types.
+    functions: Vec<(u32, RegionId)>,
+    call: Option<Call>,
+    state: Option<(RegionId, u64)>,
+    /// Function frames that are open; those below `kept` stay so.
+    open: Vec<RegionId>,
+    kept: usize,
+    /// The innermost frame: that of an MPI call or of a state.
+    inner: Option<RegionId>,
+    flush: Option<u64>,
+    last_set: Option<MetricSetId>,
+}
+
+/// An MPI call that is open.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    kind: u32,
+    region: RegionId,
+    collective: Option<Collective>,
+}
+
+/// What all threads share.
+pub(super) struct Shared<'a, 'p> {
+    pub(super) tables: Tables<'p>,
+    pub(super) comms: Comms,
+    pub(super) found: &'a mut Diagnostics,
+    pub(super) window: TimeRange,
+    pub(super) depth: usize,
+    pub(super) scratch: Scratch,
+}
+
+/// Lists that are used again.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    members: Vec<MetricId>,
+    values: Vec<u64>,
+    callers: Vec<(u32, Frame)>,
+    sampled: Vec<(u32, Frame)>,
+    frames: Vec<Frame>,
+    others: Vec<(u32, u64)>,
+    facts: Vec<Pair>,
+    /// Frames that begin and end at the instant.
+    instant: Vec<RegionId>,
+}
+
+impl Stream {
+    /// A thread without records yet.
+    pub(super) fn new(object: Object, is_wanted: bool) -> Self {
+        Stream {
+            object,
+            is_wanted,
+            ..Stream::default()
+        }
+    }
+
+    /// Takes a state.
+    pub(super) fn state(
+        &mut self,
+        begin: u64,
+        end: u64,
+        state: u32,
+        place: impl Fn() -> Place,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        self.advance(begin, &place, shared)?;
+        if end < begin {
+            shared.found.add(rules::NEGATIVE_STATE, place());
+        }
+        if self.state.is_some_and(|(_, end)| end > self.now) {
+            shared.found.add(rules::OVERLAPPING_STATE, place());
+        }
+        self.begun.push((state, end.max(self.now)));
+        Ok(())
+    }
+
+    /// Takes events.
+    pub(super) fn pairs(
+        &mut self,
+        time: u64,
+        pairs: &[Pair],
+        place: impl Fn() -> Place,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        self.advance(time, &place, shared)?;
+        self.pairs.extend_from_slice(pairs);
+        self.lines.push(self.pairs.len());
+        Ok(())
+    }
+
+    /// Moves on to a time: what was gathered before it is applied.
+    fn advance(
+        &mut self,
+        time: u64,
+        place: &impl Fn() -> Place,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        if self.is_pending && time < self.now {
+            shared.found.add(rules::BACKWARDS, place());
+            return Ok(());
+        }
+        if time > self.now || !self.is_pending {
+            self.settle(shared)?;
+            if let Some((_, end)) = self.state.filter(|(_, end)| *end < time) {
+                self.now = end;
+                self.apply(shared)?;
+            }
+            self.now = time;
+            self.is_pending = true;
+        }
+        Ok(())
+    }
+
+    /// Applies what is left and closes the last state.
+    pub(super) fn finish(&mut self, shared: &mut Shared<'_, '_>) -> Result<()> {
+        self.settle(shared)?;
+        if let Some((_, end)) = self.state {
+            self.now = self.now.max(end);
+            self.apply(shared)?;
+        }
+        if let Some(begin) = self.flush.take() {
+            self.keep_other(begin, names::FLUSH, 1, shared)?;
+        }
+        self.events.shrink_to_fit();
+        Ok(())
+    }
+
+    fn settle(&mut self, shared: &mut Shared<'_, '_>) -> Result<()> {
+        match std::mem::take(&mut self.is_pending) {
+            true => self.apply(shared),
+            false => Ok(()),
+        }
+    }
+
+    fn push(&mut self, event: Event<'_>, shared: &Shared<'_, '_>) -> Result<()> {
+        let at = Ticks(self.now);
+        if shared.window.contains(at) || shared.window == TimeRange::ALL {
+            self.events.push(at, event)?;
+        }
+        Ok(())
+    }
+
+    /// Puts an event where its time is, once all others are there.
+    pub(super) fn push_late(&mut self, late: Late, window: TimeRange) {
+        if window.contains(Ticks(late.time)) || window == TimeRange::ALL {
+            self.late.push(late);
+        }
+    }
+
+    fn keep_other(
+        &mut self,
+        time: u64,
+        kind: u32,
+        bits: u64,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        let kind = shared.tables.kept(kind);
+        if time == self.now {
+            return self.push(
+                Event::Other {
+                    kind,
+                    args: &[bits],
+                },
+                shared,
+            );
+        }
+        // What turned out late to have no partner: it is kept at the end of the thread, with its time.
+        self.push(
+            Event::Other {
+                kind,
+                args: &[bits, time],
+            },
+            shared,
+        )
+    }
+
+    /// Applies everything of the instant `now`.
+    fn apply(&mut self, shared: &mut Shared<'_, '_>) -> Result<()> {
+        let mut scratch = std::mem::take(&mut shared.scratch);
+        scratch.callers.clear();
+        scratch.sampled.clear();
+        scratch.others.clear();
+        scratch.facts.clear();
+        scratch.instant.clear();
+        self.kept = self.open.len();
+        let mut restart = false;
+        let was_call = self.call.is_some();
+        let mut entered = false;
+        let mut ended = None;
+
+        let pairs = std::mem::take(&mut self.pairs);
+        let lines = std::mem::take(&mut self.lines);
+        let mut start = 0;
+        for end in &lines {
+            let line = pairs.get(start..*end).unwrap_or_default();
+            start = *end;
+            scratch.members.clear();
+            scratch.values.clear();
+            for pair in line {
+                match shared.tables.class(pair.kind) {
+                    Class::Counter(metric) => {
+                        shared.tables.sign(metric, *pair);
+                        scratch.members.push(metric);
+                        scratch.values.push(pair.bits());
+                    }
+                    Class::Call => {
+                        // A call that ends, or that another one takes the place of.
+                        let is_own = self.call.is_some_and(|call| call.kind == pair.kind);
+                        if let Some(call) = self.call.take_if(|_| is_own || pair.bits() != 0) {
+                            match std::mem::take(&mut entered) {
+                                true => scratch.instant.push(call.region),
+                                false => (restart, ended) = (true, call.collective),
+                            }
+                        }
+                        if pair.bits() != 0 {
+                            self.call = Some(Call {
+                                kind: pair.kind,
+                                region: shared.tables.call(pair.kind, pair.bits())?,
+                                collective: None,
+                            });
+                            entered = true;
+                        }
+                    }
+                    Class::Function => self.function(*pair, line, &mut scratch, shared)?,
+                    Class::FunctionLine => {
+                        let kind = pair.kind - names::TO_LINE;
+                        if !line.iter().any(|other| other.kind == kind) {
+                            scratch.others.push((pair.kind, pair.bits()));
+                        }
+                    }
+                    Class::Caller(level, is_line) => {
+                        note(&mut scratch.callers, level, is_line, pair.bits());
+                    }
+                    Class::Sampled(level, is_line) => {
+                        note(&mut scratch.sampled, level, is_line, pair.bits());
+                    }
+                    Class::Collective => scratch.facts.push(*pair),
+                    Class::Flush => self.flush(*pair, &mut scratch, shared.window),
+                    Class::Tracing => {
+                        let on = pair.bits() != 0;
+                        self.push(Event::Measuring { on }, shared)?;
+                    }
+                    Class::Other(_) => scratch.others.push((pair.kind, pair.bits())),
+                }
+            }
+            if !scratch.members.is_empty() {
+                self.metrics(&scratch.members, &scratch.values, shared)?;
+            }
+        }
+        (self.pairs, self.lines) = (pairs, lines);
+        self.pairs.clear();
+        self.lines.clear();
+
+        if let Some(end) = ended {
+            let late = Late {
+                time: self.now,
+                is_end: true,
+                event: Event::CollectiveEnd(end),
+            };
+            self.push_late(late, shared.window);
+        }
+        let sampled = self.context(true, &mut scratch, shared)?;
+        if let Some(context) = sampled {
+            self.push(Event::Sample { context }, shared)?;
+        }
+        restart |= self.states(&mut scratch, was_call, shared)?;
+        let collective = match entered {
+            true => self.collective(&mut scratch.facts, shared),
+            false => None,
+        };
+        self.frames(restart, entered, collective, &mut scratch, shared)?;
+
+        // What an instant says beside frames holds from it on.
+        for pair in &scratch.facts {
+            scratch.others.push((pair.kind, pair.bits()));
+        }
+        for (kind, bits) in &scratch.others {
+            let kind = match shared.tables.class(*kind) {
+                Class::Other(id) => id,
+                _ => shared.tables.kept(*kind),
+            };
+            let args = &[*bits];
+            self.push(Event::Other { kind, args }, shared)?;
+        }
+        shared.scratch = scratch;
+        Ok(())
+    }
+
+    fn metrics(
+        &mut self,
+        members: &[MetricId],
+        values: &[u64],
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        let is_last = |id: &MetricSetId| {
+            let set = shared.tables.sets.get(id.index());
+            set.is_some_and(|set| set.members == members)
+        };
+        let set = match self.last_set.filter(is_last) {
+            Some(set) => set,
+            None => shared.tables.set(members)?,
+        };
+        self.last_set = Some(set);
+        self.push(Event::Metric { set, values }, shared)
+    }
+
+    /// A function begins or ends.
+    fn function(
+        &mut self,
+        pair: Pair,
+        line: &[Pair],
+        scratch: &mut Scratch,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        let innermost = |functions: &[(u32, RegionId)]| {
+            let mut all = functions.iter();
+            all.rposition(|(kind, _)| *kind == pair.kind)
+        };
+        if pair.bits() == 0 {
+            // Ends the innermost one of its type, with all inside it.
+            if let Some(at) = innermost(&self.functions) {
+                self.cut(at, scratch);
+            }
+            return Ok(());
+        }
+        let line_kind = pair.kind + names::TO_LINE;
+        let at_line = line.iter().find(|other| other.kind == line_kind);
+        let at_line = at_line.map_or(0, |line| line.bits());
+        let region = shared.tables.function(pair.kind, pair.bits(), at_line)?;
+        if pair.kind != names::FUNCTION
+            && let Some(at) = innermost(&self.functions)
+        {
+            // Outlined functions and tasks do not nest: a second one takes the place of the first,
+            // and the same once more is a runtime that comes back to it.
+            if self.functions.get(at) == Some(&(pair.kind, region)) {
+                return Ok(());
+            }
+            self.cut(at, scratch);
+        }
+        if self.functions.len() >= shared.depth {
+            let place = Place::file("").record(format!("{:?}", self.object));
+            shared.found.add(rules::TOO_DEEP, place);
+            return Ok(());
+        }
+        self.functions.push((pair.kind, region));
+        Ok(())
+    }
+
+    /// Closes the function frames from `at` on. Those that began at this instant last no time.
+    fn cut(&mut self, at: usize, scratch: &mut Scratch) {
+        for (_, region) in self
+            .functions
+            .drain(at..)
+            .skip(self.kept.saturating_sub(at))
+        {
+            scratch.instant.push(region);
+        }
+        self.kept = self.kept.min(at);
+    }
+
+    fn flush(&mut self, pair: Pair, scratch: &mut Scratch, window: TimeRange) {
+        match (pair.bits(), self.flush) {
+            (0, Some(begin)) => {
+                self.flush = None;
+                let event = Event::Flush {
+                    until: Ticks(self.now),
+                };
+                let late = Late {
+                    time: begin,
+                    is_end: false,
+                    event,
+                };
+                self.push_late(late, window);
+            }
+            (1, None) => self.flush = Some(self.now),
+            _ => scratch.others.push((pair.kind, pair.bits())),
+        }
+    }
+
+    /// The call path of the callers or of the sample of this instant.
+    fn context(
+        &mut self,
+        is_sampled: bool,
+        scratch: &mut Scratch,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<Option<CallPathId>> {
+        let levels = match is_sampled {
+            true => &mut scratch.sampled,
+            false => &mut scratch.callers,
+        };
+        // 0 is how a call path ends.
+        levels.retain(|(_, frame)| *frame != (0, 0));
+        if levels.is_empty() {
+            return Ok(None);
+        }
+        levels.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
+        scratch.frames.clear();
+        scratch
+            .frames
+            .extend(levels.iter().map(|(_, frame)| *frame));
+        let context = shared.tables.context(is_sampled, &mut scratch.frames)?;
+        Ok(Some(context))
+    }
+
+    /// Applies the states of the instant; whether the innermost frame begins anew.
+    fn states(
+        &mut self,
+        scratch: &mut Scratch,
+        was_call: bool,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<bool> {
+        self.state = self.state.filter(|(_, end)| *end > self.now);
+        let mut is_new = false;
+        let begun = std::mem::take(&mut self.begun);
+        for (state, end) in &begun {
+            let region = shared.tables.state(*state)?;
+            let in_call = self.call.is_some();
+            if *end == self.now {
+                if !in_call {
+                    scratch.instant.push(region);
+                }
+            } else {
+                self.state = Some((region, *end));
+                is_new = !in_call;
+            }
+            if in_call && was_call {
+                let place = Place::file("").record(format!("{:?}", self.object));
+                shared.found.add(rules::STATE_IN_CALL, place);
+            }
+        }
+        self.begun = begun;
+        self.begun.clear();
+        Ok(is_new)
+    }
+
+    /// The collective operation that begins, as far as the events of the instant say; takes out
+    /// those it uses.
+    fn collective(
+        &mut self,
+        facts: &mut Vec<Pair>,
+        shared: &mut Shared<'_, '_>,
+    ) -> Option<Collective> {
+        let call = self.call.filter(|call| call.kind == names::COLLECTIVE)?;
+        let region = shared.tables.regions.get(call.region.index())?;
+        let op = names::collective(&region.name)?;
+        let fact = |number: u32| {
+            let mut all = facts.iter();
+            all.find(|pair| pair.kind == 50_100_000 + number)
+                .map(|pair| pair.bits())
+        };
+        let Object {
+            application, task, ..
+        } = self.object;
+        let (comm, rank) = shared.comms.rank(application, fact(4)?, task)?;
+        let collective = Collective {
+            op,
+            comm,
+            root: fact(3).filter(|root| *root != 0).map(|_| rank),
+            sent: fact(1).unwrap_or_default(),
+            received: fact(2).unwrap_or_default(),
+            request: None,
+        };
+        facts.clear();
+        Some(collective)
+    }
+
+    /// Leaves and enters what differs between the frames that are open and those that should be.
+    fn frames(
+        &mut self,
+        restart: bool,
+        entered: bool,
+        collective: Option<Collective>,
+        scratch: &mut Scratch,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        let wanted = match (self.call, self.state) {
+            (Some(call), _) => Some(call.region),
+            (None, state) => state.map(|(region, _)| region),
+        };
+        let is_same = self.kept == self.open.len() && self.kept == self.functions.len();
+        let moves = restart || entered || !is_same || wanted != self.inner;
+        let moves = moves || !scratch.instant.is_empty();
+        if moves && let Some(region) = self.inner.take() {
+            self.push(Event::Leave { region }, shared)?;
+        }
+        while self.open.len() > self.kept {
+            if let Some(region) = self.open.pop() {
+                self.push(Event::Leave { region }, shared)?;
+            }
+        }
+        let callers = self.context(false, scratch, shared)?;
+        let is_instant = callers.is_some() && !entered && !scratch.instant.is_empty();
+        if let Some(context) = callers.filter(|_| is_instant) {
+            self.push(Event::Sample { context }, shared)?;
+        }
+        for region in &scratch.instant {
+            let region = *region;
+            self.push(Event::Enter { region }, shared)?;
+            self.push(Event::Leave { region }, shared)?;
+        }
+        for index in self.open.len()..self.functions.len() {
+            if let Some((_, region)) = self.functions.get(index).copied() {
+                self.push(Event::Enter { region }, shared)?;
+                self.open.push(region);
+            }
+        }
+        if let Some(context) = callers.filter(|_| !is_instant) {
+            self.push(Event::Sample { context }, shared)?;
+        }
+        if moves && let Some(region) = wanted {
+            self.push(Event::Enter { region }, shared)?;
+            self.inner = wanted;
+        }
+        if let (Some(call), Some(end)) = (&mut self.call, collective) {
+            call.collective = Some(end);
+            self.push(Event::CollectiveBegin, shared)?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes function or line of a level.
+fn note(levels: &mut Vec<(u32, Frame)>, level: u32, is_line: bool, bits: u64) {
+    let at = match levels.iter().position(|(known, _)| *known == level) {
+        Some(at) => at,
+        None => {
+            levels.push((level, (0, 0)));
+            levels.len() - 1
+        }
+    };
+    if let Some((_, frame)) = levels.get_mut(at) {
+        match is_line {
+            true => frame.1 = bits,
+            false => frame.0 = bits,
+        }
+    }
+}

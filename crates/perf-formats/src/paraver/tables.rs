@@ -1,0 +1,368 @@
+//! What the events of a trace refer to, made as they are met.
+
+use super::names;
+use super::pcf::{COUNTERS, Pcf};
+use super::record::Pair;
+use crate::Result;
+use perf_core::{
+    CallPathId, CallTree, KindId, Metric, MetricId, MetricMode, MetricSet, MetricSetId, Paradigm,
+    Region, RegionId, RegionRole, ValueType,
+};
+use std::collections::HashMap;
+
+/// What a type of events means for a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Counter(MetricId),
+    /// An MPI call.
+    Call,
+    /// A function frame, with its type.
+    Function,
+    /// The line of a function frame.
+    FunctionLine,
+    /// Level of a caller, and whether it is the line.
+    Caller(u32, bool),
+    /// Depth of a sampled frame, and whether it is the line.
+    Sampled(u32, bool),
+    Collective,
+    Flush,
+    Tracing,
+    Other(KindId),
+}
+
+/// What makes regions the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    State(u32),
+    Call(u32, u64),
+    Code(String, Option<String>, Option<u32>, bool),
+}
+
+/// A frame as events have it: value of the function, value of the line.
+pub(super) type Frame = (u64, u64);
+
+/// Definitions that grow while a trace is read.
+#[derive(Debug)]
+pub(super) struct Tables<'a> {
+    pcf: &'a Pcf,
+    pub(super) regions: Vec<Region>,
+    region_ids: HashMap<Key, RegionId>,
+    states: HashMap<u32, RegionId>,
+    calls: HashMap<(u32, u64), RegionId>,
+    functions: HashMap<(u32, u64, u64), RegionId>,
+    pub(super) metrics: Vec<Metric>,
+    /// Whether values below 0, and past the signed range, were met.
+    signs: Vec<(bool, bool)>,
+    pub(super) sets: Vec<MetricSet>,
+    set_ids: HashMap<Vec<MetricId>, MetricSetId>,
+    pub(super) kinds: Vec<String>,
+    classes: HashMap<u32, Class>,
+    /// The classes met last, by low bits of their types.
+    cache: Vec<Option<(u32, Class)>>,
+    pub(super) contexts: CallTree,
+    context_ids: HashMap<(bool, Vec<Frame>), CallPathId>,
+}
+
+const CACHE: u32 = 512;
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(pcf: &'a Pcf) -> Self {
+        Tables {
+            pcf,
+            regions: Vec::new(),
+            region_ids: HashMap::new(),
+            states: HashMap::new(),
+            calls: HashMap::new(),
+            functions: HashMap::new(),
+            metrics: Vec::new(),
+            signs: Vec::new(),
+            sets: Vec::new(),
+            set_ids: HashMap::new(),
+            kinds: Vec::new(),
+            classes: HashMap::new(),
+            cache: vec![None; CACHE as usize],
+            contexts: CallTree::default(),
+            context_ids: HashMap::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn class(&mut self, kind: u32) -> Class {
+        let slot = (kind ^ (kind >> 9) ^ (kind >> 18)) % CACHE;
+        match self.cache.get(slot as usize) {
+            Some(Some((cached, class))) if *cached == kind => *class,
+            _ => self.look_up(kind, slot),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, kind: u32, slot: u32) -> Class {
+        let class = match self.classes.get(&kind) {
+            Some(class) => *class,
+            None => {
+                let class = self.classify(kind);
+                self.classes.insert(kind, class);
+                class
+            }
+        };
+        if let Some(entry) = self.cache.get_mut(slot as usize) {
+            *entry = Some((kind, class));
+        }
+        class
+    }
+
+    fn classify(&mut self, kind: u32) -> Class {
+        use names::{CALLER, CALLER_LINE, LEVELS, SAMPLED, SAMPLED_LINE};
+        let level = |first: u32| kind.checked_sub(first).filter(|level| *level <= LEVELS);
+        let of_counters = self
+            .pcf
+            .kind(kind)
+            .is_some_and(|of| of.gradient == COUNTERS);
+        match kind {
+            names::COUNTER_SET => self.other(kind),
+            _ if names::CALLS.contains(&kind) => Class::Call,
+            _ if names::COLLECTIVE_FACTS.contains(&kind) => Class::Collective,
+            names::FUNCTION | names::OUTLINED | names::TASK => Class::Function,
+            names::FLUSH => Class::Flush,
+            names::TRACING => Class::Tracing,
+            _ if names::is_counter(kind) || of_counters => self.counter(kind),
+            _ => match kind.checked_sub(names::TO_LINE) {
+                Some(names::FUNCTION | names::OUTLINED | names::TASK) => Class::FunctionLine,
+                _ => match (
+                    level(CALLER),
+                    level(CALLER_LINE),
+                    level(SAMPLED_LINE),
+                    level(SAMPLED),
+                ) {
+                    (Some(level @ 1..), ..) => Class::Caller(level, false),
+                    (_, Some(level @ 1..), ..) => Class::Caller(level, true),
+                    (_, _, Some(level), _) => Class::Sampled(level, true),
+                    (_, _, _, Some(level)) => Class::Sampled(level, false),
+                    _ => self.other(kind),
+                },
+            },
+        }
+    }
+
+    fn counter(&mut self, kind: u32) -> Class {
+        let label = self.pcf.kind(kind).map(|of| of.label.as_str());
+        let (name, description) = match label.filter(|label| !label.is_empty()) {
+            Some(label) => names::split_label(label),
+            None => (names::papi_name(kind).unwrap_or_default(), ""),
+        };
+        let name = match name {
+            "" => format!("counter {kind}"),
+            name => name.to_string(),
+        };
+        let Some(id) = MetricId::from_index(self.metrics.len()) else {
+            return self.other(kind);
+        };
+        self.metrics.push(Metric {
+            name,
+            description: description.into(),
+            unit: "#".into(),
+            value_type: ValueType::U64,
+            mode: MetricMode::Relative,
+            parent: None,
+        });
+        self.signs.push((false, false));
+        Class::Counter(id)
+    }
+
+    /// Notes the sign of a value of a counter.
+    #[inline]
+    pub(super) fn sign(&mut self, metric: MetricId, pair: Pair) {
+        if pair.value() < 0
+            && let Some(sign) = self.signs.get_mut(metric.index())
+        {
+            match pair.is_negative() {
+                true => sign.0 = true,
+                false => sign.1 = true,
+            }
+        }
+    }
+
+    /// Gives counters with negative values a signed type; how many of them also have values past
+    /// the signed range.
+    pub(super) fn settle(&mut self) -> u64 {
+        let mut mixed = 0;
+        for (metric, (negative, large)) in self.metrics.iter_mut().zip(&self.signs) {
+            if *negative {
+                metric.value_type = ValueType::I64;
+                mixed += u64::from(*large);
+            }
+        }
+        mixed
+    }
+
+    /// The set of metrics that were read together.
+    pub(super) fn set(&mut self, members: &[MetricId]) -> Result<MetricSetId> {
+        if let Some(id) = self.set_ids.get(members) {
+            return Ok(*id);
+        }
+        let id = MetricSetId::from_index(self.sets.len()).ok_or(too_many("metric sets"))?;
+        self.set_ids.insert(members.to_vec(), id);
+        self.sets.push(MetricSet {
+            members: members.to_vec(),
+            scope: None,
+        });
+        Ok(id)
+    }
+
+    /// Events that are kept as they stand: the kind has the label and, in parentheses, the type.
+    pub(super) fn other(&mut self, kind: u32) -> Class {
+        if let Some(Class::Other(id)) = self.classes.get(&kind) {
+            return Class::Other(*id);
+        }
+        let label = self.pcf.kind(kind).map_or("event", |of| of.label.as_str());
+        // There are at most 2^32 types.
+        let id = KindId(self.kinds.len() as u32);
+        self.kinds.push(format!("{label} ({kind})"));
+        Class::Other(id)
+    }
+
+    /// The kind of events that are kept although their type has a meaning.
+    pub(super) fn kept(&mut self, kind: u32) -> KindId {
+        let name = format!(" ({kind})");
+        match self.kinds.iter().position(|known| known.ends_with(&name)) {
+            Some(at) => KindId(at as u32),
+            None => {
+                let id = KindId(self.kinds.len() as u32);
+                let label = self.pcf.kind(kind).map_or("event", |of| of.label.as_str());
+                self.kinds.push(format!("{label}{name}"));
+                id
+            }
+        }
+    }
+
+    pub(super) fn state(&mut self, state: u32) -> Result<RegionId> {
+        if let Some(id) = self.states.get(&state) {
+            return Ok(*id);
+        }
+        let usual = names::STATES.get(state as usize).copied();
+        let name = match self.pcf.state(state).filter(|name| !name.is_empty()) {
+            Some(name) => name.to_string(),
+            None => usual.map_or_else(|| format!("state {state}"), str::to_string),
+        };
+        let (paradigm, role) = names::nature(state);
+        let region = Region {
+            paradigm,
+            role,
+            ..Region::named(name)
+        };
+        let id = self.region(Key::State(state), || region)?;
+        self.states.insert(state, id);
+        Ok(id)
+    }
+
+    pub(super) fn call(&mut self, kind: u32, value: u64) -> Result<RegionId> {
+        if let Some(id) = self.calls.get(&(kind, value)) {
+            return Ok(*id);
+        }
+        let name = match self.pcf.value(kind, value).filter(|name| !name.is_empty()) {
+            Some(name) => name.to_string(),
+            None => names::mpi_name(value).unwrap_or_else(|| format!("MPI call {kind}:{value}")),
+        };
+        let region = Region {
+            paradigm: Paradigm::Mpi,
+            role: names::role_of(kind, &name),
+            ..Region::named(name)
+        };
+        let id = self.region(Key::Call(kind, value), || region)?;
+        self.calls.insert((kind, value), id);
+        Ok(id)
+    }
+
+    /// The region of a function frame of one of the types of functions.
+    pub(super) fn function(&mut self, kind: u32, value: u64, line: u64) -> Result<RegionId> {
+        if let Some(id) = self.functions.get(&(kind, value, line)) {
+            return Ok(*id);
+        }
+        let name = self.name_of(kind, value);
+        let line_label = self.pcf.value(kind + names::TO_LINE, line);
+        let (at, file) = line_label.map_or((None, None), names::line_and_file);
+        let file = file.map(str::to_string);
+        let (paradigm, role) = match kind {
+            names::FUNCTION => (Paradigm::User, RegionRole::Function),
+            names::TASK => (Paradigm::OpenMp, RegionRole::Task),
+            _ => (Paradigm::OpenMp, RegionRole::Function),
+        };
+        let is_openmp = paradigm == Paradigm::OpenMp;
+        let key = Key::Code(name.clone(), file.clone(), at, is_openmp);
+        let id = self.region(key, || Region {
+            paradigm,
+            role,
+            file,
+            lines: at.map(|at| (at, at)),
+            ..Region::named(name)
+        })?;
+        self.functions.insert((kind, value, line), id);
+        Ok(id)
+    }
+
+    fn name_of(&self, kind: u32, value: u64) -> String {
+        match self.pcf.value(kind, value).filter(|name| !name.is_empty()) {
+            Some(label) => names::function_name(label).to_string(),
+            None => format!("function {value}"),
+        }
+    }
+
+    fn region(&mut self, key: Key, make: impl FnOnce() -> Region) -> Result<RegionId> {
+        if let Some(id) = self.region_ids.get(&key) {
+            return Ok(*id);
+        }
+        let id = RegionId::from_index(self.regions.len()).ok_or(too_many("regions"))?;
+        self.regions.push(make());
+        self.region_ids.insert(key, id);
+        Ok(id)
+    }
+
+    /// The call path of frames, the outermost first; of callers, or sampled ones.
+    pub(super) fn context(
+        &mut self,
+        is_sampled: bool,
+        frames: &mut Vec<Frame>,
+    ) -> Result<CallPathId> {
+        let key = (is_sampled, std::mem::take(frames));
+        if let Some(id) = self.context_ids.get(&key) {
+            *frames = key.1;
+            return Ok(*id);
+        }
+        // All levels share the names of the first.
+        let (functions, lines) = match is_sampled {
+            true => (names::SAMPLED, names::SAMPLED_LINE),
+            false => (names::CALLER + 1, names::CALLER_LINE + 1),
+        };
+        let mut path = None;
+        for (function, line) in &key.1 {
+            let name = self.name_of(functions, *function);
+            let label = self.pcf.value(lines, *line);
+            let (at, file) = label.map_or((None, None), names::line_and_file);
+            let file = file.map(str::to_string);
+            let of = Key::Code(name.clone(), file.clone(), at, false);
+            let region = self.region(of, || Region {
+                paradigm: Paradigm::User,
+                role: RegionRole::Function,
+                file,
+                lines: at.map(|at| (at, at)),
+                ..Region::named(name)
+            })?;
+            path = Some(self.contexts.child(path, region)?);
+        }
+        let Some(id) = path else {
+            return Err(crate::Error::Usage {
+                what: "a call path has at least one frame".into(),
+            });
+        };
+        *frames = key.1.clone();
+        self.context_ids.insert(key, id);
+        Ok(id)
+    }
+}
+
+fn too_many(what: &'static str) -> perf_core::Error {
+    perf_core::Error::TooMany {
+        what,
+        limit: u64::from(u32::MAX),
+    }
+}

@@ -1,0 +1,302 @@
+//! A [`Trace`] of the records of a `.prv`.
+
+use super::late::{self, Late};
+use super::pcf::{Pcf, Row, beside};
+use super::place::{Comms, Threads, system};
+use super::reader::Reader;
+use super::record::{Batch, Communication, OnCpu, Record};
+use super::rules;
+use super::stream::{Scratch, Shared, Stream};
+use super::tables::Tables;
+use crate::{Error, OpenOptions, Result};
+use perf_core::{Definitions, Diagnostics, Event, Events, Merge, Place, Ticks, Trace, Transfer};
+use std::path::Path;
+
+/// Reads a trace with the `.pcf` and `.row` beside it.
+///
+/// See the [module](super) for what becomes of what.
+///
+/// ```no_run
+/// use perf_formats::{OpenOptions, paraver};
+/// let (trace, diagnostics) = paraver::read_trace("run.prv.gz", &OpenOptions::new())?;
+/// println!("{} events; {diagnostics}", trace.len());
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Reader::open`] and [`Reader::next_batch`], [`Error::Limit`] past the limits, and
+/// [`Error::Strict`] for the first repair or loss if the options are strict.
+pub fn read_trace(
+    path: impl AsRef<Path>,
+    options: &OpenOptions<'_>,
+) -> Result<(Trace, Diagnostics)> {
+    let path = path.as_ref();
+    let reader = Reader::open(path, options)?;
+    let limits = options.get_limits();
+    let mut found = Diagnostics::default();
+    let trace = path.to_string_lossy();
+    let mut companion = |end: &str, rule| -> Result<Option<(String, Vec<u8>)>> {
+        let file = beside(path, end, limits)?;
+        if file.is_none() {
+            found.add(rule, Place::file(&*trace));
+        }
+        Ok(file)
+    };
+    let pcf = companion("pcf", rules::NO_PCF)?;
+    let row = companion("row", rules::NO_ROW)?;
+    let named = pcf.unwrap_or_default();
+    let pcf = Pcf::parse(&named.1);
+    pcf.report(&named.0, &mut found);
+    let named = row.unwrap_or_default();
+    let row = Row::parse(&named.1);
+    row.report(&named.0, &mut found);
+    let (trace, own) = into_trace(reader, &pcf, &row)?;
+    found.merge(&own);
+    Ok((trace, found))
+}
+
+/// Reads the rest of a reader as a trace, with names from a `.pcf` and labels from a `.row`, either
+/// of which may be empty.
+///
+/// # Errors
+/// As [`read_trace`].
+pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Diagnostics)> {
+    let options = reader.options().clone();
+    let name = reader.name().to_string();
+    let header = reader.header().clone();
+    let mut found = Diagnostics::default();
+    let threads = Threads::new(&header, reader.bound(), &name, &options)?;
+    let system = system(&header, row, &options)?;
+    let mut sweep = Sweep {
+        streams: Vec::new(),
+        shared: Shared {
+            tables: Tables::new(pcf),
+            comms: Comms::default(),
+            found: &mut found,
+            window: options.get_window(),
+            depth: options.get_limits().depth as usize,
+            scratch: Scratch::default(),
+        },
+        threads,
+        requests: 0,
+        comments: Vec::new(),
+        name: &name,
+    };
+    for location in system.locations() {
+        let object = super::place::object_of(location).unwrap_or_default();
+        let is_wanted = options.wants(location.key);
+        sweep.streams.push(Stream::new(object, is_wanted));
+    }
+    let limit = options.get_limits().memory;
+    while let Some(batch) = reader.next_batch()? {
+        sweep.batch(batch)?;
+        if limit != u64::MAX {
+            sweep.check_memory(limit)?;
+        }
+    }
+    let mut definitions = Definitions::default();
+    definitions.clock = header.unit.clock();
+    let processes: Vec<u32> = system
+        .location_ids()
+        .map(|id| system.process(id).map_or(u32::MAX, |group| group.0))
+        .collect();
+    let comments = std::mem::take(&mut sweep.comments);
+    let (events, tables, comms) = sweep.finish(&processes)?;
+    definitions.system = system;
+    definitions.regions = tables.regions;
+    definitions.metrics = tables.metrics;
+    definitions.metric_sets = tables.sets;
+    definitions.kinds = tables.kinds;
+    definitions.contexts = tables.contexts;
+    definitions.comms = comms.all;
+    definitions.properties = vec![
+        ("date".into(), header.date.clone()),
+        ("duration".into(), header.duration.to_string()),
+    ];
+    definitions.properties.extend(comments);
+    let trace = Trace::new(definitions, events)?;
+    found.merge(reader.diagnostics());
+    options.judge(&found)?;
+    Ok((trace, found))
+}
+
+/// Most comments of the body that are kept as properties.
+const COMMENTS: usize = 256;
+
+struct Sweep<'a, 'p> {
+    streams: Vec<Stream>,
+    shared: Shared<'a, 'p>,
+    threads: Threads,
+    requests: u64,
+    comments: Vec<(String, String)>,
+    name: &'a str,
+}
+
+impl<'p> Sweep<'_, 'p> {
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        let name = self.name;
+        for (index, record) in batch.iter().enumerate() {
+            let place = || {
+                Place::file(name)
+                    .at(batch.offset(index))
+                    .record(format!("line {}", batch.line(index)))
+            };
+            match record {
+                Record::State {
+                    at,
+                    begin,
+                    end,
+                    state,
+                } => {
+                    if let Some(stream) = self.stream(at, place) {
+                        let shared = &mut self.shared;
+                        let stream = self.streams.get_mut(stream);
+                        let Some(stream) = stream else { continue };
+                        stream.state(begin.0, end.0, state, place, shared)?;
+                    }
+                }
+                Record::Events { at, time, pairs } => {
+                    if let Some(stream) = self.stream(at, place) {
+                        let shared = &mut self.shared;
+                        let stream = self.streams.get_mut(stream);
+                        let Some(stream) = stream else { continue };
+                        stream.pairs(time.0, pairs, place, shared)?;
+                    }
+                }
+                Record::Communication(message) => self.message(message, place),
+                Record::Communicator { .. } | Record::InterCommunicator { .. } => {
+                    let shared = &mut self.shared;
+                    shared
+                        .comms
+                        .add(record, &self.threads, &place(), shared.found);
+                }
+                Record::Global(_) => self.shared.found.add(rules::GLOBAL, place()),
+                Record::Comment(text) => {
+                    if self.comments.len() < COMMENTS {
+                        let text = String::from_utf8_lossy(text).into_owned();
+                        self.comments.push(("comment".into(), text));
+                    }
+                }
+                Record::Blank => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the thread of a record, if it is kept.
+    #[inline]
+    fn stream(&mut self, at: OnCpu, place: impl Fn() -> Place) -> Option<usize> {
+        let found = &mut self.shared.found;
+        let Some(number) = self.threads.number(at.object) else {
+            found.add(rules::UNKNOWN_OBJECT, place());
+            return None;
+        };
+        let stream = self.streams.get_mut(number)?;
+        if stream.cpu != at.cpu {
+            if stream.cpu != 0 {
+                found.add(rules::CPU_CHANGED, place());
+            }
+            stream.cpu = at.cpu;
+        }
+        stream.is_wanted.then_some(number)
+    }
+
+    /// Both ends of a message: a send where it was called, which is complete when the message left,
+    /// and a receive where the message had arrived, posted where it was called.
+    fn message(&mut self, message: &Communication, place: impl Fn() -> Place) {
+        let (sender, receiver) = (message.sender.object, message.receiver.object);
+        let known = self
+            .threads
+            .number(sender)
+            .zip(self.threads.number(receiver));
+        let comm = self
+            .shared
+            .comms
+            .of(sender.application, receiver.application, &self.threads);
+        let Some(((from, to), comm)) = known.zip(comm) else {
+            self.shared.found.add(rules::UNKNOWN_OBJECT, place());
+            return;
+        };
+        if u32::try_from(message.tag).is_err() {
+            self.shared.found.add(rules::TAG, place());
+        }
+        let transfer = |peer: u32, request: Option<u64>| Transfer {
+            peer: peer.saturating_sub(1),
+            comm,
+            tag: message.tag as u32,
+            bytes: message.size,
+            request,
+        };
+        let mut add = |stream: usize, time: Ticks, is_end: bool, event: Event<'static>| {
+            let window = self.shared.window;
+            if let Some(stream) = self.streams.get_mut(stream)
+                && stream.is_wanted
+            {
+                let late = Late {
+                    time: time.0,
+                    is_end,
+                    event,
+                };
+                stream.push_late(late, window);
+            }
+        };
+        let mut request = |first: Ticks, second: Ticks| {
+            (first < second).then(|| {
+                self.requests += 1;
+                self.requests
+            })
+        };
+        let sending = request(message.logical_send, message.physical_send);
+        let send = Event::Send(transfer(receiver.task, sending));
+        add(from, message.logical_send, false, send);
+        if let Some(request) = sending {
+            let done = Event::SendComplete { request };
+            add(from, message.physical_send, true, done);
+        }
+        let receiving = request(message.logical_receive, message.physical_receive);
+        if let Some(request) = receiving {
+            let posted = Event::RecvPost { request };
+            add(to, message.logical_receive, false, posted);
+        }
+        let received = Event::Recv(transfer(sender.task, receiving));
+        add(to, message.physical_receive, true, received);
+    }
+
+    fn check_memory(&self, limit: u64) -> Result<()> {
+        let events =
+            |stream: &Stream| stream.events.memory() + stream.late.capacity() * size_of::<Late>();
+        let memory: usize = self.streams.iter().map(events).sum();
+        match memory as u64 > limit {
+            true => Err(Error::Limit {
+                place: Place::file(self.name),
+                what: "bytes of events in memory",
+                got: memory as u64,
+                limit,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(mut self, processes: &[u32]) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
+        for stream in &mut self.streams {
+            stream.finish(&mut self.shared)?;
+        }
+        let mixed = self.shared.tables.settle();
+        let place = Place::file(self.name);
+        self.shared.found.add_many(rules::SIGN, mixed, place);
+        let streams = &mut self.streams;
+        let mut late: Vec<Vec<Late>> = streams
+            .iter_mut()
+            .map(|stream| std::mem::take(&mut stream.late))
+            .collect();
+        late::share_roots(&mut late, processes);
+        let mut all = Vec::with_capacity(self.streams.len());
+        for (stream, late) in self.streams.into_iter().zip(late) {
+            all.push(match stream.is_wanted {
+                true => late::merge(stream.events, late)?,
+                false => Events::absent(),
+            });
+        }
+        Ok((all, self.shared.tables, self.shared.comms))
+    }
+}

@@ -1,0 +1,260 @@
+//! Records to lines.
+
+use super::header::Header;
+use super::record::{Batch, Entry, OnCpu, Record};
+use crate::{Error, Result};
+use perf_core::Place;
+use std::io::Write;
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 18;
+
+/// Writes a `.prv`: the header, then records in the order in which they are given.
+///
+/// What a [`Reader`](super::Reader) read of a trace that follows the grammar is written byte by
+/// byte as it stood.
+///
+/// ```
+/// use perf_formats::paraver::{Reader, Writer};
+/// use perf_formats::OpenOptions;
+/// let text = "#Paraver (1/1/20 at 1:00):30:0:1:1(1:1)\n# a comment\n2:0:1:1:1:30:7:-7:8:007\n";
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// let mut writer = Writer::new(Vec::new(), "y.prv");
+/// writer.text(reader.header_text())?;
+/// while let Some(batch) = reader.next_batch()? {
+///     writer.batch(batch)?;
+/// }
+/// assert_eq!(writer.finish()?, text.as_bytes());
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Writer<W: Write> {
+    out: W,
+    name: String,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer into `out`, which errors call `name`.
+    pub fn new(out: W, name: &str) -> Self {
+        Writer {
+            out,
+            name: name.into(),
+            buffer: Vec::with_capacity(BUFFER),
+            written: 0,
+        }
+    }
+
+    /// Writes a header.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where `out` fails.
+    pub fn header(&mut self, header: &Header) -> Result<()> {
+        self.text(format!("{header}\n").as_bytes())
+    }
+
+    /// Writes text as it stands, such as the [header](super::Reader::header_text) of another trace.
+    ///
+    /// # Errors
+    /// As [`header`](Self::header).
+    pub fn text(&mut self, text: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(text);
+        self.flush_above(BUFFER)
+    }
+
+    /// Writes the records of a batch.
+    ///
+    /// # Errors
+    /// As [`header`](Self::header).
+    pub fn batch(&mut self, batch: &Batch) -> Result<()> {
+        let mut raw = batch.raw.iter().peekable();
+        for (index, entry) in batch.entries.iter().enumerate() {
+            match raw.next_if(|(entry, ..)| *entry as usize == index) {
+                Some((_, start, end)) => {
+                    let text = batch.text.get(*start as usize..*end as usize);
+                    self.text(text.unwrap_or_default())?;
+                }
+                None => self.entry(batch, entry)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes record `index` of a batch; nothing if there is none.
+    ///
+    /// # Errors
+    /// As [`header`](Self::header).
+    pub fn record(&mut self, batch: &Batch, index: usize) -> Result<()> {
+        let Some(entry) = batch.entries.get(index) else {
+            return Ok(());
+        };
+        let raw = batch
+            .raw
+            .binary_search_by_key(&index, |(entry, ..)| *entry as usize);
+        match raw.ok().and_then(|at| batch.raw.get(at)) {
+            Some((_, start, end)) => {
+                let text = batch.text.get(*start as usize..*end as usize);
+                self.text(text.unwrap_or_default())
+            }
+            None => self.entry(batch, entry),
+        }
+    }
+
+    fn entry(&mut self, batch: &Batch, entry: &Entry) -> Result<()> {
+        match batch.record(entry) {
+            Some(record) => self.line(record),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes one record.
+    ///
+    /// # Errors
+    /// As [`header`](Self::header).
+    pub fn line(&mut self, record: Record<'_>) -> Result<()> {
+        let out = &mut self.buffer;
+        match record {
+            Record::State {
+                at,
+                begin,
+                end,
+                state,
+            } => {
+                out.extend_from_slice(b"1:");
+                on_cpu(out, at);
+                for number in [begin.0, end.0] {
+                    decimal(out, number);
+                    out.push(b':');
+                }
+                decimal(out, state.into());
+            }
+            Record::Events { at, time, pairs } => {
+                out.extend_from_slice(b"2:");
+                on_cpu(out, at);
+                decimal(out, time.0);
+                for pair in pairs {
+                    out.push(b':');
+                    decimal(out, pair.kind.into());
+                    out.push(b':');
+                    if pair.is_negative() {
+                        out.push(b'-');
+                        decimal(out, pair.bits().wrapping_neg());
+                    } else {
+                        decimal(out, pair.bits());
+                    }
+                }
+            }
+            Record::Communication(message) => {
+                out.extend_from_slice(b"3:");
+                on_cpu(out, message.sender);
+                for time in [message.logical_send, message.physical_send] {
+                    decimal(out, time.0);
+                    out.push(b':');
+                }
+                on_cpu(out, message.receiver);
+                for number in [
+                    message.logical_receive.0,
+                    message.physical_receive.0,
+                    message.size,
+                ] {
+                    decimal(out, number);
+                    out.push(b':');
+                }
+                if message.tag < 0 {
+                    out.push(b'-');
+                }
+                decimal(out, message.tag.unsigned_abs());
+            }
+            Record::Communicator {
+                application,
+                id,
+                tasks,
+                is_upper,
+            } => {
+                out.push(if is_upper { b'C' } else { b'c' });
+                let head = [application, id, tasks.len() as u32];
+                for number in head.iter().chain(tasks) {
+                    out.push(b':');
+                    decimal(out, u64::from(*number));
+                }
+            }
+            Record::InterCommunicator {
+                application,
+                id,
+                sides,
+                is_upper,
+            } => {
+                out.push(if is_upper { b'I' } else { b'i' });
+                let sides = sides.iter().flat_map(|(comm, leader)| [*comm, *leader]);
+                for number in [application, id].into_iter().chain(sides) {
+                    out.push(b':');
+                    decimal(out, number.into());
+                }
+            }
+            Record::Global(text) | Record::Comment(text) => out.extend_from_slice(text),
+            Record::Blank => {}
+        }
+        out.push(b'\n');
+        self.flush_above(BUFFER)
+    }
+
+    /// Writes what is left, and gives `out` back.
+    ///
+    /// # Errors
+    /// As [`header`](Self::header).
+    pub fn finish(mut self) -> Result<W> {
+        self.flush_above(0)?;
+        let flushed = self.out.flush();
+        flushed.map_err(|error| self.failed(error))?;
+        Ok(self.out)
+    }
+
+    #[inline]
+    fn flush_above(&mut self, size: usize) -> Result<()> {
+        if self.buffer.len() <= size {
+            return Ok(());
+        }
+        let written = self.out.write_all(&self.buffer);
+        written.map_err(|error| self.failed(error))?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::Io {
+            place: Place::file(self.name.as_str()).at(self.written),
+            source,
+        }
+    }
+}
+
+#[inline]
+fn on_cpu(out: &mut Vec<u8>, at: OnCpu) {
+    let object = at.object;
+    for number in [at.cpu, object.application, object.task, object.thread] {
+        decimal(out, number.into());
+        out.push(b':');
+    }
+}
+
+/// Digits of a number, from behind.
+#[inline]
+fn decimal(out: &mut Vec<u8>, mut value: u64) {
+    if value < 10 {
+        out.push(b'0' + value as u8);
+        return;
+    }
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+        first -= 1;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(first..).unwrap_or_default());
+}
