@@ -23,6 +23,7 @@ mod code;
 mod comm;
 mod diagnostics;
 mod error;
+mod glob;
 mod ids;
 mod limits;
 mod merge;
@@ -41,6 +42,7 @@ pub use comm::{
 };
 pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
 pub use error::{Error, Result};
+pub use glob::fits;
 pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, SystemNodeId, WindowId,

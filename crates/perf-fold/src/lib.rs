@@ -85,7 +85,6 @@ mod class;
 mod error;
 mod fold;
 mod folder;
-mod glob;
 mod groups;
 mod kernel;
 mod lines;

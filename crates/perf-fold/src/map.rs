@@ -1,6 +1,5 @@
 //! State maps: from the call stack of a stream to the class of its state.
 
-use crate::glob;
 use crate::{ClassId, Classes, Result};
 use perf_core::{Definitions, Paradigm, Region, RegionId, RegionRole};
 
@@ -194,7 +193,7 @@ impl RegionGroups {
 
     fn class_of<'a>(&'a self, region: &'a Region) -> &'a str {
         let fits = |rule: &Rule| match rule {
-            Rule::Name(pattern) => glob::fits(pattern, &region.name),
+            Rule::Name(pattern) => perf_core::fits(pattern, &region.name),
             Rule::Paradigm(paradigm) => region.paradigm == *paradigm,
             Rule::Role(role) => region.role == *role,
             Rule::Mpi => region.is_mpi(),

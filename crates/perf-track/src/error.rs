@@ -47,6 +47,22 @@ pub enum Error {
         /// The names there are, separated by commas.
         known: String,
     },
+    /// A formula with something that does not belong there.
+    #[error("{text:?}, byte {at}: expected {expected}")]
+    Formula {
+        /// The formula.
+        text: String,
+        /// Where, in bytes.
+        at: usize,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// A pattern that no region fits.
+    #[error("no region of the recording fits {pattern:?}")]
+    NoRegion {
+        /// The pattern.
+        pattern: String,
+    },
     /// A burst that ends before it begins.
     #[error("a burst of thread {thread} begins at {begin} ns and ends at {end} ns")]
     Backwards {

@@ -9,10 +9,21 @@ pub mod cluster;
 mod error;
 mod frame;
 mod labels;
+mod par;
 mod points;
+mod scale;
+mod spmd;
 
-pub use bursts::{Burst, Bursts, ChainId, Column, Kind, Thread};
+pub use bursts::{
+    Amount, Burst, Bursts, ChainId, Column, Delimiter, Dropped, Extract, ExtractParams, Formula,
+    Kind, Thread, ZeroDivision, drop_small_clusters,
+};
 pub use error::{Error, Result};
 pub use frame::Frame;
 pub use labels::{ClusterId, Labels};
 pub use points::Points;
+pub use scale::{
+    Dimension, FrameAxis, Scale, ScaleMode, ScaleParams, Scaled, ScaledFrame, Shift, Transform,
+    TransformAxis,
+};
+pub use spmd::{Align, AlignParams, Alignment, ClusterScore, Sequences, SpmdScore, time_shares};

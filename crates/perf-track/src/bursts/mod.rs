@@ -1,5 +1,20 @@
 //! [`Bursts`]: stretches of computation, one row each, in columns.
 
+mod counters;
+mod dropped;
+mod extract;
+mod formula;
+mod names;
+mod params;
+mod plan;
+mod scan;
+mod share;
+
+pub use dropped::{Amount, Dropped};
+pub use formula::{Formula, ZeroDivision};
+pub use params::{Delimiter, Extract, ExtractParams};
+pub use share::drop_small_clusters;
+
 use crate::{Error, Result};
 use perf_core::{LocationId, Nanos};
 use std::collections::HashMap;
@@ -98,9 +113,15 @@ fn next_id(len: usize, what: &'static str) -> Result<u32> {
 impl Bursts {
     /// No bursts yet, each of which will have these metrics (beside its duration).
     pub fn new<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Self {
-        let column = |name: &str| Column {
+        Self::with_units(metrics.into_iter().map(|name| (name, "")))
+    }
+
+    /// No bursts yet, each of which will have these metrics: name and unit.
+    pub fn with_units<'n>(metrics: impl IntoIterator<Item = (&'n str, &'n str)>) -> Self {
+        let column = |(name, unit): (&str, &str)| Column {
             name: name.to_owned(),
-            ..Column::default()
+            unit: unit.to_owned(),
+            values: Vec::new(),
         };
         Bursts {
             columns: metrics.into_iter().map(column).collect(),
@@ -257,6 +278,14 @@ impl Bursts {
                 known: known.join(", "),
             }
         })
+    }
+
+    /// The indices of the bursts that are complete, ascending: those that are clustered.
+    pub fn complete(&self) -> Vec<u32> {
+        let kinds = self.kinds.iter().enumerate();
+        let complete = kinds.filter(|(_, kind)| **kind == Kind::Complete);
+        // `push` saw to it that there are fewer than 2^32.
+        complete.map(|(index, _)| index as u32).collect()
     }
 
     /// Duration of each burst in nanoseconds.

@@ -1,10 +1,16 @@
 //! Patterns with `*` and `?`.
 
-/// Whether the whole of `text` fits `pattern`.
+/// Whether the whole of `text` fits `pattern`, in which `*` stands for any characters and `?` for
+/// one: how people name regions.
+///
+/// ```
+/// use perf_core::fits;
+/// assert!(fits("MPI_*", "MPI_Wait") && !fits("MPI_*", "PMPI_Wait"));
+/// ```
 ///
 /// On a mismatch the last `*` takes one character more; earlier ones never need to change, so
 /// that the time is at most the product of both lengths and no pattern can make it explode.
-pub(crate) fn fits(pattern: &str, text: &str) -> bool {
+pub fn fits(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);

@@ -1,0 +1,320 @@
+//! [`Extract::extract`]: the bursts of all threads, filtered and counted.
+
+use super::dropped::Dropped;
+use super::formula::{ZeroDivision, ratio};
+use super::names::{chain_text, processes};
+use super::params::Extract;
+use super::plan::{Plan, Planned, Source};
+use super::scan::{Call, Callers, Scanned, scan};
+use crate::par;
+use crate::{Burst, Bursts, ChainId, Kind, Result, Thread};
+use perf_core::{
+    CancelToken, LocationId, LocationKind, LocationView, Merge, Nanos, Progress, Ticks, TimeRange,
+    TraceView,
+};
+use std::collections::HashMap;
+
+/// One thread, ready to be put after the others.
+struct Ready {
+    location: LocationId,
+    rows: Vec<Row>,
+    /// The metrics of each row, row after row.
+    values: Vec<f64>,
+    callers: Vec<Callers>,
+    dropped: Dropped,
+}
+
+struct Row {
+    begin: Nanos,
+    end: Nanos,
+    before: Option<usize>,
+    after: Option<usize>,
+    kind: Kind,
+}
+
+impl Extract {
+    /// The bursts of the CPU threads in view, by thread and then by time, those that a filter left
+    /// out among them with their [`Kind`], and what was left out.
+    ///
+    /// Within a window a burst must lie in it as a whole; those that an edge cuts are counted. A
+    /// thread's process is its rank in the largest communicator where that has all of them, else
+    /// its place among the processes of the recording, whichever application they belong to.
+    /// Threads without a burst are left out.
+    ///
+    /// Threads are read in parallel; the result does not depend on how many at a time.
+    ///
+    /// # Errors
+    /// [`Error::NoRegion`](crate::Error::NoRegion) and
+    /// [`Error::UnknownMetric`](crate::Error::UnknownMetric) for names that the recording does not
+    /// have, [`Error::TooMany`](crate::Error::TooMany) past 32 bits of bursts,
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn extract(
+        &self,
+        view: TraceView<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<(Bursts, Dropped)> {
+        let definitions = view.definitions();
+        let plan = Plan::new(self, definitions)?;
+        let locations = definitions.system.locations();
+        let is_thread = |id: &LocationId| {
+            let kind = locations.get(id.index()).map(|location| location.kind);
+            matches!(kind, Some(LocationKind::CpuThread | LocationKind::Unknown))
+        };
+        let ids: Vec<LocationId> = view.ids().filter(is_thread).collect();
+        let total = view.len() as u64;
+        let ready = par::map(&ids, |id| {
+            let Some(location) = view.location(*id) else {
+                return Ok(None);
+            };
+            let ready = self.thread(&plan, location, cancel)?;
+            progress.advance("bursts", location.len() as u64, total);
+            Ok(Some(ready))
+        })?;
+        self.gather(&plan, ready)
+    }
+
+    /// The bursts of one thread.
+    fn thread(
+        &self,
+        plan: &Plan<'_>,
+        location: LocationView<'_>,
+        cancel: &CancelToken,
+    ) -> Result<Ready> {
+        let events = location.all();
+        let scanned = scan(plan, events, cancel)?;
+        let nanos = |at: Ticks| {
+            // Past 292 years the time is the last there is, so that order stays.
+            let nanos = plan.definitions.clock.nanos(at);
+            nanos.unwrap_or(Nanos(if at < plan.definitions.clock.origin() {
+                i64::MIN
+            } else {
+                i64::MAX
+            }))
+        };
+        let duration =
+            |(begin, end): &(Ticks, Ticks)| Nanos(nanos(*end).0.saturating_sub(nanos(*begin).0));
+        let mut dropped = Dropped {
+            empty: scanned.empty,
+            resets: scanned.resets,
+            repairs: scanned.repairs,
+            absent_threads: u64::from(events.is_absent()),
+            ..Dropped::default()
+        };
+        let window = location.window();
+        let overlaps = |(begin, end): &&(Ticks, Ticks)| *begin < window.end && *end > window.start;
+        for burst in scanned.cut.iter().filter(overlaps) {
+            dropped.cut.add(duration(burst));
+        }
+        for burst in scanned.interrupted.iter().filter(overlaps) {
+            dropped.interrupted.add(duration(burst));
+        }
+        let mut rows = Vec::new();
+        let mut values = Vec::new();
+        let (mut row, mut stack) = (Vec::new(), Vec::new());
+        let slots = plan.folds.len();
+        for (index, burst) in scanned.bursts.iter().enumerate() {
+            if !lies_in(*burst, window) {
+                if overlaps(&burst) {
+                    dropped.cut.add(duration(burst));
+                }
+                continue;
+            }
+            let (before, after) = around(&scanned, *burst);
+            let slots = scanned.slots.get(index * slots..(index + 1) * slots);
+            let known = Known {
+                slots: slots.unwrap_or_default(),
+                duration: duration(burst),
+                before,
+                after,
+                zero: self.zero,
+            };
+            row.clear();
+            for column in &plan.columns {
+                let (value, by_zero) = column.formula.value(self.zero, &mut stack, |name| {
+                    column
+                        .sources
+                        .get(name)
+                        .map_or(f64::NAN, |source| known.get(*source, &row))
+                });
+                dropped.divisions_by_zero += u64::from(by_zero);
+                row.push(value);
+            }
+            let kind = self.judge(plan, &known, &row, &mut dropped);
+            values.extend_from_slice(&row);
+            rows.push(Row {
+                begin: nanos(burst.0),
+                end: nanos(burst.1),
+                before: before.map(|call| call.callers),
+                after: after.map(|call| call.callers),
+                kind,
+            });
+        }
+        Ok(Ready {
+            location: location.id(),
+            rows,
+            values,
+            callers: scanned.callers,
+            dropped,
+        })
+    }
+
+    /// What becomes of a burst, counted: first its duration is looked at, then whether it has all
+    /// metrics, then their ranges.
+    fn judge(
+        &self,
+        plan: &Plan<'_>,
+        known: &Known<'_>,
+        row: &[f64],
+        dropped: &mut Dropped,
+    ) -> Kind {
+        let duration = known.duration;
+        dropped.found.add(duration);
+        let (low, high) = self.durations;
+        if duration < low || duration > high {
+            dropped.duration.add(duration);
+            return Kind::Duration;
+        }
+        let columns = || plan.columns.iter().zip(row);
+        let lacking = |(column, value): &(&Planned, &f64)| column.is_needed && !value.is_finite();
+        if columns().any(|column| lacking(&column)) {
+            let mut names = Vec::new();
+            for (column, _) in columns().filter(lacking) {
+                let counters = lacking_slots(plan, column, known.slots);
+                match counters.is_empty() {
+                    true => names.push(column.formula.name().to_owned()),
+                    false => names.extend(counters),
+                }
+            }
+            names.sort_unstable();
+            names.dedup();
+            dropped.missing.entry(names).or_default().add(duration);
+            return Kind::Missing;
+        }
+        for limits in &self.ranges {
+            let mut columns = columns();
+            let found = columns.find(|(column, _)| column.formula.name() == limits.metric);
+            let value = match found {
+                Some((_, value)) => *value,
+                None => duration.0 as f64,
+            };
+            // A metric that a burst may lack has no say where it is missing.
+            if value < limits.low || value > limits.high {
+                let of = dropped.ranges.entry(limits.metric.clone());
+                of.or_default().add(duration);
+                return Kind::Range;
+            }
+        }
+        dropped.complete.add(duration);
+        Kind::Complete
+    }
+
+    fn gather(&self, plan: &Plan<'_>, ready: Vec<Option<Ready>>) -> Result<(Bursts, Dropped)> {
+        let names = plan.columns.iter();
+        let names = names.map(|column| (column.formula.name(), column.unit.as_str()));
+        let mut bursts = Bursts::with_units(names);
+        let mut dropped = Dropped::default();
+        let mut kinds = Vec::new();
+        let mut chains: HashMap<Callers, ChainId> = HashMap::new();
+        let process = processes(plan.definitions);
+        let columns = plan.columns.len();
+        for ready in ready.into_iter().flatten() {
+            dropped.merge(&ready.dropped);
+            if ready.rows.is_empty() {
+                dropped.idle_threads += u64::from(ready.dropped.absent_threads == 0);
+                continue;
+            }
+            let thread = bursts.add_thread(Thread {
+                location: ready.location,
+                name: plan.definitions.system.label(ready.location),
+                process: process.get(ready.location.index()).copied().unwrap_or(0),
+            })?;
+            let mut chain = |callers: Option<usize>, bursts: &mut Bursts| -> Result<_> {
+                let Some(callers) = callers.and_then(|index| ready.callers.get(index)) else {
+                    return Ok(None);
+                };
+                if let Some(known) = chains.get(callers) {
+                    return Ok(Some(*known));
+                }
+                let id = bursts.add_chain(&chain_text(plan.definitions, callers))?;
+                chains.insert(callers.clone(), id);
+                Ok(Some(id))
+            };
+            for (index, row) in ready.rows.iter().enumerate() {
+                let burst = Burst {
+                    thread,
+                    begin: row.begin,
+                    end: row.end,
+                    before: chain(row.before, &mut bursts)?,
+                    after: chain(row.after, &mut bursts)?,
+                };
+                let values = ready.values.get(index * columns..(index + 1) * columns);
+                bursts.push(burst, values.unwrap_or_default())?;
+                kinds.push(row.kind);
+            }
+        }
+        bursts.set_kinds(kinds)?;
+        Ok((bursts, dropped))
+    }
+}
+
+fn lies_in((begin, end): (Ticks, Ticks), window: TimeRange) -> bool {
+    begin >= window.start && end <= window.end
+}
+
+/// The last call that had ended when the burst began, and the first entered from its end on.
+fn around(scanned: &Scanned, (begin, end): (Ticks, Ticks)) -> (Option<&Call>, Option<&Call>) {
+    let calls = &scanned.calls;
+    let before = calls.partition_point(|call| call.leave <= begin);
+    let after = calls.partition_point(|call| call.enter < end);
+    let before = before.checked_sub(1).and_then(|index| calls.get(index));
+    (before, calls.get(after))
+}
+
+/// What is known of one burst.
+struct Known<'a> {
+    slots: &'a [f64],
+    duration: Nanos,
+    before: Option<&'a Call>,
+    after: Option<&'a Call>,
+    zero: ZeroDivision,
+}
+
+impl Known<'_> {
+    fn get(&self, source: Source, columns: &[f64]) -> f64 {
+        let slot = |slot: usize| self.slots.get(slot).copied().unwrap_or(f64::NAN);
+        let bytes = |call: Option<&Call>, of: fn(&Call) -> u64| {
+            call.map_or(f64::NAN, |call| of(call) as f64)
+        };
+        match source {
+            Source::Slot(index) => slot(index),
+            Source::Ratio(over, under) => ratio(self.zero, slot(over), slot(under)),
+            Source::Column(index) => columns.get(index).copied().unwrap_or(f64::NAN),
+            Source::Duration => self.duration.0 as f64,
+            Source::SentBefore => bytes(self.before, |call| call.sent),
+            Source::ReceivedBefore => bytes(self.before, |call| call.received),
+            Source::SentAfter => bytes(self.after, |call| call.sent),
+            Source::ReceivedAfter => bytes(self.after, |call| call.received),
+        }
+    }
+}
+
+/// The counters a metric asks for that a burst does not have.
+fn lacking_slots(plan: &Plan<'_>, column: &Planned, slots: &[f64]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut look = |slot: usize| {
+        if let (Some(value), Some(name)) = (slots.get(slot), plan.slot_names.get(slot))
+            && value.is_nan()
+        {
+            names.push(name.clone());
+        }
+    };
+    for source in &column.sources {
+        match source {
+            Source::Slot(slot) => look(*slot),
+            Source::Ratio(over, under) => [over, under].into_iter().for_each(|slot| look(*slot)),
+            _ => {}
+        }
+    }
+    names
+}

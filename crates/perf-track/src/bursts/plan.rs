@@ -1,0 +1,386 @@
+//! What an extraction means for one recording: names resolved to ids.
+
+use super::counters::Feed;
+use super::formula::{Fold, Formula};
+use super::params::{Delimiter, Extract};
+use crate::{Error, Result};
+use perf_core::{
+    Definitions, KindId, MetricId, Paradigm, Region, RegionId, RegionRole, ValueType, fits,
+};
+
+/// What a region is to an extraction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Class {
+    /// Its calls are bursts.
+    pub(super) is_burst: bool,
+    /// It ends a burst, and its end begins one.
+    pub(super) divides: bool,
+    /// It is a call whose callers and bytes are of interest.
+    pub(super) talks: bool,
+}
+
+/// How bursts begin and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Calls,
+    Between,
+    Value,
+}
+
+/// Where the value of a name comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Slot(usize),
+    Ratio(usize, usize),
+    Column(usize),
+    Duration,
+    SentBefore,
+    ReceivedBefore,
+    SentAfter,
+    ReceivedAfter,
+}
+
+/// A metric of the bursts.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    pub(super) formula: Formula,
+    pub(super) sources: Vec<Source>,
+    pub(super) unit: String,
+    pub(super) is_needed: bool,
+}
+
+/// The metrics whose values delimit bursts, by metric set: place and type.
+type Marks = Vec<Vec<(usize, ValueType)>>;
+
+/// An extraction for one recording.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) definitions: &'a Definitions,
+    pub(super) mode: Mode,
+    classes: Vec<Class>,
+    feeds: Vec<Vec<Feed>>,
+    marks: Marks,
+    pub(super) mark_kind: Option<KindId>,
+    pub(super) folds: Vec<Fold>,
+    pub(super) slot_names: Vec<String>,
+    pub(super) columns: Vec<Planned>,
+}
+
+const INSTRUCTIONS: [&str; 5] = [
+    "PAPI_TOT_INS",
+    "instructions",
+    "perf::INSTRUCTIONS",
+    "perf::PERF_COUNT_HW_INSTRUCTIONS",
+    "INST_RETIRED",
+];
+const CYCLES: [&str; 6] = [
+    "PAPI_TOT_CYC",
+    "cycles",
+    "perf::CYCLES",
+    "perf::CPU-CYCLES",
+    "perf::PERF_COUNT_HW_CPU_CYCLES",
+    "CPU_CLK_UNHALTED",
+];
+const BUILT_IN: [(&str, Source); 5] = [
+    ("duration", Source::Duration),
+    ("sent_before", Source::SentBefore),
+    ("received_before", Source::ReceivedBefore),
+    ("sent_after", Source::SentAfter),
+    ("received_after", Source::ReceivedAfter),
+];
+
+fn talks(region: &Region) -> bool {
+    use RegionRole::{Collective, PointToPoint, Rma};
+    region.is_mpi()
+        || region.paradigm == Paradigm::Shmem
+        || matches!(region.role, Collective | PointToPoint | Rma)
+}
+
+fn synchronises(region: &Region) -> bool {
+    region.paradigm == Paradigm::OpenMp && region.role == RegionRole::Barrier
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(extract: &Extract, definitions: &'a Definitions) -> Result<Self> {
+        let mut plan = Plan {
+            definitions,
+            mode: Mode::Between,
+            classes: vec![Class::default(); definitions.regions.len()],
+            feeds: vec![Vec::new(); definitions.metric_sets.len()],
+            marks: Vec::new(),
+            mark_kind: None,
+            folds: Vec::new(),
+            slot_names: Vec::new(),
+            columns: Vec::new(),
+        };
+        plan.classify(&extract.delimiter)?;
+        let mut slots: Vec<(MetricId, usize)> = Vec::new();
+        for asked in &extract.asked {
+            plan.add(&asked.formula, asked.is_needed, &mut slots)?;
+        }
+        if extract.all_counters {
+            for name in plan.counters() {
+                if plan.columns.iter().all(|c| c.formula.name() != name) {
+                    plan.add(&Formula::plain(name), false, &mut slots)?;
+                }
+            }
+        }
+        for limits in &extract.ranges {
+            let known = plan
+                .columns
+                .iter()
+                .any(|c| c.formula.name() == limits.metric);
+            if !known && limits.metric != "duration" {
+                return Err(plan.unknown(&limits.metric));
+            }
+        }
+        plan.feed(&slots);
+        Ok(plan)
+    }
+
+    pub(super) fn class(&self, region: RegionId) -> Class {
+        self.classes
+            .get(region.index())
+            .copied()
+            .unwrap_or_default()
+    }
+
+    pub(super) fn feeds(&self, set: usize) -> &[Feed] {
+        self.feeds.get(set).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn marks(&self, set: usize) -> &[(usize, ValueType)] {
+        self.marks.get(set).map_or(&[], Vec::as_slice)
+    }
+
+    fn classify(&mut self, delimiter: &Delimiter) -> Result<()> {
+        let regions = &self.definitions.regions;
+        let patterns = match delimiter {
+            Delimiter::Auto if regions.iter().any(|r| r.name == "Running") => {
+                Some(vec!["Running".to_owned()])
+            }
+            Delimiter::Calls(patterns) | Delimiter::Between(patterns) => Some(patterns.clone()),
+            _ => None,
+        };
+        let patterns = patterns.unwrap_or_default();
+        for pattern in &patterns {
+            if !regions.iter().any(|region| fits(pattern, &region.name)) {
+                return Err(Error::NoRegion {
+                    pattern: pattern.clone(),
+                });
+            }
+        }
+        let is_asked = |region: &Region| patterns.iter().any(|p| fits(p, &region.name));
+        let of: Box<dyn Fn(&Region) -> Class> = match delimiter {
+            Delimiter::Calls(_) => Box::new(|region| Class {
+                is_burst: is_asked(region),
+                talks: talks(region),
+                ..Class::default()
+            }),
+            Delimiter::Auto if !patterns.is_empty() => Box::new(|region| Class {
+                is_burst: is_asked(region),
+                talks: talks(region),
+                ..Class::default()
+            }),
+            Delimiter::Between(_) => Box::new(|region| Class {
+                divides: is_asked(region),
+                talks: is_asked(region),
+                ..Class::default()
+            }),
+            Delimiter::Auto | Delimiter::Communication => Box::new(|region| Class {
+                divides: talks(region) || synchronises(region),
+                talks: talks(region),
+                ..Class::default()
+            }),
+            Delimiter::Value(_) => Box::new(|region| Class {
+                talks: talks(region),
+                ..Class::default()
+            }),
+        };
+        self.classes = regions.iter().map(of).collect();
+        self.mode = match delimiter {
+            Delimiter::Calls(_) => Mode::Calls,
+            Delimiter::Auto if !patterns.is_empty() => Mode::Calls,
+            Delimiter::Value(name) => {
+                self.mark(name)?;
+                Mode::Value
+            }
+            _ => Mode::Between,
+        };
+        Ok(())
+    }
+
+    fn mark(&mut self, name: &str) -> Result<()> {
+        let definitions = self.definitions;
+        let is_asked = |id: &MetricId| {
+            let metric = definitions.metrics.get(id.index());
+            metric.filter(|metric| is_called(&metric.name, name))
+        };
+        let of_set = |set: &perf_core::MetricSet| {
+            let members = set.members.iter().enumerate();
+            let found = members.filter_map(|(at, id)| Some((at, is_asked(id)?.value_type)));
+            found.collect::<Vec<_>>()
+        };
+        self.marks = definitions.metric_sets.iter().map(of_set).collect();
+        let kind = definitions.kinds.iter().position(|kind| kind == name);
+        self.mark_kind = kind.and_then(KindId::from_index);
+        match self.mark_kind.is_some() || self.marks.iter().any(|of_set| !of_set.is_empty()) {
+            true => Ok(()),
+            false => Err(self.unknown(name)),
+        }
+    }
+
+    /// Names of the metrics that are sampled, each once, in the order of their ids.
+    fn counters(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        let sampled: std::collections::HashSet<MetricId> = self
+            .definitions
+            .metric_sets
+            .iter()
+            .flat_map(|set| set.members.iter().copied())
+            .collect();
+        for (index, metric) in self.definitions.metrics.iter().enumerate() {
+            let id = MetricId::from_index(index);
+            if id.is_some_and(|id| sampled.contains(&id)) && seen.insert(metric.name.as_str()) {
+                names.push(&metric.name);
+            }
+        }
+        names
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let columns = self.columns.iter().map(|column| column.formula.name());
+        let built_in = BUILT_IN.iter().map(|(name, _)| *name);
+        let mut known: Vec<&str> = columns.collect();
+        for name in self.counters().into_iter().chain(built_in) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+        Error::UnknownMetric {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
+    }
+
+    fn add(
+        &mut self,
+        formula: &Formula,
+        is_needed: bool,
+        slots: &mut Vec<(MetricId, usize)>,
+    ) -> Result<()> {
+        let mut sources = Vec::new();
+        for (name, fold) in formula.asked() {
+            sources.push(self.source(name, *fold, slots)?);
+        }
+        let unit = match (sources.first(), formula.is_plain()) {
+            (Some(Source::Slot(slot)), true) => {
+                let of_slot = slots.iter().find(|(_, to)| to == slot);
+                let metric = of_slot.and_then(|(id, _)| self.definitions.metrics.get(id.index()));
+                metric.map_or_else(String::new, |metric| metric.unit.clone())
+            }
+            (Some(Source::Column(column)), true) => {
+                let column = self.columns.get(*column);
+                column.map_or_else(String::new, |column| column.unit.clone())
+            }
+            (Some(Source::Duration), true) => "ns".into(),
+            (Some(Source::Ratio(..)), true) | (_, false) | (None, _) => String::new(),
+            _ => "bytes".into(),
+        };
+        self.columns.push(Planned {
+            formula: formula.clone(),
+            sources,
+            unit,
+            is_needed,
+        });
+        Ok(())
+    }
+
+    fn source(
+        &mut self,
+        name: &str,
+        fold: Fold,
+        slots: &mut Vec<(MetricId, usize)>,
+    ) -> Result<Source> {
+        if fold == Fold::Natural {
+            let mut columns = self.columns.iter();
+            if let Some(column) = columns.position(|column| column.formula.name() == name) {
+                return Ok(Source::Column(column));
+            }
+            if let Some((_, source)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+                return Ok(*source);
+            }
+        }
+        if let Some(slot) = self.slot(name, fold, slots) {
+            return Ok(Source::Slot(slot));
+        }
+        let mut alias = |names: &[&str]| names.iter().find_map(|n| self.slot(n, fold, slots));
+        let found = match name {
+            "instructions" => alias(&INSTRUCTIONS).map(Source::Slot),
+            "cycles" => alias(&CYCLES).map(Source::Slot),
+            "ipc" => alias(&INSTRUCTIONS)
+                .zip(alias(&CYCLES))
+                .map(|(instructions, cycles)| Source::Ratio(instructions, cycles)),
+            _ => None,
+        };
+        found.ok_or_else(|| self.unknown(name))
+    }
+
+    /// The slot of a metric of the recording. Several metrics of one name, as recordings of many
+    /// processes have them, share one.
+    fn slot(
+        &mut self,
+        name: &str,
+        fold: Fold,
+        slots: &mut Vec<(MetricId, usize)>,
+    ) -> Option<usize> {
+        let mut known = self.slot_names.iter().zip(&self.folds);
+        if let Some(slot) = known.position(|(known, of)| known == name && *of == fold) {
+            return Some(slot);
+        }
+        let metrics = &self.definitions.metrics;
+        let exact = metrics.iter().any(|metric| metric.name == name);
+        let slot = self.folds.len();
+        let before = slots.len();
+        for (index, metric) in metrics.iter().enumerate() {
+            let is_asked = match exact {
+                true => metric.name == name,
+                false => is_called(&metric.name, name),
+            };
+            if let (true, Some(id)) = (is_asked, MetricId::from_index(index)) {
+                slots.push((id, slot));
+            }
+        }
+        if slots.len() == before {
+            return None;
+        }
+        self.folds.push(fold);
+        self.slot_names.push(name.to_owned());
+        Some(slot)
+    }
+
+    fn feed(&mut self, slots: &[(MetricId, usize)]) {
+        for (set, feeds) in self.definitions.metric_sets.iter().zip(&mut self.feeds) {
+            for (member, id) in set.members.iter().enumerate() {
+                let Some(metric) = self.definitions.metrics.get(id.index()) else {
+                    continue;
+                };
+                for (_, slot) in slots.iter().filter(|(of, _)| of == id) {
+                    feeds.push(Feed {
+                        member,
+                        slot: *slot,
+                        kind: metric.value_type,
+                        mode: metric.mode,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Whether a metric has this name, or a label that begins with it: `PAPI_TOT_INS [Instr
+/// completed]`.
+fn is_called(metric: &str, name: &str) -> bool {
+    metric == name || metric.split_whitespace().next() == Some(name)
+}

@@ -1,0 +1,362 @@
+//! The bursts of one thread, event by event.
+
+use super::counters::Counters;
+use super::plan::{Mode, Plan};
+use crate::Result;
+use perf_core::{
+    CallPathId, CancelToken, Event, Events, FrameStack, RegionId, ReplayCounts, RmaOp, Ticks, Value,
+};
+use std::collections::HashMap;
+
+/// Events between two looks at the cancel token.
+const BETWEEN_CHECKS: usize = 1 << 16;
+
+/// Callers of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Callers {
+    Sampled(CallPathId),
+    Open(Vec<RegionId>),
+}
+
+/// A call of communication, of which only the outermost of nested ones counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) enter: Ticks,
+    pub(super) leave: Ticks,
+    /// Index in [`Scanned::callers`].
+    pub(super) callers: usize,
+    pub(super) sent: u64,
+    pub(super) received: u64,
+}
+
+/// What one thread did.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    /// Begin and end of each burst.
+    pub(super) bursts: Vec<(Ticks, Ticks)>,
+    /// The value of each slot, burst after burst.
+    pub(super) slots: Vec<f64>,
+    pub(super) calls: Vec<Call>,
+    pub(super) callers: Vec<Callers>,
+    /// Bursts whose end or begin is not known.
+    pub(super) cut: Vec<(Ticks, Ticks)>,
+    pub(super) interrupted: Vec<(Ticks, Ticks)>,
+    pub(super) empty: u64,
+    pub(super) resets: u64,
+    pub(super) repairs: ReplayCounts,
+}
+
+/// What happens at an instant. Kept until all of its events are read, since samples of counters
+/// belong to the burst that ends there wherever among the events of the instant they stand.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Enter(RegionId),
+    Leave(RegionId),
+    Sample(CallPathId),
+    Bytes { sent: u64, received: u64 },
+    Recording(bool),
+    Value(bool),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    begin: Ticks,
+    interrupted: bool,
+}
+
+struct Scan<'p> {
+    plan: &'p Plan<'p>,
+    counters: Counters,
+    marks: Vec<Mark>,
+    now: Ticks,
+    stack: FrameStack,
+    /// Open calls that are bursts, that divide, that communicate.
+    inside: u64,
+    dividing: u64,
+    talking: u64,
+    is_recording: bool,
+    flushed_until: Option<Ticks>,
+    value: bool,
+    communicates: bool,
+    open: Option<Open>,
+    sampled: Option<(Ticks, CallPathId)>,
+    /// Bytes at this instant that no call was open for.
+    loose: (Ticks, u64, u64),
+    known: HashMap<Callers, usize>,
+    found: Scanned,
+}
+
+pub(super) fn scan(plan: &Plan<'_>, events: &Events, cancel: &CancelToken) -> Result<Scanned> {
+    let communicates = plan.mode == Mode::Between
+        && (0..events.len()).any(|index| match events.event(index) {
+            Some(Event::Enter { region }) => plan.class(region).talks,
+            _ => false,
+        });
+    let mut scan = Scan {
+        plan,
+        counters: Counters::new(&plan.folds),
+        marks: Vec::new(),
+        now: events.times().first().copied().unwrap_or_default(),
+        stack: FrameStack::default(),
+        inside: 0,
+        dividing: 0,
+        talking: 0,
+        is_recording: true,
+        flushed_until: None,
+        value: false,
+        communicates,
+        open: None,
+        sampled: None,
+        loose: (Ticks(0), 0, 0),
+        known: HashMap::new(),
+        found: Scanned::default(),
+    };
+    scan.toggle();
+    for (index, at) in events.times().iter().enumerate() {
+        if index % BETWEEN_CHECKS == 0 {
+            cancel.check()?;
+        }
+        if *at > scan.now {
+            scan.advance(*at);
+        }
+        if let Some(event) = events.event(index) {
+            scan.event(event);
+        }
+    }
+    scan.finish();
+    Ok(scan.found)
+}
+
+impl Scan<'_> {
+    /// The instant is over: what happened at it takes effect, in order.
+    fn advance(&mut self, to: Ticks) {
+        self.settle();
+        if let Some(until) = self.flushed_until.filter(|until| *until <= to) {
+            self.flushed_until = None;
+            // What was recorded before the buffer was written out ends no later than it began.
+            self.now = until.max(self.now);
+            self.apply(Mark::Recording(true));
+        }
+        self.now = to;
+    }
+
+    fn settle(&mut self) {
+        let mut marks = std::mem::take(&mut self.marks);
+        for mark in marks.drain(..) {
+            self.apply(mark);
+        }
+        self.marks = marks;
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        let mark = match event {
+            Event::Enter { region } => Mark::Enter(region),
+            Event::Leave { region } => Mark::Leave(region),
+            Event::Metric { set, values } => {
+                self.counters.sample(self.plan.feeds(set.index()), values);
+                for (member, kind) in self.plan.marks(set.index()) {
+                    if let Some(bits) = values.get(*member) {
+                        let value = Value::from_bits(*kind, *bits).as_f64();
+                        self.marks.push(Mark::Value(value != 0.0));
+                    }
+                }
+                return;
+            }
+            Event::Sample { context } => Mark::Sample(context),
+            Event::Send(transfer) => Mark::Bytes {
+                sent: transfer.bytes,
+                received: 0,
+            },
+            Event::Recv(transfer) => Mark::Bytes {
+                sent: 0,
+                received: transfer.bytes,
+            },
+            Event::CollectiveEnd(collective) => Mark::Bytes {
+                sent: collective.sent,
+                received: collective.received,
+            },
+            Event::Rma { op, bytes, .. } => match op {
+                RmaOp::Get => Mark::Bytes {
+                    sent: 0,
+                    received: bytes,
+                },
+                RmaOp::Atomic { received, .. } => Mark::Bytes {
+                    sent: bytes,
+                    received,
+                },
+                _ => Mark::Bytes {
+                    sent: bytes,
+                    received: 0,
+                },
+            },
+            Event::Measuring { on } => Mark::Recording(on),
+            Event::Flush { until } => {
+                self.flushed_until = Some(until);
+                Mark::Recording(false)
+            }
+            Event::Other { kind, args } if self.plan.mark_kind == Some(kind) => {
+                Mark::Value(args.first().is_some_and(|value| *value != 0))
+            }
+            _ => return,
+        };
+        self.marks.push(mark);
+    }
+
+    fn apply(&mut self, mark: Mark) {
+        match mark {
+            Mark::Enter(region) => self.enter(region),
+            Mark::Leave(region) => self.leave(region),
+            Mark::Sample(context) => self.sampled = Some((self.now, context)),
+            Mark::Bytes { sent, received } => self.bytes(sent, received),
+            Mark::Recording(on) => {
+                self.is_recording = on;
+                if self.plan.mode != Mode::Between
+                    && let Some(open) = &mut self.open
+                {
+                    open.interrupted = true;
+                }
+            }
+            Mark::Value(value) => {
+                // Each sample ends what the one before began.
+                self.value = false;
+                self.toggle();
+                self.value = value;
+            }
+        }
+        self.toggle();
+    }
+
+    fn enter(&mut self, region: RegionId) {
+        let class = self.plan.class(region);
+        self.stack.enter(region);
+        self.inside += u64::from(class.is_burst);
+        self.dividing += u64::from(class.divides);
+        if class.talks {
+            self.talking += 1;
+            if self.talking == 1 {
+                self.call();
+            }
+        }
+    }
+
+    fn leave(&mut self, region: RegionId) {
+        let (mut inside, mut dividing, mut talking) = (0, 0, 0);
+        let plan = self.plan;
+        self.stack.leave(region, |region, _, _| {
+            let class = plan.class(region);
+            inside += u64::from(class.is_burst);
+            dividing += u64::from(class.divides);
+            talking += u64::from(class.talks);
+        });
+        self.inside -= inside;
+        self.dividing -= dividing;
+        self.talking -= talking;
+        if talking > 0
+            && self.talking == 0
+            && let Some(call) = self.found.calls.last_mut()
+        {
+            call.leave = self.now;
+        }
+    }
+
+    /// A call of communication begins.
+    fn call(&mut self) {
+        let callers = match self.sampled {
+            Some((at, context)) if at == self.now => Callers::Sampled(context),
+            _ => Callers::Open(self.stack.frames().to_vec()),
+        };
+        let next = self.found.callers.len();
+        let callers = match self.known.get(&callers) {
+            Some(known) => *known,
+            None => {
+                self.found.callers.push(callers.clone());
+                self.known.insert(callers, next);
+                next
+            }
+        };
+        let (at, sent, received) = std::mem::take(&mut self.loose);
+        let is_own = at == self.now;
+        self.found.calls.push(Call {
+            enter: self.now,
+            // Until it is left; the recording may end before.
+            leave: Ticks(u64::MAX),
+            callers,
+            sent: if is_own { sent } else { 0 },
+            received: if is_own { received } else { 0 },
+        });
+    }
+
+    /// Bytes belong to the call that is open; outside of calls to the one that begins at this
+    /// instant.
+    fn bytes(&mut self, sent: u64, received: u64) {
+        match self.found.calls.last_mut() {
+            Some(call) if self.talking > 0 => {
+                call.sent = call.sent.saturating_add(sent);
+                call.received = call.received.saturating_add(received);
+            }
+            _ => {
+                if self.loose.0 != self.now {
+                    self.loose = (self.now, 0, 0);
+                }
+                self.loose.1 = self.loose.1.saturating_add(sent);
+                self.loose.2 = self.loose.2.saturating_add(received);
+            }
+        }
+    }
+
+    fn computes(&self) -> bool {
+        match self.plan.mode {
+            Mode::Calls => self.inside > 0,
+            Mode::Value => self.value,
+            Mode::Between => {
+                self.is_recording
+                    && self.dividing == 0
+                    && (self.communicates || !self.stack.frames().is_empty())
+            }
+        }
+    }
+
+    /// Begins or ends a burst if that is due.
+    fn toggle(&mut self) {
+        match (self.open, self.computes()) {
+            (None, true) => {
+                self.counters.begin();
+                self.open = Some(Open {
+                    begin: self.now,
+                    interrupted: !self.is_recording,
+                });
+            }
+            (Some(open), false) => {
+                self.open = None;
+                self.close(open);
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, open: Open) {
+        let burst = (open.begin, self.now);
+        if open.begin == self.now {
+            // Between two calls without time in between there is nothing; a call is one.
+            self.found.empty += u64::from(self.plan.mode != Mode::Between);
+        } else if open.interrupted {
+            self.found.interrupted.push(burst);
+        } else {
+            self.counters.end(&mut self.found.slots);
+            self.found.bursts.push(burst);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.settle();
+        if let Some(open) = self.open.take() {
+            match self.plan.mode {
+                Mode::Between => self.close(open),
+                Mode::Calls | Mode::Value => self.found.cut.push((open.begin, self.now)),
+            }
+        }
+        self.found.resets = self.counters.resets;
+        self.found.repairs = self.stack.counts();
+        self.found.repairs.open_at_end = self.stack.frames().len() as u64;
+    }
+}

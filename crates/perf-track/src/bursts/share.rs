@@ -1,0 +1,53 @@
+//! The filter by share of time, which needs clusters.
+
+use super::{Amount, Bursts, Kind};
+use crate::{ClusterId, Error, Labels, Result};
+use perf_core::Nanos;
+
+/// Leaves out the clusters that take less than `share` of the time of all clusters: their bursts
+/// become [`Kind::Share`] and noise. What is left is numbered anew by time.
+///
+/// `labels` has one label a burst; `share` is a fraction, such as 0.01.
+///
+/// # Errors
+/// Not one label a burst, or a share out of `[0, 1]`.
+pub fn drop_small_clusters(
+    bursts: &mut Bursts,
+    labels: &Labels,
+    share: f64,
+) -> Result<(Labels, Amount)> {
+    if !(0.0..=1.0).contains(&share) {
+        return Err(Error::Parameter {
+            name: "share of time",
+            value: share.to_string(),
+            range: "from 0 to 1",
+        });
+    }
+    let durations = bursts.durations();
+    // Checks the lengths, too; the numbers may change, the clusters do not.
+    let labels = labels.by_weight(&durations)?;
+    let mut times = vec![0.0; labels.clusters()];
+    for (id, duration) in labels.as_slice().iter().zip(&durations) {
+        if let Some(time) = id.index().and_then(|index| times.get_mut(index)) {
+            *time += duration;
+        }
+    }
+    let least = share * times.iter().sum::<f64>();
+    let mut kinds = bursts.kinds().to_vec();
+    let mut amount = Amount::default();
+    let mut kept = Vec::with_capacity(labels.len());
+    for ((id, kind), burst) in labels.as_slice().iter().zip(&mut kinds).zip(bursts.rows()) {
+        let is_small = id
+            .index()
+            .and_then(|index| times.get(index))
+            .is_some_and(|t| *t < least);
+        if is_small {
+            *kind = Kind::Share;
+            amount.add(Nanos(burst.end.0.saturating_sub(burst.begin.0)));
+        }
+        kept.push(if is_small { ClusterId::NOISE } else { *id });
+    }
+    bursts.set_kinds(kinds)?;
+    let labels = Labels::new(kept).by_weight(&durations)?;
+    Ok((labels, amount))
+}

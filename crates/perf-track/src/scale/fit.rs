@@ -1,0 +1,195 @@
+//! Ranges and shifts.
+
+/// Cells of a density over the values of two frames: fine enough that half a cell is far less
+/// than two clusters are apart.
+const CELLS: usize = 2048;
+/// Width of the smoothing in cells, either side.
+const SMOOTH: usize = 16;
+
+/// The least and the largest value, (0, 0) of none.
+pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
+    let both = values.iter().map(|value| (*value, *value));
+    both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        .unwrap_or_default()
+}
+
+/// From the quantile `q` of all values to that of `1 - q`, each frame weighing the same. Where
+/// both are one value: the least and the largest one.
+pub(super) fn range(frames: &[Vec<f64>], q: f64) -> (f64, f64) {
+    let mut all: Vec<(f64, f64)> = Vec::new();
+    for values in frames {
+        let weight = 1.0 / values.len().max(1) as f64;
+        all.extend(values.iter().map(|value| (*value, weight)));
+    }
+    all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let total: f64 = all.iter().map(|(_, weight)| weight).sum();
+    let (Some(first), Some(last)) = (all.first(), all.last()) else {
+        return (0.0, 0.0);
+    };
+    let (mut low, mut high, mut below) = (first.0, last.0, 0.0);
+    for (value, weight) in &all {
+        if below <= q * total {
+            low = *value;
+        }
+        below += weight;
+        if below >= (1.0 - q) * total {
+            high = *value;
+            break;
+        }
+    }
+    if low < high {
+        (low, high)
+    } else {
+        (first.0, last.0)
+    }
+}
+
+/// What [`shift`] found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Fitted {
+    pub(super) shift: f64,
+    pub(super) overlap: f64,
+    pub(super) unshifted: f64,
+}
+
+/// The shift of `b` against `a`, each values with the time they stand for.
+///
+/// The densities are histograms of a common cell width, smoothed by a triangle, and the overlap
+/// is looked at for all shifts by whole cells. Half a cell is lost that way, which the difference
+/// of the means of what lies within a few cells of the other frame brings back.
+pub(super) fn shift(a: (&[f64], &[f64]), b: (&[f64], &[f64]), margin: f64) -> Fitted {
+    let none = Fitted {
+        shift: 0.0,
+        overlap: 1.0,
+        unshifted: 1.0,
+    };
+    let (low_a, high_a) = extremes(a.0);
+    let (low_b, high_b) = extremes(b.0);
+    // Both frames have one value: the shift is their difference, whatever the cell.
+    let spread = (high_a - low_a).max(high_b - low_b);
+    if a.0.is_empty() || b.0.is_empty() {
+        return none;
+    }
+    let scale = low_a.abs().max(low_b.abs()).max(1.0);
+    if spread <= 1e-12 * scale {
+        let shift = low_b - low_a;
+        let is_same = shift.abs() <= 1e-12 * scale;
+        let unshifted = if is_same { 1.0 } else { 0.0 };
+        let shift = if 1.0 - unshifted >= margin {
+            shift
+        } else {
+            0.0
+        };
+        let overlap = if shift == 0.0 { unshifted } else { 1.0 };
+        return Fitted {
+            shift,
+            overlap,
+            unshifted,
+        };
+    }
+    let cell = spread / (CELLS - 1) as f64;
+    let one = density(a, low_a, cell);
+    let other = density(b, low_b, cell);
+    // Cell i of `one` is that of value low_a + i cell; `other` shifted by k cells has its cell
+    // i - k there.
+    let steps = one.len() + other.len();
+    let unshifted_by = ((low_b - low_a) / cell).round();
+    let mut best = (0.0, f64::MIN, 0.0);
+    for step in 0..steps {
+        let k = step as i64 - other.len() as i64;
+        let by = overlap(&one, &other, k);
+        // By a shift of k cells the lowest value of b comes to low_a + k cell.
+        let shift = low_b - low_a - k as f64 * cell;
+        let is_better = by > best.1 + 1e-9;
+        let is_nearer = by > best.1 - 1e-9 && shift.abs() < f64::abs(best.0);
+        if is_better || is_nearer {
+            best = (shift, by, k as f64);
+        }
+    }
+    let unshifted = match unshifted_by.abs() < steps as f64 {
+        true => overlap(&one, &other, unshifted_by as i64),
+        false => 0.0,
+    };
+    if best.1 - unshifted < margin {
+        return Fitted {
+            shift: 0.0,
+            overlap: unshifted,
+            unshifted,
+        };
+    }
+    Fitted {
+        shift: best.0 + refine(a, b, best.0, cell),
+        overlap: best.1,
+        unshifted,
+    }
+}
+
+/// Time a cell, adding up to 1, smoothed; with room for the smoothing on both sides.
+fn density((values, times): (&[f64], &[f64]), low: f64, cell: f64) -> Vec<f64> {
+    let total: f64 = times.iter().sum();
+    let mut cells = vec![0.0; CELLS + 2 * SMOOTH];
+    for (value, time) in values.iter().zip(times) {
+        let at = ((value - low) / cell).round() as usize + SMOOTH;
+        if let Some(slot) = cells.get_mut(at) {
+            // Bursts that take no time all count the same.
+            *slot += if total > 0.0 {
+                time / total
+            } else {
+                1.0 / values.len() as f64
+            };
+        }
+    }
+    let mut smooth = vec![0.0; cells.len()];
+    let norm = (SMOOTH * SMOOTH) as f64;
+    for (at, value) in cells.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        for by in 0..2 * SMOOTH - 1 {
+            let weight = (SMOOTH - by.abs_diff(SMOOTH - 1)) as f64 / norm;
+            if let Some(slot) = smooth.get_mut((at + by + 1).saturating_sub(SMOOTH)) {
+                *slot += value * weight;
+            }
+        }
+    }
+    smooth
+}
+
+/// What two densities share, the second `k` cells further on.
+fn overlap(one: &[f64], other: &[f64], k: i64) -> f64 {
+    let from = usize::try_from(k).unwrap_or(0);
+    let skip = usize::try_from(-k).unwrap_or(0);
+    let pairs = one.iter().skip(from).zip(other.iter().skip(skip));
+    pairs.map(|(a, b)| a.min(*b)).sum()
+}
+
+/// What the shift lacks of the difference of the means, each over what lies near the other frame.
+fn refine(a: (&[f64], &[f64]), b: (&[f64], &[f64]), shift: f64, cell: f64) -> f64 {
+    let near = SMOOTH as f64 * cell;
+    let sorted = |(values, times): (&[f64], &[f64]), by: f64| {
+        let values = values
+            .iter()
+            .zip(times)
+            .map(|(value, time)| (value - by, *time));
+        let mut all: Vec<(f64, f64)> = values.collect();
+        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        all
+    };
+    let (a, b) = (sorted(a, 0.0), sorted(b, shift));
+    let mean_near = |of: &[(f64, f64)], others: &[(f64, f64)]| {
+        let is_near = |value: f64| {
+            let at = others.partition_point(|(other, _)| *other < value - near);
+            others
+                .get(at)
+                .is_some_and(|(other, _)| *other <= value + near)
+        };
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for (value, time) in of.iter().filter(|(value, _)| is_near(*value)) {
+            sum += value * time;
+            weight += time;
+        }
+        (weight > 0.0).then(|| sum / weight)
+    };
+    match (mean_near(&b, &a), mean_near(&a, &b)) {
+        // More than a cell is no rounding any more.
+        (Some(b), Some(a)) => (b - a).clamp(-cell, cell),
+        _ => 0.0,
+    }
+}

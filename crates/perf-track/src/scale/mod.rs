@@ -1,0 +1,260 @@
+//! From bursts to points: logarithms, shifts between frames, ranges.
+
+mod fit;
+mod params;
+mod transform;
+
+pub use params::{Dimension, Scale, ScaleMode, ScaleParams, Shift};
+pub use transform::{FrameAxis, Transform, TransformAxis};
+
+use crate::bursts::Amount;
+use crate::{Bursts, Error, Points, Result};
+use perf_core::Nanos;
+
+/// The points of one frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScaledFrame {
+    rows: Vec<u32>,
+    values: Vec<f64>,
+    dimensions: usize,
+    /// Complete bursts that are no point, since a metric has no logarithm or is not finite, by
+    /// the first such axis.
+    pub left_out: Vec<Amount>,
+}
+
+impl ScaledFrame {
+    /// The points.
+    ///
+    /// # Errors
+    /// Those of [`Points::new`].
+    pub fn points(&self) -> Result<Points<'_>> {
+        Points::new(&self.values, self.dimensions)
+    }
+
+    /// Which burst each point is: its index in [`Bursts::rows`], ascending.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// Something a point, such as its label, as something a burst; bursts that are no point get
+    /// `otherwise`.
+    ///
+    /// # Errors
+    /// Not one a point.
+    pub fn spread<T: Clone>(
+        &self,
+        of_points: &[T],
+        bursts: &Bursts,
+        otherwise: T,
+    ) -> Result<Vec<T>> {
+        if of_points.len() != self.rows.len() {
+            return Err(Error::Length {
+                what: "values of points",
+                expected: self.rows.len(),
+                got: of_points.len(),
+            });
+        }
+        let mut of_bursts = vec![otherwise; bursts.len()];
+        for (row, value) in self.rows.iter().zip(of_points) {
+            if let Some(slot) = of_bursts.get_mut(*row as usize) {
+                *slot = value.clone();
+            }
+        }
+        Ok(of_bursts)
+    }
+}
+
+/// Frames in a common space.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scaled {
+    /// The points of each frame.
+    pub frames: Vec<ScaledFrame>,
+    /// How metrics became coordinates.
+    pub transform: Transform,
+}
+
+/// The values of one frame before they get their range: `y` row after row.
+struct Raw {
+    rows: Vec<u32>,
+    values: Vec<f64>,
+    /// Duration of the bursts of `rows`.
+    times: Vec<f64>,
+    left_out: Vec<Amount>,
+}
+
+impl Raw {
+    fn axis(&self, axis: usize, dimensions: usize) -> impl Iterator<Item = f64> + '_ {
+        self.values
+            .iter()
+            .skip(axis)
+            .step_by(dimensions.max(1))
+            .copied()
+    }
+}
+
+impl Scale {
+    /// The complete bursts of frames as points in one space.
+    ///
+    /// A burst whose metric is not finite, or not above 0 where its logarithm is asked for, is no
+    /// point and is counted. An axis on which all are equal has the coordinate 0 for all.
+    ///
+    /// [`ScaleMode::PerFrame`]: range of each frame from its least to its largest value.
+    ///
+    /// [`ScaleMode::Joint`]: for each frame but the first a shift is fitted on each axis that asks for
+    /// one. With the time of a frame's bursts as a density along the axis, each frame's adding up
+    /// to 1 and smoothed, the shift is that with the largest overlap `sum min(a, b)` with the
+    /// first frame, if the overlap without shift is less by [`ScaleParams::margin`]; of shifts
+    /// that overlap equally the smallest one. Where the majority of the time scales, minorities
+    /// that do not are displaced by the shift; the transform says what was done. Then the range of
+    /// all frames is that between two quantiles of the bursts, each frame weighing the same; where
+    /// both are one value, from the least to the largest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownMetric`], and [`Error::Length`] where fixed shifts are not one a frame.
+    pub fn fit(&self, frames: &[&Bursts]) -> Result<Scaled> {
+        for dimension in &self.dimensions {
+            if let Shift::Fixed(shifts) = &dimension.shift
+                && shifts.len() != frames.len()
+            {
+                return Err(Error::Length {
+                    what: "shifts of frames",
+                    expected: frames.len(),
+                    got: shifts.len(),
+                });
+            }
+        }
+        let raw: Vec<Raw> = crate::par::map(frames, |bursts| self.raw(bursts))?;
+        let unit = |metric: &str| match frames.first().and_then(|f| f.column(metric).ok()) {
+            Some(column) => column.unit.clone(),
+            None if metric == "duration" => "ns".into(),
+            None => String::new(),
+        };
+        let axes = self.dimensions.iter().enumerate();
+        let axes: Vec<TransformAxis> = axes
+            .map(|(index, dimension)| TransformAxis {
+                metric: dimension.metric.clone(),
+                unit: unit(&dimension.metric),
+                log: dimension.log,
+                factor: dimension.factor,
+                frames: self.axis(index, dimension, &raw),
+            })
+            .collect();
+        let dimensions = axes.len();
+        let frames = raw.into_iter().enumerate().map(|(frame, raw)| {
+            let mut values = raw.values;
+            for row in values.chunks_exact_mut(dimensions) {
+                for (value, axis) in row.iter_mut().zip(&axes) {
+                    if let Some(of) = axis.frames.get(frame) {
+                        *value = axis.place(of, *value);
+                    }
+                }
+            }
+            ScaledFrame {
+                rows: raw.rows,
+                values,
+                dimensions,
+                left_out: raw.left_out,
+            }
+        });
+        Ok(Scaled {
+            frames: frames.collect(),
+            transform: Transform { axes: axes.clone() },
+        })
+    }
+
+    /// The metrics of a frame's complete bursts, after the logarithm.
+    fn raw(&self, bursts: &Bursts) -> Result<Raw> {
+        let durations = bursts.durations();
+        let mut columns = Vec::with_capacity(self.dimensions.len());
+        for dimension in &self.dimensions {
+            columns.push(match bursts.column(&dimension.metric) {
+                Ok(column) => column.values.as_slice(),
+                Err(_) if dimension.metric == "duration" => &durations,
+                Err(error) => return Err(error),
+            });
+        }
+        let mut raw = Raw {
+            rows: Vec::new(),
+            values: Vec::new(),
+            times: Vec::new(),
+            left_out: vec![Amount::default(); self.dimensions.len()],
+        };
+        for row in bursts.complete() {
+            let start = raw.values.len();
+            let time = durations.get(row as usize).copied().unwrap_or_default();
+            let each = self.dimensions.iter().zip(&columns);
+            let values = each.map(|(dimension, column)| {
+                let value = column.get(row as usize).copied().unwrap_or(f64::NAN);
+                if dimension.log { value.ln() } else { value }
+            });
+            raw.values.extend(values);
+            let added = raw.values.get(start..).unwrap_or_default();
+            if let Some(axis) = added.iter().position(|value| !value.is_finite()) {
+                raw.values.truncate(start);
+                if let Some(amount) = raw.left_out.get_mut(axis) {
+                    amount.add(Nanos(time as i64));
+                }
+                continue;
+            }
+            raw.rows.push(row);
+            raw.times.push(time);
+        }
+        Ok(raw)
+    }
+
+    /// What each frame adds to an axis.
+    fn axis(&self, axis: usize, dimension: &Dimension, frames: &[Raw]) -> Vec<FrameAxis> {
+        let dimensions = self.dimensions.len();
+        let values = |raw: &Raw| raw.axis(axis, dimensions).collect::<Vec<f64>>();
+        let of: Vec<Vec<f64>> = frames.iter().map(values).collect();
+        let plain = |(low, high)| FrameAxis {
+            shift: 0.0,
+            overlap: 1.0,
+            overlap_unshifted: 1.0,
+            low,
+            high,
+        };
+        if self.mode == ScaleMode::PerFrame {
+            return of
+                .iter()
+                .map(|values| plain(fit::extremes(values)))
+                .collect();
+        }
+        let fits = match dimension.shift {
+            Shift::Fit => true,
+            Shift::Auto => dimension.log,
+            Shift::None | Shift::Fixed(_) => false,
+        };
+        let mut found: Vec<FrameAxis> = of.iter().map(|_| plain((0.0, 0.0))).collect();
+        // The first frame that has bursts is what the others are compared with.
+        let base = of.iter().position(|values| !values.is_empty()).unwrap_or(0);
+        for (index, frame) in found.iter_mut().enumerate() {
+            if let Shift::Fixed(shifts) = &dimension.shift {
+                frame.shift = shifts.get(index).copied().unwrap_or_default();
+            } else if fits
+                && index > base
+                && let (Some(first), Some(base), Some(own), Some(raw)) = (
+                    of.get(base),
+                    frames.get(base),
+                    of.get(index),
+                    frames.get(index),
+                )
+            {
+                let fitted = fit::shift((first, &base.times), (own, &raw.times), self.margin);
+                frame.shift = fitted.shift;
+                frame.overlap = fitted.overlap;
+                frame.overlap_unshifted = fitted.unshifted;
+            }
+        }
+        let shifted: Vec<Vec<f64>> = of
+            .iter()
+            .zip(&found)
+            .map(|(values, frame)| values.iter().map(|y| y - frame.shift).collect())
+            .collect();
+        let (low, high) = fit::range(&shifted, self.quantile);
+        for frame in &mut found {
+            (frame.low, frame.high) = (low, high);
+        }
+        found
+    }
+}

@@ -1,0 +1,219 @@
+//! [`ScaleParams`]: which metrics become axes, and how.
+
+use crate::{Error, Result};
+
+/// How a shift between frames is found, by which the values of a frame move before they are
+/// compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Shift {
+    /// [`Shift::Fit`] for a logarithmic axis, [`Shift::None`] for another: what scales with the
+    /// number of tasks does so by a factor.
+    #[default]
+    Auto,
+    /// No shift.
+    None,
+    /// The shift that lets the times of the frames' bursts overlap best, see
+    /// [`Scale::fit`](super::Scale::fit).
+    Fit,
+    /// These shifts, one a frame, in units of the axis: of a logarithmic axis the logarithm of a
+    /// factor.
+    Fixed(Vec<f64>),
+}
+
+/// One axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dimension {
+    pub(super) metric: String,
+    pub(super) log: bool,
+    pub(super) factor: f64,
+    pub(super) shift: Shift,
+}
+
+impl Dimension {
+    /// A metric of the bursts by its name, or `duration`.
+    pub fn new(metric: impl Into<String>) -> Self {
+        Dimension {
+            metric: metric.into(),
+            log: false,
+            factor: 1.0,
+            shift: Shift::Auto,
+        }
+    }
+
+    /// Whether its natural logarithm is the coordinate, default false. For what spans orders of
+    /// magnitude, as instructions and durations do.
+    pub fn log(mut self, log: bool) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// How much it weighs in distances, default 1, above 0.
+    pub fn factor(mut self, factor: f64) -> Self {
+        self.factor = factor;
+        self
+    }
+
+    /// The shift between frames in [`ScaleMode::Joint`], default [`Shift::Auto`].
+    pub fn shift(mut self, shift: Shift) -> Self {
+        self.shift = shift;
+        self
+    }
+}
+
+/// How the range of an axis is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ScaleMode {
+    /// One range for all frames, between two quantiles, after a shift of each frame.
+    #[default]
+    Joint,
+    /// The least and the largest value of each frame by itself, as the field's clustering tools
+    /// have it: a displacement of all clusters cancels out, and one outlier moves them all.
+    PerFrame,
+}
+
+/// Parameters of [`Scale`]: set them, then [`check`](Self::check).
+#[derive(Clone, Debug, Default)]
+pub struct ScaleParams {
+    dimensions: Vec<Dimension>,
+    mode: ScaleMode,
+    quantile: Option<f64>,
+    margin: Option<f64>,
+}
+
+impl ScaleParams {
+    /// Adds an axis. There must be one at least.
+    pub fn dimension(mut self, dimension: Dimension) -> Self {
+        self.dimensions.push(dimension);
+        self
+    }
+
+    /// How ranges are found, default [`ScaleMode::Joint`].
+    pub fn mode(mut self, mode: ScaleMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The share of bursts on either side that lie out of the range in [`ScaleMode::Joint`], default
+    /// 0.01, at least 0 and less than 0.5. They are not cut off; their coordinates lie out of
+    /// `[0, factor]`.
+    pub fn quantile(mut self, quantile: f64) -> Self {
+        self.quantile = Some(quantile);
+        self
+    }
+
+    /// How much more of the time must overlap with a fitted shift than without, as a share of all
+    /// of it, default 0.05, from 0 to 1. Otherwise there is no shift.
+    pub fn margin(mut self, margin: f64) -> Self {
+        self.margin = Some(margin);
+        self
+    }
+
+    /// Checks them.
+    ///
+    /// # Errors
+    /// [`Error::NoDimensions`], [`Error::Parameter`] for a factor, quantile or margin out of its
+    /// range, a fixed shift that is not finite, or a metric that is two axes.
+    pub fn check(self) -> Result<Scale> {
+        let wrong = |name, value: String, range| Err(Error::Parameter { name, value, range });
+        if self.dimensions.is_empty() {
+            return Err(Error::NoDimensions);
+        }
+        for (index, dimension) in self.dimensions.iter().enumerate() {
+            let Dimension {
+                metric,
+                factor,
+                shift,
+                ..
+            } = dimension;
+            if !(factor.is_finite() && *factor > 0.0) {
+                return wrong(
+                    "factor of an axis",
+                    format!("{metric}: {factor}"),
+                    "above 0",
+                );
+            }
+            if self
+                .dimensions
+                .iter()
+                .take(index)
+                .any(|d| d.metric == *metric)
+            {
+                return wrong("metric of an axis", metric.clone(), "given once");
+            }
+            if let Shift::Fixed(shifts) = shift
+                && let Some(shift) = shifts.iter().find(|shift| !shift.is_finite())
+            {
+                return wrong("shift of an axis", format!("{metric}: {shift}"), "finite");
+            }
+        }
+        let quantile = self.quantile.unwrap_or(0.01);
+        if !(0.0..0.5).contains(&quantile) {
+            return wrong(
+                "quantile",
+                quantile.to_string(),
+                "at least 0, less than 0.5",
+            );
+        }
+        let margin = self.margin.unwrap_or(0.05);
+        if !(0.0..=1.0).contains(&margin) {
+            return wrong("margin", margin.to_string(), "from 0 to 1");
+        }
+        Ok(Scale {
+            dimensions: self.dimensions,
+            mode: self.mode,
+            quantile,
+            margin,
+        })
+    }
+}
+
+/// Turns bursts into points: parameters that [`ScaleParams::check`] let pass.
+///
+/// ```
+/// use perf_core::Nanos;
+/// use perf_track::{Burst, Bursts, Dimension, Scale, Thread};
+/// // Instructions halve when the number of tasks doubles; the ratio does not change.
+/// let frame = |tasks: u32| {
+///     let mut bursts = Bursts::new(["instructions", "ipc"]);
+///     for task in 0..tasks {
+///         let thread = bursts.add_thread(Thread { process: task, ..Default::default() })?;
+///         let at = |ms: i64| Nanos(ms * 1_000_000);
+///         for (begin, end, instructions, ipc) in [(0, 60, 8e9, 1.9), (60, 90, 4e8, 0.5)] {
+///             let burst = Burst { thread, begin: at(begin), end: at(end), ..Default::default() };
+///             bursts.push(burst, &[instructions / f64::from(tasks), ipc])?;
+///         }
+///     }
+///     Ok::<_, perf_track::Error>(bursts)
+/// };
+/// let (few, many) = (frame(2)?, frame(4)?);
+/// let scale = Scale::params()
+///     .dimension(Dimension::new("instructions").log(true))
+///     .dimension(Dimension::new("ipc"))
+///     .check()?;
+/// let scaled = scale.fit(&[&few, &many])?;
+/// let axis = &scaled.transform.axes()[0];
+/// assert!((axis.frames[1].shift + 2_f64.ln()).abs() < 1e-6);
+/// // In the common space the first burst of either is in one place.
+/// let (a, b) = (scaled.frames[0].points()?, scaled.frames[1].points()?);
+/// assert!((a.get(0).unwrap()[0] - b.get(0).unwrap()[0]).abs() < 1e-6);
+/// // And back.
+/// let raw = scaled.transform.invert(1, b.get(0).unwrap()).expect("there is such a frame");
+/// assert!((raw[0] / 2e9 - 1.0).abs() < 1e-12);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scale {
+    pub(super) dimensions: Vec<Dimension>,
+    pub(super) mode: ScaleMode,
+    pub(super) quantile: f64,
+    pub(super) margin: f64,
+}
+
+impl Scale {
+    /// Parameters with their defaults.
+    pub fn params() -> ScaleParams {
+        ScaleParams::default()
+    }
+}

@@ -1,0 +1,338 @@
+//! [`Align`]: sequences of all threads against their consensus.
+
+use super::consensus::{Consensus, Worth};
+use super::kernel::{LONGEST, Place, Scratch, align};
+use super::{Alignment, Sequences};
+use crate::{ClusterId, Error, Result, par};
+use perf_core::{CancelToken, Progress};
+use std::collections::HashMap;
+
+/// Deepest nesting of bursts between columns between columns. Beyond it they are put side by side.
+const DEEPEST: usize = 32;
+
+/// Parameters of [`Align`]: set them, then [`check`](Self::check).
+#[derive(Clone, Copy, Debug)]
+pub struct AlignParams {
+    rounds: usize,
+    memory: usize,
+}
+
+impl Default for AlignParams {
+    fn default() -> Self {
+        AlignParams {
+            rounds: 4,
+            memory: 1 << 26,
+        }
+    }
+}
+
+impl AlignParams {
+    /// How often sequences are aligned at most, each time with the consensus of the time before,
+    /// default 4, at least 1. It ends earlier once the score does not rise.
+    pub fn rounds(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Memory for the directions of one alignment in bytes, default 2^26; a thread of the machine
+    /// works on one at a time. Where more is needed the work is halved until it is enough, which
+    /// takes up to twice the time and gives the same score.
+    pub fn memory(mut self, memory: usize) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Checks them.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for no rounds.
+    pub fn check(self) -> Result<Align> {
+        if self.rounds == 0 {
+            return Err(Error::Parameter {
+                name: "rounds of alignment",
+                value: "0".into(),
+                range: "at least 1",
+            });
+        }
+        Ok(Align(self))
+    }
+}
+
+/// Aligns the sequences of all threads: parameters that [`AlignParams::check`] let pass.
+///
+/// A star around a consensus. Progressive alignment along a tree compares all pairs of threads,
+/// which a thousand of them forbid, and what it aligns first it never corrects. Here each
+/// different sequence is aligned with the consensus, first the sequence most threads have; what
+/// falls between two columns is arranged by itself in the same way, so that what few threads share
+/// comes together too. The columns that half of the threads are in are the next consensus, until
+/// the SPMD score does not rise any more. Each alignment is optimal for its consensus.
+///
+/// Time: `different sequences x length x columns` a round at most, much less where sequences
+/// differ little. Memory is linear in the bursts, besides [`AlignParams::memory`]. Sequences are
+/// aligned in parallel; the result does not depend on how many at a time.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::{Align, ClusterId, Sequences};
+/// let ids = |ids: &[u32]| ids.iter().map(|id| ClusterId(*id)).collect::<Vec<_>>();
+/// // Cluster 3 is computed by one thread alone, in the middle.
+/// let sequences = Sequences::new(vec![ids(&[1, 2, 1, 2]), ids(&[1, 2, 3, 1, 2])]);
+/// let shares = [0.0, 0.5, 0.4, 0.1];
+/// let align = Align::params().check()?;
+/// let alignment = align.align(&sequences, &shares, &(), &CancelToken::new())?;
+/// assert_eq!(alignment.columns(), 5);
+/// assert_eq!(alignment.row(0).expect("a thread")[2], None);
+/// assert!((alignment.score(&shares).global - 0.95).abs() < 1e-12);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Align(AlignParams);
+
+/// Sequences in columns: how many, and the column of each symbol of each sequence.
+struct Layout {
+    columns: usize,
+    places: Vec<Vec<u32>>,
+}
+
+impl Align {
+    /// Parameters with their defaults.
+    pub fn params() -> AlignParams {
+        AlignParams::default()
+    }
+
+    /// Aligns sequences. `shares` is the share of the time of each cluster, noise first; those past
+    /// its end count as taking none.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] past 2^20 bursts of a thread, [`Error::NotFinite`] for a share that is
+    /// not finite, [`Error::Cancelled`].
+    pub fn align(
+        &self,
+        sequences: &Sequences,
+        shares: &[f64],
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Alignment> {
+        if let Some(at) = shares.iter().position(|share| !share.is_finite()) {
+            return Err(Error::NotFinite {
+                point: at,
+                dimension: 0,
+                value: shares.get(at).copied().unwrap_or_default(),
+            });
+        }
+        if sequences
+            .all()
+            .iter()
+            .any(|sequence| sequence.len() > LONGEST)
+        {
+            return Err(Error::TooMany {
+                what: "bursts of a thread",
+                limit: LONGEST as u64,
+            });
+        }
+        // Clusters as dense symbols.
+        let mut clusters: Vec<ClusterId> = sequences.all().iter().flatten().copied().collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        let symbol = |id: &ClusterId| clusters.partition_point(|other| other < id) as u32;
+        let all = sequences.all().iter();
+        let all: Vec<Vec<u32>> = all.map(|ids| ids.iter().map(symbol).collect()).collect();
+        let mut weights = vec![0_u64; all.len()];
+        for which in sequences.which() {
+            if let Some(weight) = weights.get_mut(*which as usize) {
+                *weight += 1;
+            }
+        }
+        let mut counts = vec![0_u64; clusters.len()];
+        for (sequence, weight) in all.iter().zip(&weights) {
+            for symbol in sequence {
+                if let Some(count) = counts.get_mut(*symbol as usize) {
+                    *count += weight;
+                }
+            }
+        }
+        let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
+        let worth = Worth::new(&counts, &clusters.iter().map(of).collect::<Vec<_>>());
+        let group = Group {
+            sequences: all.iter().map(Vec::as_slice).collect(),
+            weights,
+            worth: &worth,
+            symbols: clusters.len(),
+            memory: self.0.memory,
+        };
+        let work = |consensus: &Consensus| {
+            let total = (group.sequences.len() * self.0.rounds) as u64;
+            let places = par::map(&group.sequences, |sequence| {
+                cancel.check()?;
+                let mut scratch = Scratch::default();
+                let places = align(consensus, sequence, self.0.memory, &mut scratch);
+                progress.advance("alignment", 1, total);
+                Ok(places)
+            })?;
+            let layout = group.assemble(consensus.len(), &places, 0, cancel)?;
+            Ok::<_, Error>(Alignment::new(
+                sequences.clone(),
+                layout.places,
+                layout.columns,
+            ))
+        };
+        let Some(seed) = group.seed() else {
+            return Ok(Alignment::new(sequences.clone(), Vec::new(), 0));
+        };
+        let mut best = work(&Consensus::of_sequence(seed, &worth, clusters.len()))?;
+        let mut score = best.score(shares).global;
+        for _ in 1..self.0.rounds {
+            let columns =
+                (0..best.columns()).filter(|column| 2 * best.gaps(*column) <= best.threads());
+            let counted = columns.map(|column| {
+                let found = best.column(column).iter();
+                found
+                    .map(|(id, count)| (symbol(id), u64::from(*count)))
+                    .collect::<Vec<_>>()
+            });
+            let columns: Vec<_> = counted.take(LONGEST).collect();
+            let threads = best.threads() as u64;
+            let next = work(&Consensus::new(&columns, threads, &worth, clusters.len()))?;
+            let next_score = next.score(shares).global;
+            if next_score <= score {
+                break;
+            }
+            (best, score) = (next, next_score);
+        }
+        Ok(best)
+    }
+}
+
+/// Different sequences that are arranged together, each with the number of threads that have it.
+struct Group<'a> {
+    sequences: Vec<&'a [u32]>,
+    weights: Vec<u64>,
+    worth: &'a Worth,
+    symbols: usize,
+    memory: usize,
+}
+
+impl<'a> Group<'a> {
+    /// The sequence most threads have, of several the longest, of several the first.
+    fn seed(&self) -> Option<&'a [u32]> {
+        let all = self.sequences.iter().zip(&self.weights).rev();
+        all.max_by_key(|(sequence, weight)| (**weight, sequence.len()))
+            .map(|(sequence, _)| *sequence)
+    }
+
+    /// Arranges sequences that lie between two columns.
+    fn arrange(&self, depth: usize, cancel: &CancelToken) -> Result<Layout> {
+        let longest = self.sequences.iter().map(|sequence| sequence.len()).max();
+        let Some(seed) = self
+            .seed()
+            .filter(|_| self.sequences.len() > 1 && depth < DEEPEST)
+        else {
+            let side_by_side = |sequence: &&[u32]| (0..sequence.len() as u32).collect();
+            return Ok(Layout {
+                columns: longest.unwrap_or_default(),
+                places: self.sequences.iter().map(side_by_side).collect(),
+            });
+        };
+        let consensus = Consensus::of_sequence(seed, self.worth, self.symbols);
+        let mut scratch = Scratch::default();
+        let mut places = Vec::with_capacity(self.sequences.len());
+        for sequence in &self.sequences {
+            cancel.check()?;
+            places.push(align(&consensus, sequence, self.memory, &mut scratch));
+        }
+        self.assemble(consensus.len(), &places, depth, cancel)
+    }
+
+    /// Columns of the consensus and, between them, what was put there.
+    fn assemble(
+        &self,
+        columns: usize,
+        places: &[Vec<Place>],
+        depth: usize,
+        cancel: &CancelToken,
+    ) -> Result<Layout> {
+        // Runs of symbols between two columns: slot, sequence, first symbol, behind the last one.
+        let mut runs: Vec<(u32, usize, usize, usize)> = Vec::new();
+        for (sequence, places) in places.iter().enumerate() {
+            let mut last = None;
+            for (at, place) in places.iter().enumerate() {
+                let Place::Before(slot) = *place else {
+                    last = None;
+                    continue;
+                };
+                match runs.last_mut() {
+                    Some(run) if last == Some(slot) => run.3 = at + 1,
+                    _ => runs.push((slot, sequence, at, at + 1)),
+                }
+                last = Some(slot);
+            }
+        }
+        runs.sort_unstable();
+        let mut widths = vec![0_usize; columns + 1];
+        // The place of each run's symbols, counted from the begin of its slot.
+        let mut inner: Vec<(usize, usize, Vec<u32>)> = Vec::with_capacity(runs.len());
+        for of_slot in runs.chunk_by(|a, b| a.0 == b.0) {
+            let mut known: HashMap<&[u32], usize> = HashMap::new();
+            let mut group = Group {
+                sequences: Vec::new(),
+                weights: Vec::new(),
+                ..*self
+            };
+            let mut which = Vec::with_capacity(of_slot.len());
+            for (_, sequence, from, to) in of_slot {
+                let symbols = self
+                    .sequences
+                    .get(*sequence)
+                    .and_then(|s| s.get(*from..*to));
+                let symbols = symbols.unwrap_or_default();
+                let weight = self.weights.get(*sequence).copied().unwrap_or_default();
+                let index = *known.entry(symbols).or_insert(group.sequences.len());
+                if index == group.sequences.len() {
+                    group.sequences.push(symbols);
+                    group.weights.push(0);
+                }
+                if let Some(sum) = group.weights.get_mut(index) {
+                    *sum += weight;
+                }
+                which.push(index);
+            }
+            let layout = group.arrange(depth + 1, cancel)?;
+            if let Some((slot, ..)) = of_slot.first()
+                && let Some(width) = widths.get_mut(*slot as usize)
+            {
+                *width = layout.columns;
+            }
+            for ((_, sequence, from, _), index) in of_slot.iter().zip(which) {
+                let places = layout.places.get(index).cloned().unwrap_or_default();
+                inner.push((*sequence, *from, places));
+            }
+        }
+        // Slot s begins after s columns and all slots before it.
+        let mut starts = Vec::with_capacity(columns + 1);
+        let mut wide = 0;
+        for (slot, width) in widths.iter().enumerate() {
+            starts.push((wide + slot) as u32);
+            wide += width;
+        }
+        let start = |slot: u32| starts.get(slot as usize).copied().unwrap_or_default();
+        let width = |slot: u32| widths.get(slot as usize).copied().unwrap_or_default() as u32;
+        let of_place = |place: &Place| match *place {
+            Place::Column(column) => start(column) + width(column),
+            Place::Before(slot) => start(slot),
+        };
+        let of_sequence = |places: &Vec<Place>| places.iter().map(of_place).collect::<Vec<u32>>();
+        let mut places: Vec<Vec<u32>> = places.iter().map(of_sequence).collect();
+        for (sequence, from, run) in inner {
+            let slots = places
+                .get_mut(sequence)
+                .and_then(|p| p.get_mut(from..from + run.len()));
+            for (slot, place) in slots.unwrap_or_default().iter_mut().zip(run) {
+                *slot += place;
+            }
+        }
+        Ok(Layout {
+            columns: columns + wide,
+            places,
+        })
+    }
+}

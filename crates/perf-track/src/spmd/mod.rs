@@ -1,0 +1,13 @@
+//! Sequences of clusters a thread, their alignment, and how much a program is SPMD.
+
+mod align;
+mod alignment;
+mod consensus;
+mod kernel;
+mod score;
+mod sequences;
+
+pub use align::{Align, AlignParams};
+pub use alignment::Alignment;
+pub use score::{ClusterScore, SpmdScore, time_shares};
+pub use sequences::Sequences;

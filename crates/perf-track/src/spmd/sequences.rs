@@ -1,0 +1,113 @@
+//! [`Sequences`]: what each thread computed, one cluster after the other.
+
+use crate::{Bursts, ClusterId, Error, Kind, Labels, Result};
+use std::collections::HashMap;
+
+/// The clusters of each thread's bursts in the order of time. Equal sequences are kept once, since
+/// most threads of a parallel program do the same.
+///
+/// ```
+/// use perf_track::{ClusterId, Sequences};
+/// let same = vec![ClusterId(1), ClusterId(2)];
+/// let sequences = Sequences::new(vec![same.clone(), vec![ClusterId(1)], same]);
+/// assert_eq!((sequences.len(), sequences.distinct()), (3, 2));
+/// assert_eq!(sequences.get(2), Some(&[ClusterId(1), ClusterId(2)][..]));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sequences {
+    /// Each sequence once, in the order of the first thread that has it.
+    distinct: Vec<Vec<ClusterId>>,
+    /// Which of them each thread has.
+    of: Vec<u32>,
+}
+
+impl Sequences {
+    /// One sequence a thread.
+    pub fn new(threads: Vec<Vec<ClusterId>>) -> Self {
+        let mut known: HashMap<Vec<ClusterId>, u32> = HashMap::new();
+        let mut sequences = Sequences::default();
+        for sequence in threads {
+            let next = sequences.distinct.len() as u32;
+            let index = match known.get(&sequence) {
+                Some(index) => *index,
+                None => {
+                    sequences.distinct.push(sequence.clone());
+                    known.insert(sequence, next);
+                    next
+                }
+            };
+            sequences.of.push(index);
+        }
+        sequences
+    }
+
+    /// The sequences of all threads of `bursts`: complete bursts alone, noise among them.
+    ///
+    /// # Errors
+    /// Not one label a burst.
+    pub fn of(bursts: &Bursts, labels: &Labels) -> Result<Self> {
+        if labels.len() != bursts.len() {
+            return Err(Error::Length {
+                what: "labels of bursts",
+                expected: bursts.len(),
+                got: labels.len(),
+            });
+        }
+        let mut threads = vec![Vec::new(); bursts.threads().len()];
+        let each = bursts
+            .rows()
+            .iter()
+            .zip(bursts.kinds())
+            .zip(labels.as_slice());
+        for ((burst, kind), label) in each {
+            if *kind == Kind::Complete
+                && let Some(thread) = threads.get_mut(burst.thread as usize)
+            {
+                thread.push((burst.begin, *label));
+            }
+        }
+        let in_order = |mut thread: Vec<(_, ClusterId)>| {
+            // Bursts come by time already; sorting them costs one look at each.
+            thread.sort_by_key(|(begin, _)| *begin);
+            thread.into_iter().map(|(_, label)| label).collect()
+        };
+        Ok(Self::new(threads.into_iter().map(in_order).collect()))
+    }
+
+    /// How many threads there are.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// How many different sequences there are.
+    pub fn distinct(&self) -> usize {
+        self.distinct.len()
+    }
+
+    /// The sequence of a thread.
+    pub fn get(&self, thread: usize) -> Option<&[ClusterId]> {
+        let index = *self.of.get(thread)?;
+        self.distinct.get(index as usize).map(Vec::as_slice)
+    }
+
+    /// One sequence a thread, equal ones kept apart.
+    pub(super) fn apart(threads: Vec<Vec<ClusterId>>) -> Self {
+        Sequences {
+            of: (0..threads.len() as u32).collect(),
+            distinct: threads,
+        }
+    }
+
+    pub(super) fn all(&self) -> &[Vec<ClusterId>] {
+        &self.distinct
+    }
+
+    pub(super) fn which(&self) -> &[u32] {
+        &self.of
+    }
+}
