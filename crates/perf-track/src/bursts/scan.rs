@@ -111,7 +111,6 @@ pub(super) fn scan(plan: &Plan<'_>, events: &Events, cancel: &CancelToken) -> Re
         known: HashMap::new(),
         found: Scanned::default(),
     };
-    scan.toggle();
     for (index, at) in events.times().iter().enumerate() {
         if index % BETWEEN_CHECKS == 0 {
             cancel.check()?;
@@ -141,6 +140,8 @@ impl Scan<'_> {
     }
 
     fn settle(&mut self) {
+        // At the first instant a thread may compute already; samples of the instant come before.
+        self.toggle();
         let mut marks = std::mem::take(&mut self.marks);
         for mark in marks.drain(..) {
             self.apply(mark);
@@ -352,7 +353,11 @@ impl Scan<'_> {
         if let Some(open) = self.open.take() {
             match self.plan.mode {
                 Mode::Between => self.close(open),
-                Mode::Calls | Mode::Value => self.found.cut.push((open.begin, self.now)),
+                Mode::Calls | Mode::Value if open.begin < self.now => {
+                    self.found.cut.push((open.begin, self.now));
+                }
+                // Begun with the last event: nothing of it was recorded.
+                Mode::Calls | Mode::Value => {}
             }
         }
         self.found.resets = self.counters.resets;
