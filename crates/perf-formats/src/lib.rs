@@ -25,6 +25,10 @@
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
 
 #[cfg(any(feature = "cube", feature = "tau", feature = "paraver"))]
+#[cfg_attr(
+    not(any(feature = "cube", feature = "tau")),
+    allow(dead_code, reason = "companions of Paraver traces are read whole")
+)]
 mod bytes;
 #[cfg(feature = "cube")]
 pub mod cube;
@@ -33,6 +37,13 @@ mod options;
 #[cfg(feature = "otf2")]
 pub mod otf2;
 #[cfg(any(feature = "otf2", feature = "paraver"))]
+#[cfg_attr(
+    not(feature = "otf2"),
+    allow(
+        dead_code,
+        reason = "Paraver keeps its threads, and parses in turn without them"
+    )
+)]
 mod parallel;
 #[cfg(feature = "paraver")]
 pub mod paraver;

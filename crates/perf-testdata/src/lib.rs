@@ -4,5 +4,6 @@ pub mod clusters;
 pub mod corpus;
 pub mod cosmo;
 pub mod damage;
+pub mod paraver;
 pub mod random;
 pub mod wide;

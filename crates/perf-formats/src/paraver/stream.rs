@@ -1,5 +1,7 @@
 //! One thread while its records are swept over, instant by instant.
 
+mod frames;
+
 use super::late::Late;
 use super::names;
 use super::place::Comms;
@@ -8,8 +10,8 @@ use super::rules;
 use super::tables::{Class, Frame, Tables};
 use crate::Result;
 use perf_core::{
-    CallPathId, Collective, Diagnostics, Event, Events, MetricId, MetricSetId, Place, RegionId,
-    Ticks, TimeRange,
+    Collective, Diagnostics, Event, Events, MetricId, MetricSetId, Place, RegionId, Ticks,
+    TimeRange,
 };
 
 /// A thread.
@@ -262,10 +264,10 @@ impl Stream {
                         }
                     }
                     Class::Caller(level, is_line) => {
-                        note(&mut scratch.callers, level, is_line, pair.bits());
+                        frames::note(&mut scratch.callers, level, is_line, pair.bits());
                     }
                     Class::Sampled(level, is_line) => {
-                        note(&mut scratch.sampled, level, is_line, pair.bits());
+                        frames::note(&mut scratch.sampled, level, is_line, pair.bits());
                     }
                     Class::Collective => scratch.facts.push(*pair),
                     Class::Flush => self.flush(*pair, &mut scratch, shared.window),
@@ -297,9 +299,11 @@ impl Stream {
             self.push(Event::Sample { context }, shared)?;
         }
         restart |= self.states(&mut scratch, was_call, shared)?;
-        let collective = match entered {
-            true => self.collective(&mut scratch.facts, shared),
-            false => None,
+        // Mostly where the call begins; some tools have it a little later.
+        let is_known = self.call.is_none_or(|call| call.collective.is_some());
+        let collective = match is_known || scratch.facts.is_empty() {
+            true => None,
+            false => self.collective(&mut scratch.facts, shared),
         };
         self.frames(restart, entered, collective, &mut scratch, shared)?;
 
@@ -337,104 +341,6 @@ impl Stream {
         self.push(Event::Metric { set, values }, shared)
     }
 
-    /// A function begins or ends.
-    fn function(
-        &mut self,
-        pair: Pair,
-        line: &[Pair],
-        scratch: &mut Scratch,
-        shared: &mut Shared<'_, '_>,
-    ) -> Result<()> {
-        let innermost = |functions: &[(u32, RegionId)]| {
-            let mut all = functions.iter();
-            all.rposition(|(kind, _)| *kind == pair.kind)
-        };
-        if pair.bits() == 0 {
-            // Ends the innermost one of its type, with all inside it.
-            if let Some(at) = innermost(&self.functions) {
-                self.cut(at, scratch);
-            }
-            return Ok(());
-        }
-        let line_kind = pair.kind + names::TO_LINE;
-        let at_line = line.iter().find(|other| other.kind == line_kind);
-        let at_line = at_line.map_or(0, |line| line.bits());
-        let region = shared.tables.function(pair.kind, pair.bits(), at_line)?;
-        if pair.kind != names::FUNCTION
-            && let Some(at) = innermost(&self.functions)
-        {
-            // Outlined functions and tasks do not nest: a second one takes the place of the first,
-            // and the same once more is a runtime that comes back to it.
-            if self.functions.get(at) == Some(&(pair.kind, region)) {
-                return Ok(());
-            }
-            self.cut(at, scratch);
-        }
-        if self.functions.len() >= shared.depth {
-            let place = Place::file("").record(format!("{:?}", self.object));
-            shared.found.add(rules::TOO_DEEP, place);
-            return Ok(());
-        }
-        self.functions.push((pair.kind, region));
-        Ok(())
-    }
-
-    /// Closes the function frames from `at` on. Those that began at this instant last no time.
-    fn cut(&mut self, at: usize, scratch: &mut Scratch) {
-        for (_, region) in self
-            .functions
-            .drain(at..)
-            .skip(self.kept.saturating_sub(at))
-        {
-            scratch.instant.push(region);
-        }
-        self.kept = self.kept.min(at);
-    }
-
-    fn flush(&mut self, pair: Pair, scratch: &mut Scratch, window: TimeRange) {
-        match (pair.bits(), self.flush) {
-            (0, Some(begin)) => {
-                self.flush = None;
-                let event = Event::Flush {
-                    until: Ticks(self.now),
-                };
-                let late = Late {
-                    time: begin,
-                    is_end: false,
-                    event,
-                };
-                self.push_late(late, window);
-            }
-            (1, None) => self.flush = Some(self.now),
-            _ => scratch.others.push((pair.kind, pair.bits())),
-        }
-    }
-
-    /// The call path of the callers or of the sample of this instant.
-    fn context(
-        &mut self,
-        is_sampled: bool,
-        scratch: &mut Scratch,
-        shared: &mut Shared<'_, '_>,
-    ) -> Result<Option<CallPathId>> {
-        let levels = match is_sampled {
-            true => &mut scratch.sampled,
-            false => &mut scratch.callers,
-        };
-        // 0 is how a call path ends.
-        levels.retain(|(_, frame)| *frame != (0, 0));
-        if levels.is_empty() {
-            return Ok(None);
-        }
-        levels.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
-        scratch.frames.clear();
-        scratch
-            .frames
-            .extend(levels.iter().map(|(_, frame)| *frame));
-        let context = shared.tables.context(is_sampled, &mut scratch.frames)?;
-        Ok(Some(context))
-    }
-
     /// Applies the states of the instant; whether the innermost frame begins anew.
     fn states(
         &mut self,
@@ -464,107 +370,5 @@ impl Stream {
         self.begun = begun;
         self.begun.clear();
         Ok(is_new)
-    }
-
-    /// The collective operation that begins, as far as the events of the instant say; takes out
-    /// those it uses.
-    fn collective(
-        &mut self,
-        facts: &mut Vec<Pair>,
-        shared: &mut Shared<'_, '_>,
-    ) -> Option<Collective> {
-        let call = self.call.filter(|call| call.kind == names::COLLECTIVE)?;
-        let region = shared.tables.regions.get(call.region.index())?;
-        let op = names::collective(&region.name)?;
-        let fact = |number: u32| {
-            let mut all = facts.iter();
-            all.find(|pair| pair.kind == 50_100_000 + number)
-                .map(|pair| pair.bits())
-        };
-        let Object {
-            application, task, ..
-        } = self.object;
-        let (comm, rank) = shared.comms.rank(application, fact(4)?, task)?;
-        let collective = Collective {
-            op,
-            comm,
-            root: fact(3).filter(|root| *root != 0).map(|_| rank),
-            sent: fact(1).unwrap_or_default(),
-            received: fact(2).unwrap_or_default(),
-            request: None,
-        };
-        facts.clear();
-        Some(collective)
-    }
-
-    /// Leaves and enters what differs between the frames that are open and those that should be.
-    fn frames(
-        &mut self,
-        restart: bool,
-        entered: bool,
-        collective: Option<Collective>,
-        scratch: &mut Scratch,
-        shared: &mut Shared<'_, '_>,
-    ) -> Result<()> {
-        let wanted = match (self.call, self.state) {
-            (Some(call), _) => Some(call.region),
-            (None, state) => state.map(|(region, _)| region),
-        };
-        let is_same = self.kept == self.open.len() && self.kept == self.functions.len();
-        let moves = restart || entered || !is_same || wanted != self.inner;
-        let moves = moves || !scratch.instant.is_empty();
-        if moves && let Some(region) = self.inner.take() {
-            self.push(Event::Leave { region }, shared)?;
-        }
-        while self.open.len() > self.kept {
-            if let Some(region) = self.open.pop() {
-                self.push(Event::Leave { region }, shared)?;
-            }
-        }
-        let callers = self.context(false, scratch, shared)?;
-        let is_instant = callers.is_some() && !entered && !scratch.instant.is_empty();
-        if let Some(context) = callers.filter(|_| is_instant) {
-            self.push(Event::Sample { context }, shared)?;
-        }
-        for region in &scratch.instant {
-            let region = *region;
-            self.push(Event::Enter { region }, shared)?;
-            self.push(Event::Leave { region }, shared)?;
-        }
-        for index in self.open.len()..self.functions.len() {
-            if let Some((_, region)) = self.functions.get(index).copied() {
-                self.push(Event::Enter { region }, shared)?;
-                self.open.push(region);
-            }
-        }
-        if let Some(context) = callers.filter(|_| !is_instant) {
-            self.push(Event::Sample { context }, shared)?;
-        }
-        if moves && let Some(region) = wanted {
-            self.push(Event::Enter { region }, shared)?;
-            self.inner = wanted;
-        }
-        if let (Some(call), Some(end)) = (&mut self.call, collective) {
-            call.collective = Some(end);
-            self.push(Event::CollectiveBegin, shared)?;
-        }
-        Ok(())
-    }
-}
-
-/// Notes function or line of a level.
-fn note(levels: &mut Vec<(u32, Frame)>, level: u32, is_line: bool, bits: u64) {
-    let at = match levels.iter().position(|(known, _)| *known == level) {
-        Some(at) => at,
-        None => {
-            levels.push((level, (0, 0)));
-            levels.len() - 1
-        }
-    };
-    if let Some((_, frame)) = levels.get_mut(at) {
-        match is_line {
-            true => frame.1 = bits,
-            false => frame.0 = bits,
-        }
     }
 }

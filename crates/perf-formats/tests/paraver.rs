@@ -1,0 +1,718 @@
+//! Paraver traces made by hand and at random: the grammar, what instants become, damage, writing.
+
+#![cfg(feature = "paraver")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+use perf_core::{
+    Diagnostics, Event, Limits, LocationId, Members, MetricMode, Ticks, Trace, match_messages,
+};
+use perf_formats::paraver::{
+    Batch, Cluster, Coloured, Communication, Object, OnCpu, Pair, Pcf, Reader, Record, Row, Writer,
+    into_trace, name_clusters, recolour, rules, write_trace,
+};
+use perf_formats::{Error, OpenOptions};
+use perf_testdata::corpus::corpus;
+use perf_testdata::damage;
+use proptest::prelude::*;
+
+const HEADER: &str = "#Paraver (09/10/2019 at 16:09):1000_ns:1(4):1:2(2:1,1:1),1\n";
+const PCF: &str = "\
+EVENT_TYPE
+9   50000001    MPI Point-to-point
+VALUES
+1   MPI_Send
+2   MPI_Recv
+0   Outside MPI
+
+EVENT_TYPE
+0    60000019    User function
+VALUES
+0   End
+1   solve
+2   ste..lon [stencil_long]
+
+EVENT_TYPE
+0    60000119    User function line
+VALUES
+1   12 (solve.c)
+
+EVENT_TYPE
+0    70000001    Caller at level 1
+0    70000002    Caller at level 2
+VALUES
+0   End
+1   inner
+2   main
+
+EVENT_TYPE
+0    80000001    Caller line at level 1
+0    80000002    Caller line at level 2
+VALUES
+1   7 (a.c, prog)
+2   99 (b.c, prog)
+
+EVENT_TYPE
+7  42000050 PAPI_TOT_INS [Instr completed]
+7  77 mine
+";
+
+fn read(body: &str, options: &OpenOptions<'_>) -> Result<(Trace, Diagnostics), Error> {
+    let text = format!("{HEADER}{body}");
+    let reader = Reader::new(text.as_bytes(), "x.prv", options)?;
+    into_trace(reader, &Pcf::parse(PCF.as_bytes()), &Row::default())
+}
+
+/// Events of a thread as lines, such as `5 +Running`.
+fn events(trace: &Trace, location: u32) -> Vec<String> {
+    let definitions = trace.definitions();
+    let view = trace.location(LocationId(location)).unwrap();
+    let line = |(at, event): (Ticks, Event<'_>)| {
+        let what = match event {
+            Event::Enter { region } => format!("+{}", definitions.region_name(region)),
+            Event::Leave { region } => format!("-{}", definitions.region_name(region)),
+            Event::Metric { values, .. } => format!("metric {values:?}"),
+            Event::Sample { context } => {
+                format!(
+                    "@{}",
+                    definitions.contexts.name(context, &definitions.regions)
+                )
+            }
+            Event::Other { args, .. } => format!("{} {args:?}", definitions.event_name(event)),
+            Event::Send(transfer) | Event::Recv(transfer) => {
+                let name = definitions.event_name(event);
+                format!("{name} {} {}", transfer.peer, transfer.bytes)
+            }
+            event => definitions.event_name(event).to_string(),
+        };
+        format!("{at} {what}")
+    };
+    view.iter().map(line).collect()
+}
+
+fn list(body: &str) -> Vec<String> {
+    let (trace, found) = read(body, &OpenOptions::new()).unwrap();
+    assert_eq!(found.repairs(), 0, "{found}");
+    events(&trace, 0)
+}
+
+#[test]
+fn an_instant_is_one_whatever_its_order() {
+    let body = [
+        "1:1:1:1:1:0:10:1\n",
+        "2:1:1:1:1:0:60000019:1:60000119:1\n",
+        "2:1:1:1:1:10:42000050:500:50000001:1:70000001:1:80000001:1:70000002:2:80000002:2\n",
+        "1:1:1:1:1:10:15:4\n",
+        "1:1:1:1:1:15:20:1\n",
+        "2:1:1:1:1:15:50000001:0:42000050:7:77:-1\n",
+        "2:1:1:1:1:20:40000033:3\n",
+    ];
+    let expected = [
+        "0 +solve",
+        "0 +Running",
+        "10 metric [500]",
+        "10 -Running",
+        "10 @main > inner",
+        "10 +MPI_Send",
+        "15 metric [7, 18446744073709551615]",
+        "15 -MPI_Send",
+        "15 +Running",
+        "20 -Running",
+        "20 event (40000033) [3]",
+    ];
+    assert_eq!(list(&body.concat()), expected);
+    let mut swapped = body;
+    swapped.swap(0, 1);
+    swapped.swap(2, 3);
+    swapped.swap(4, 5);
+    assert_eq!(list(&swapped.concat()), expected);
+    let (trace, _) = read(&body.concat(), &OpenOptions::new()).unwrap();
+    let metrics = &trace.definitions().metrics;
+    assert_eq!(metrics[0].name, "PAPI_TOT_INS");
+    assert_eq!(metrics[0].description, "Instr completed");
+    assert_eq!(
+        (metrics[0].mode, metrics[1].mode),
+        (MetricMode::Relative, MetricMode::Relative)
+    );
+    assert_eq!(metrics[1].value_type, perf_core::ValueType::I64);
+    let solve = &trace.definitions().regions;
+    let solve = solve.iter().find(|region| region.name == "solve").unwrap();
+    assert_eq!(
+        (solve.file.as_deref(), solve.lines),
+        (Some("solve.c"), Some((12, 12)))
+    );
+}
+
+#[test]
+fn states_that_touch_and_states_without_length_are_frames_of_their_own() {
+    let body = "1:1:1:1:1:0:5:1\n1:1:1:1:1:5:9:1\n1:1:1:1:1:9:9:1\n1:1:1:1:1:9:12:0\n\
+                1:1:1:1:1:20:30:1\n";
+    let expected = [
+        "0 +Running",
+        "5 -Running",
+        "5 +Running",
+        "9 -Running",
+        "9 +Running",
+        "9 -Running",
+        "9 +Idle",
+        "12 -Idle",
+        "20 +Running",
+        "30 -Running",
+    ];
+    assert_eq!(list(body), expected);
+}
+
+#[test]
+fn calls_that_touch_and_calls_without_length_are_frames_of_their_own() {
+    let body = "2:1:1:1:1:0:50000001:1\n2:1:1:1:1:5:50000001:0:50000001:1\n\
+                2:1:1:1:1:8:50000001:0\n2:1:1:1:1:9:50000001:2:50000001:0\n\
+                2:1:1:1:1:9:60000019:1\n2:1:1:1:1:10:60000019:2\n2:1:1:1:1:12:60000019:0\n\
+                2:1:1:1:1:13:60000019:0\n";
+    let expected = [
+        "0 +MPI_Send",
+        "5 -MPI_Send",
+        "5 +MPI_Send",
+        "8 -MPI_Send",
+        "9 +MPI_Recv",
+        "9 -MPI_Recv",
+        "9 +solve",
+        "10 +stencil_long",
+        "12 -stencil_long",
+        "13 -solve",
+    ];
+    assert_eq!(list(body), expected);
+}
+
+#[test]
+fn messages_have_both_ends_whatever_the_order_of_their_times() {
+    // The second was received before the first record says so; threads of a task share its rank.
+    let body = "c:1:1:2:1:2\n3:1:1:1:2:10:12:3:1:2:1:20:30:800:7\n\
+                3:3:1:2:1:40:40:1:1:1:1:5:50:8:-1\n1:1:1:1:1:0:60:1\n";
+    let (trace, found) = read(body, &OpenOptions::new()).unwrap();
+    assert_eq!(found.count(rules::TAG), 1, "{found}");
+    assert_eq!(events(&trace, 1), ["10 Send 1 800", "12 SendComplete"]);
+    assert_eq!(
+        events(&trace, 2),
+        ["20 RecvPost", "30 Recv 0 800", "40 Send 0 8"]
+    );
+    let met = match_messages(trace.view());
+    assert_eq!((met.messages.len(), met.unmatched.len()), (2, 0));
+    let world = Members::Ranks(vec![Some(LocationId(0)), Some(LocationId(2))]);
+    assert_eq!(trace.definitions().comms.len(), 1);
+    assert_eq!(trace.definitions().comms[0].members, world);
+}
+
+#[test]
+fn errors_say_line_column_expected_and_found() {
+    let bad = "1:1:1:1:1:0:5:1\n# fine\n2:1:1:1:1:5:42000050\n1:1:1:1:1:5:9:1\n";
+    let strict = OpenOptions::new().strict(true);
+    let error = read(bad, &strict).unwrap_err().to_string();
+    let at = HEADER.len() + 23 + 20;
+    let text =
+        format!("x.prv, byte {at}, line 4, column 21: expected `:`, got the end of the line");
+    assert_eq!(error, text);
+    let (trace, found) = read(bad, &OpenOptions::new()).unwrap();
+    assert_eq!(found.count(rules::BAD_LINE), 1);
+    let (_, finding) = found
+        .iter()
+        .find(|(rule, _)| *rule == rules::BAD_LINE)
+        .unwrap();
+    assert_eq!(finding.places[0].offset, Some(at as u64));
+    assert_eq!(events(&trace, 0).len(), 4);
+}
+
+#[test]
+fn cut_traces_are_errors_with_line_and_byte() {
+    let error = read("", &OpenOptions::new()).unwrap_err();
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
+    assert!(error.to_string().contains("line 2"), "{error}");
+    assert!(read("c:1:1:2:1:2\n# nothing\n", &OpenOptions::new()).is_err());
+    let error = read("1:1:1:1:1:0:5:1\n1:1:1:1:1:5", &OpenOptions::new()).unwrap_err();
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
+    let place = error.place().unwrap();
+    assert_eq!(place.offset, Some(HEADER.len() as u64 + 27));
+    assert_eq!(place.record.as_deref(), Some("line 3, column 12"));
+    // Whole but for its newline: its last number may be cut.
+    let (_, found) = read("1:1:1:1:1:0:5:1", &OpenOptions::new()).unwrap();
+    assert_eq!(found.count(rules::UNTERMINATED), 1);
+    let strict = OpenOptions::new().strict(true);
+    assert!(matches!(
+        read("1:1:1:1:1:0:5:1", &strict),
+        Err(Error::Strict { .. })
+    ));
+    for head in ["", "#Par", "#Paraver (1/1/20"] {
+        let reader = Reader::new(head.as_bytes(), "x.prv", &OpenOptions::new());
+        assert!(reader.unwrap_err().place().unwrap().offset.is_some());
+    }
+}
+
+#[test]
+fn strange_records_are_counted() {
+    let cases = [
+        ("1:1:1:1:1:9:5:1\n", rules::NEGATIVE_STATE),
+        (
+            "1:1:1:1:1:0:9:1\n1:1:1:1:1:5:12:1\n",
+            rules::OVERLAPPING_STATE,
+        ),
+        ("1:1:1:1:1:5:9:1\n2:1:1:1:1:4:7:7\n", rules::BACKWARDS),
+        ("1:1:1:3:1:5:9:1\n2:1:1:1:1:4:7:7\n", rules::UNKNOWN_OBJECT),
+        ("1:1:1:1:3:5:9:1\n2:1:1:1:1:4:7:7\n", rules::UNKNOWN_OBJECT),
+        ("1:1:0:1:1:5:9:1\n2:1:1:1:1:4:7:7\n", rules::UNKNOWN_OBJECT),
+        ("4:1:1\n2:1:1:1:1:4:7:7\n", rules::GLOBAL),
+        ("2:1:1:1:1:4:7:7\n2:2:1:1:1:4:7:7\n", rules::CPU_CHANGED),
+        ("2:1:1:1:1:4:7:7\n", rules::ENDS_EARLY),
+    ];
+    for (body, rule) in cases {
+        let (_, found) = read(body, &OpenOptions::new()).unwrap();
+        assert_eq!(found.count(rule), 1, "{body}: {found}");
+        let is_strict = rule.weight == perf_core::Weight::Note;
+        let strict = read(body, &OpenOptions::new().strict(true));
+        assert_eq!(strict.is_ok(), is_strict, "{body}");
+    }
+}
+
+#[test]
+fn a_header_allocates_nothing_for_threads_that_cannot_be() {
+    let text = "#Paraver (x):1_ns:0:1:1(4000000000:1)\n1:0:1:1:1:0:1:1\n";
+    let reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+    let error = into_trace(reader, &Pcf::default(), &Row::default()).unwrap_err();
+    assert!(matches!(error, Error::Limit { .. }), "{error}");
+    let limits = Limits::default().with_memory(10);
+    let options = OpenOptions::new().limits(limits);
+    let error = read("1:1:1:1:1:0:5:1\n1:1:1:1:1:5:9:1\n", &options).unwrap_err();
+    assert!(matches!(error, Error::Limit { .. }), "{error}");
+}
+
+#[test]
+fn windows_and_locations_are_chosen() {
+    let body = "1:1:1:1:1:0:10:1\n1:2:1:1:2:0:10:1\n1:1:1:1:1:10:20:0\n1:1:1:1:1:20:30:1\n";
+    let window = perf_core::TimeRange::new(Ticks(10), Ticks(20)).unwrap();
+    let (trace, _) = read(body, &OpenOptions::new().window(window)).unwrap();
+    assert_eq!(events(&trace, 0), ["10 -Running", "10 +Idle"]);
+    let (trace, _) = read(body, &OpenOptions::new().locations(vec![1])).unwrap();
+    assert!(trace.events()[0].is_absent() && trace.events()[1].len() == 2);
+}
+
+#[test]
+fn odd_text_is_written_as_it_stood() {
+    let texts = [
+        "new format\n#Paraver (1/1/20 at 1:00):30_us:0:1:1(1:1)\n1:0:1:1:1:0:30:1\n",
+        "#Paraver (1/1/20 at 1:00):30:2:2:1(1:1),1(1:2),0 \r\n1:0:1:1:1:0:30:1\r\n\r\n# x\r\n",
+        "#Paraver (x):9_ms:0:1:1(1:1)\nC:1:1:1:1\nI:1:2:1:1:1:1\ni:1:2:1:1:1:1\n\n  \n4:1:2:3\n\
+         2:0:1:1:1:007:00:-0:8:-9223372036854775808:9:18446744073709551615\n1:0:1:1:1:0:30:1",
+    ];
+    for text in texts {
+        let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+        let mut writer = Writer::new(Vec::new(), "y.prv");
+        let mut one_by_one = Writer::new(Vec::new(), "y.prv");
+        writer.text(reader.header_text()).unwrap();
+        one_by_one.text(reader.header_text()).unwrap();
+        while let Some(batch) = reader.next_batch().unwrap() {
+            writer.batch(batch).unwrap();
+            for index in 0..batch.len() {
+                one_by_one.record(batch, index).unwrap();
+            }
+        }
+        assert_eq!(reader.diagnostics().count(rules::BAD_LINE), 0, "{text}");
+        assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), text);
+        assert_eq!(one_by_one.finish().unwrap(), text.as_bytes());
+    }
+}
+
+/// A record that stands for itself, since batches hold the lists of theirs.
+#[derive(Clone, Debug)]
+enum Own {
+    State(OnCpu, u64, u64, u32),
+    Events(OnCpu, u64, Vec<Pair>),
+    Message(Communication),
+    Comm(u32, Vec<u32>, bool),
+    Comment(String),
+    Blank,
+}
+
+fn at() -> impl Strategy<Value = OnCpu> {
+    (any::<u32>(), 0u32..3, 0u32..3, any::<u32>()).prop_map(|(cpu, application, task, thread)| {
+        let object = Object {
+            application,
+            task,
+            thread,
+        };
+        OnCpu { cpu, object }
+    })
+}
+
+fn pair() -> impl Strategy<Value = Pair> {
+    let small = (any::<u32>(), 0u64..1000).prop_map(|(kind, value)| Pair::new(kind, value));
+    let large = (any::<u32>(), any::<u64>()).prop_map(|(kind, value)| Pair::new(kind, value));
+    let signed = (any::<u32>(), any::<i64>()).prop_map(|(kind, value)| Pair::signed(kind, value));
+    prop_oneof![small, large, signed]
+}
+
+fn own() -> impl Strategy<Value = Own> {
+    let ends = (at(), at(), any::<[u64; 5]>(), any::<i64>());
+    prop_oneof![
+        (at(), any::<u64>(), any::<u64>(), any::<u32>())
+            .prop_map(|(at, begin, end, state)| Own::State(at, begin, end, state)),
+        (at(), any::<u64>(), prop::collection::vec(pair(), 1..9))
+            .prop_map(|(at, time, pairs)| Own::Events(at, time, pairs)),
+        ends.prop_map(|(sender, receiver, [a, b, c, d, size], tag)| {
+            Own::Message(Communication {
+                sender,
+                receiver,
+                logical_send: Ticks(a),
+                physical_send: Ticks(b),
+                logical_receive: Ticks(c),
+                physical_receive: Ticks(d),
+                size,
+                tag,
+            })
+        }),
+        (
+            any::<u32>(),
+            prop::collection::vec(any::<u32>(), 0..5),
+            any::<bool>()
+        )
+            .prop_map(|(id, tasks, is_upper)| Own::Comm(id, tasks, is_upper)),
+        "#[ -~]{0,20}".prop_map(Own::Comment),
+        Just(Own::Blank),
+    ]
+}
+
+fn borrowed(own: &Own) -> Record<'_> {
+    match own {
+        Own::State(at, begin, end, state) => Record::State {
+            at: *at,
+            begin: Ticks(*begin),
+            end: Ticks(*end),
+            state: *state,
+        },
+        Own::Events(at, time, pairs) => Record::Events {
+            at: *at,
+            time: Ticks(*time),
+            pairs,
+        },
+        Own::Message(message) => Record::Communication(message),
+        Own::Comm(id, tasks, is_upper) => Record::Communicator {
+            application: 1,
+            id: *id,
+            tasks,
+            is_upper: *is_upper,
+        },
+        Own::Comment(text) => Record::Comment(text.as_bytes()),
+        Own::Blank => Record::Blank,
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(all in prop::collection::vec(own(), 1..60)) {
+        let mut batch = Batch::default();
+        let mut writer = Writer::new(Vec::new(), "y.prv");
+        writer.text(HEADER.as_bytes()).unwrap();
+        for own in &all {
+            batch.push(borrowed(own)).unwrap();
+        }
+        writer.batch(&batch).unwrap();
+        // One record at least, or the trace counts as cut.
+        writer.text(b"1:1:1:1:1:0:1:1\n").unwrap();
+        let text = writer.finish().unwrap();
+        let mut reader = Reader::new(text.as_slice(), "y.prv", &OpenOptions::new().strict(true)).unwrap();
+        let mut index = 0;
+        while let Some(batch) = reader.next_batch().unwrap() {
+            for (number, record) in batch.iter().enumerate() {
+                prop_assert_eq!(batch.line(number), index as u64 + 2);
+                if let Some(own) = all.get(index) {
+                    prop_assert_eq!(record, borrowed(own));
+                }
+                index += 1;
+            }
+        }
+        prop_assert_eq!(index, all.len() + 1);
+    }
+
+    #[test]
+    fn sweeps_nest_whatever_comes(
+        all in prop::collection::vec((0u64..40, 0u32..2, 0u64..4, 0u32..6, 0u64..12), 1..80),
+    ) {
+        // States, calls and functions in any order in time.
+        let mut lines: Vec<(u64, String)> = all.iter().map(|(time, task, value, what, length)| {
+            let who = format!("1:1:{}:1:{time}", task + 1);
+            (*time, match what {
+                0 | 1 => format!("1:{who}:{}:{value}\n", time + length),
+                2 => format!("2:{who}:50000001:{value}:50000001:{}\n", value / 2),
+                3 => format!("2:{who}:60000019:{value}\n"),
+                4 => format!("2:{who}:60000018:{value}:50000002:{value}\n"),
+                _ => format!("2:{who}:42000050:{value}:70000001:{value}\n"),
+            })
+        }).collect();
+        lines.sort_by_key(|line| line.0);
+        let body: String = lines.into_iter().map(|line| line.1).collect();
+        let (trace, _) = read(&body, &OpenOptions::new()).unwrap();
+        for location in trace.view().locations() {
+            struct Nothing;
+            impl perf_core::Visitor for Nothing {
+                fn enter(&mut self, _: Ticks, _: perf_core::RegionId, _: usize) {}
+                fn leave(&mut self, _: Ticks, _: perf_core::RegionId, _: usize, _: perf_core::Close) {}
+            }
+            let counts = perf_core::replay(location, &mut Nothing);
+            prop_assert_eq!(counts.repairs(), counts.open_at_end, "{}", body);
+        }
+    }
+}
+
+#[test]
+fn damage_is_an_error_or_counted() {
+    let mut texts = vec![(
+        "own".to_string(),
+        format!(
+            "{HEADER}c:1:1:2:1:2\n1:1:1:1:1:0:10:1\n2:1:1:1:1:10:42000050:5:50000001:1:70000001:1\n\
+             1:1:1:1:1:10:20:4\n3:1:1:1:1:10:10:3:1:2:1:11:15:80:1\n2:1:1:1:1:20:50000001:0\n"
+        )
+        .into_bytes(),
+    )];
+    match corpus("paraver/lulesh/test2.prv") {
+        Some(path) => texts.push(("test2".into(), std::fs::read(path).unwrap())),
+        None => println!("skipped: corpus absent"),
+    }
+    let pcf = Pcf::parse(PCF.as_bytes());
+    let limits = Limits::default()
+        .with_memory(1 << 26)
+        .with_definitions(1 << 12);
+    for (name, text) in &texts {
+        for damaged in damage::all(text, 2_000, 7) {
+            for strict in [false, true] {
+                let options = OpenOptions::new().strict(strict).limits(limits).threads(1);
+                let reader = Reader::new(damaged.as_slice(), name, &options);
+                let result = reader.and_then(|reader| into_trace(reader, &pcf, &Row::default()));
+                if let Err(error) = result {
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+        }
+        for damaged in damage::all(PCF.as_bytes(), 300, 8) {
+            let pcf = Pcf::parse(&damaged);
+            assert_eq!(pcf.text(), damaged);
+            let reader = Reader::new(text.as_slice(), name, &OpenOptions::new()).unwrap();
+            into_trace(reader, &pcf, &Row::parse(&damaged)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn packed_damage_is_an_error_with_its_place() {
+    use std::io::Write as _;
+    let body = "1:1:1:1:1:0:10:1\n".repeat(5_000);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed
+        .write_all(format!("{HEADER}{body}").as_bytes())
+        .unwrap();
+    let packed = packed.finish().unwrap();
+    for cut in [packed.len() / 2, packed.len() - 4] {
+        let mut damaged = packed.clone();
+        damaged.truncate(cut);
+        let read = || -> Result<(), Error> {
+            let mut reader = Reader::new(damaged.as_slice(), "x.prv.gz", &OpenOptions::new())?;
+            while reader.next_batch()?.is_some() {}
+            Ok(())
+        };
+        let error = read().unwrap_err();
+        assert!(matches!(error, Error::Truncated { .. }), "{cut}: {error}");
+        assert!(error.place().unwrap().offset.is_some());
+    }
+}
+
+#[test]
+fn bursts_are_coloured_and_nothing_else_changes() {
+    let object = |task| Object {
+        application: 1,
+        task,
+        thread: 1,
+    };
+    let burst = |task, begin, end, cluster| Coloured {
+        object: object(task),
+        begin: Ticks(begin),
+        end: Ticks(end),
+        cluster,
+    };
+    let text = format!(
+        "{HEADER}c:1:1:2:1:2\n# kept\n1:1:1:1:1:0:10:1\n2:3:1:2:1:3:7:7:90000001:4\n\
+         1:1:1:1:1:10:20:1\n2:3:1:2:1:12:90000001:0\n1:3:1:2:1:12:30:1\n"
+    );
+    let bursts = [
+        burst(2, 12, 30, Cluster::Noise),
+        burst(1, 0, 10, Cluster::Id(2)),
+        burst(1, 10, 20, Cluster::DurationFiltered),
+        burst(1, 20, 20, Cluster::Noise),
+    ];
+    let paint = |text: &str, bursts: &[Coloured]| {
+        let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+        let mut writer = Writer::new(Vec::new(), "y.prv");
+        let done = recolour(&mut reader, bursts, &mut writer)?;
+        Ok::<_, Error>((done, String::from_utf8(writer.finish()?).unwrap()))
+    };
+    let (done, coloured) = paint(&text, &bursts).unwrap();
+    let expected = format!(
+        "{HEADER}c:1:1:2:1:2\n# kept\n1:1:1:1:1:0:10:1\n2:1:1:1:1:0:90000001:7\n2:3:1:2:1:3:7:7\n\
+         1:1:1:1:1:10:20:1\n2:1:1:1:1:10:90000001:0\n2:1:1:1:1:10:90000001:2\n1:3:1:2:1:12:30:1\n\
+         2:3:1:2:1:12:90000001:5\n2:1:1:1:1:20:90000001:0\n2:3:1:2:1:30:90000001:0\n"
+    );
+    assert_eq!(coloured, expected);
+    assert_eq!((done.inserted, done.removed, done.empty), (6, 2, 1));
+    // Once more is the same.
+    assert_eq!(paint(&coloured, &bursts).unwrap().1, expected);
+    assert!(paint(&text, &[burst(3, 0, 1, Cluster::Noise)]).is_err());
+    assert!(paint(&text, &[burst(1, 4, 1, Cluster::Noise)]).is_err());
+
+    let mut pcf = Pcf::parse(PCF.as_bytes());
+    name_clusters(&mut pcf, [Cluster::Id(9)]);
+    name_clusters(&mut pcf, [Cluster::Id(1), Cluster::Id(2)]);
+    assert!(pcf.text().starts_with(PCF.as_bytes()));
+    let values: Vec<_> = pcf.values(90_000_001).collect();
+    assert_eq!(
+        (values[0], values[7], values.len()),
+        ((0, "End"), (7, "Cluster 2"), 8)
+    );
+    // A type that shares its block leaves it to the others.
+    pcf.set_kind(70_000_002, 0, "own", &[(1, "one".into())]);
+    assert_eq!(pcf.value(70_000_001, 2), Some("main"));
+    assert_eq!(pcf.value(70_000_002, 1), Some("one"));
+    assert_eq!(pcf.kinds().count(), 10);
+}
+
+/// Frames: how often and how long in all, by region; and messages, collectives and metrics.
+fn summary(
+    trace: &Trace,
+) -> (
+    std::collections::BTreeMap<String, (usize, u64)>,
+    [usize; 4],
+    u64,
+) {
+    struct Sum<'a> {
+        trace: &'a Trace,
+        open: Vec<Ticks>,
+        all: std::collections::BTreeMap<String, (usize, u64)>,
+        samples: usize,
+        counted: u64,
+        last: std::collections::HashMap<u32, u64>,
+    }
+    impl perf_core::Visitor for Sum<'_> {
+        fn enter(&mut self, at: Ticks, _: perf_core::RegionId, _: usize) {
+            self.open.push(at);
+        }
+        fn leave(&mut self, at: Ticks, region: perf_core::RegionId, _: usize, _: perf_core::Close) {
+            let name = self.trace.definitions().region_name(region).into_owned();
+            let sum = self.all.entry(name).or_default();
+            *sum = (sum.0 + 1, sum.1 + at.0 - self.open.pop().unwrap().0);
+        }
+        fn event(&mut self, _: Ticks, event: Event<'_>, _: usize) {
+            match event {
+                Event::Sample { .. } => self.samples += 1,
+                Event::Metric { set, values } => {
+                    let definitions = self.trace.definitions();
+                    let members = &definitions.metric_sets[set.index()].members;
+                    for (metric, value) in members.iter().zip(values) {
+                        let of = &definitions.metrics[metric.index()];
+                        if of.value_type == perf_core::ValueType::F64 {
+                            continue;
+                        }
+                        let before = match of.mode {
+                            MetricMode::Accumulated => {
+                                self.last.insert(metric.0, *value).unwrap_or(0)
+                            }
+                            _ => 0,
+                        };
+                        self.counted = self.counted.wrapping_add(value.wrapping_sub(before));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut sum = Sum {
+        trace,
+        open: Vec::new(),
+        all: Default::default(),
+        samples: 0,
+        counted: 0,
+        last: Default::default(),
+    };
+    for location in trace.view().locations() {
+        sum.last.clear();
+        perf_core::replay(location, &mut sum);
+    }
+    let met = match_messages(trace.view());
+    let members = met.collectives.iter().map(|one| one.members.len()).sum();
+    let counts = [
+        met.messages.len(),
+        met.collectives.len(),
+        members,
+        sum.samples,
+    ];
+    (sum.all, counts, sum.counted)
+}
+
+/// Writes a trace and reads it back.
+fn there_and_back(trace: &Trace) -> (Trace, Diagnostics) {
+    let mut text = Vec::new();
+    let written = write_trace(trace.view(), &mut text, "x.prv", &(), &Default::default()).unwrap();
+    let options = OpenOptions::new().strict(true);
+    let reader = Reader::new(text.as_slice(), "x.prv", &options).unwrap();
+    let (back, _) = into_trace(reader, &written.pcf, &written.row).unwrap();
+    (back, written.diagnostics)
+}
+
+#[test]
+fn our_recordings_come_back_from_paraver() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/recordings");
+    for name in ["jacobi-4", "jacobi-9", "nwchem-md-4"] {
+        let path = format!("{root}/{name}");
+        let trace = perf_formats::open(path, &OpenOptions::new()).unwrap();
+        let trace = trace.into_trace().unwrap();
+        let (back, found) = there_and_back(&trace);
+        let (regions, counts, counted) = summary(&trace);
+        let (mut again, back_counts, back_counted) = summary(&back);
+        // What Paraver has besides.
+        let ran = again.remove("Running").unwrap();
+        assert!(ran.0 > 0, "{name}");
+        again.remove("Idle");
+        let is_kept =
+            |name: &String| !matches!(again.get(name), Some(other) if *other == regions[name]);
+        let lost: Vec<_> = regions.keys().filter(|name| is_kept(name)).collect();
+        assert!(
+            lost.is_empty(),
+            "{name}: {lost:?} {regions:?} {again:?} {found}"
+        );
+        assert_eq!(
+            (back_counts, back_counted),
+            (counts, counted),
+            "{name}: {found}"
+        );
+        let locations = |trace: &Trace| trace.definitions().system.locations().len();
+        assert_eq!(locations(&back), locations(&trace));
+    }
+}
+
+#[test]
+fn traces_of_paraver_come_back_from_paraver() {
+    for name in [
+        "epoch/epoch_2proc.prv.gz",
+        "lulesh/lulesh_4+4_with_uncores_sockets1+2.chop_5it.prv",
+        "par_labs/boada_lab3_for_row_mandel-omp_8_DYNAMIC_10.prv",
+    ] {
+        let Some(path) = corpus(&format!("paraver/{name}")) else {
+            println!("skipped: corpus absent");
+            return;
+        };
+        let trace = perf_formats::open(path, &OpenOptions::new()).unwrap();
+        let trace = trace.into_trace().unwrap();
+        let (back, found) = there_and_back(&trace);
+        let ((mut regions, counts, counted), (mut again, others, back_counted)) =
+            (summary(&trace), summary(&back));
+        assert_eq!((others, back_counted), (counts, counted), "{name}: {found}");
+        regions.remove("Idle");
+        again.remove("Idle");
+        assert_eq!(again, regions, "{name}: {found}");
+    }
+}
