@@ -13,6 +13,7 @@ mod par;
 mod points;
 mod scale;
 mod spmd;
+pub mod track;
 
 pub use bursts::{
     Amount, Burst, Bursts, ChainId, Column, Delimiter, Dropped, Extract, ExtractParams, Formula,

@@ -1,0 +1,218 @@
+//! The best assignment: which pairs to link so that the sum of their weights is largest.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// A pair that may be linked, and what that is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Edge {
+    pub(crate) left: usize,
+    pub(crate) right: usize,
+    pub(crate) weight: f64,
+}
+
+/// The partner of each left node in the assignment of largest total weight, in which each node has
+/// at most one partner and may have none. Edges that are worth nothing or less are never taken.
+///
+/// Shortest augmenting paths with potentials (Jonker and Volgenant, Computing 38, 1987) over the
+/// edges there are: O(n m log n). Each left node may also stay alone, at a cost of its own of 0,
+/// so that every node can be placed.
+pub(crate) fn best(lefts: usize, rights: usize, edges: &[Edge]) -> Vec<Option<usize>> {
+    let mut edges: Vec<Edge> = edges
+        .iter()
+        .copied()
+        .filter(|e| e.weight > 0.0 && e.left < lefts && e.right < rights)
+        .collect();
+    edges.sort_by_key(|edge| (edge.left, edge.right));
+    // Right nodes `rights + i` are the places where left node i stays alone.
+    let places = rights + lefts;
+    let mut outgoing: Vec<Vec<(usize, f64)>> = vec![Vec::new(); lefts];
+    for edge in &edges {
+        outgoing[edge.left].push((edge.right, -edge.weight));
+    }
+    for (left, list) in outgoing.iter_mut().enumerate() {
+        list.push((rights + left, 0.0));
+    }
+    let mut search = Search {
+        outgoing,
+        potential_left: vec![0.0; lefts],
+        potential_right: vec![0.0; places],
+        owner: vec![None; places],
+        place_of: vec![None; lefts],
+        distance: vec![f64::INFINITY; places],
+        from: vec![usize::MAX; places],
+        done: vec![false; places],
+    };
+    for left in 0..lefts {
+        search.place(left);
+    }
+    let placed = search.place_of.into_iter();
+    placed
+        .map(|place| place.filter(|&right| right < rights))
+        .collect()
+}
+
+struct Search {
+    outgoing: Vec<Vec<(usize, f64)>>,
+    potential_left: Vec<f64>,
+    potential_right: Vec<f64>,
+    /// Who has each right node, and which one each left node has.
+    owner: Vec<Option<usize>>,
+    place_of: Vec<Option<usize>>,
+    distance: Vec<f64>,
+    from: Vec<usize>,
+    done: Vec<bool>,
+}
+
+#[derive(PartialEq)]
+struct Reached(f64, usize);
+
+impl Eq for Reached {}
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Reached {
+    /// The heap gives the largest: the nearest comes first, of equal ones the lowest node.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.total_cmp(&self.0).then(other.1.cmp(&self.1))
+    }
+}
+
+impl Search {
+    /// Finds a place for one more left node at the lowest cost in all, moving others if need be.
+    fn place(&mut self, start: usize) {
+        // The reduced cost of each edge is at least 0, but for those of the new node.
+        let costs = self.outgoing[start].iter();
+        let reduced = costs.map(|&(right, cost)| cost - self.potential_right[right]);
+        self.potential_left[start] = reduced.fold(f64::INFINITY, f64::min);
+        let mut touched = Vec::new();
+        let mut heap = BinaryHeap::new();
+        self.relax(start, 0.0, &mut heap, &mut touched);
+        let mut end = None;
+        while let Some(Reached(distance, right)) = heap.pop() {
+            if self.done[right] || distance > self.distance[right] {
+                continue;
+            }
+            self.done[right] = true;
+            match self.owner[right] {
+                Some(next) => self.relax(next, distance, &mut heap, &mut touched),
+                None => {
+                    end = Some((right, distance));
+                    break;
+                }
+            }
+        }
+        // The own place of a left node is only ever owned by it, so that the search always ends.
+        if let Some((last, length)) = end {
+            for &right in &touched {
+                if self.done[right] && right != last {
+                    let shift = length - self.distance[right];
+                    self.potential_right[right] -= shift;
+                    if let Some(owner) = self.owner[right] {
+                        self.potential_left[owner] += shift;
+                    }
+                }
+            }
+            self.potential_left[start] += length;
+            let mut next = Some(last);
+            while let Some(right) = next {
+                let left = self.from[right];
+                self.owner[right] = Some(left);
+                next = self.place_of[left].replace(right);
+            }
+        }
+        for right in touched {
+            self.distance[right] = f64::INFINITY;
+            self.done[right] = false;
+        }
+    }
+
+    fn relax(
+        &mut self,
+        left: usize,
+        so_far: f64,
+        heap: &mut BinaryHeap<Reached>,
+        touched: &mut Vec<usize>,
+    ) {
+        for &(right, cost) in &self.outgoing[left] {
+            let reduced = cost - self.potential_left[left] - self.potential_right[right];
+            // Rounding may leave it a little below 0.
+            let distance = so_far + reduced.max(0.0);
+            if !self.done[right] && distance < self.distance[right] {
+                if self.distance[right] == f64::INFINITY {
+                    touched.push(right);
+                }
+                self.distance[right] = distance;
+                self.from[right] = left;
+                heap.push(Reached(distance, right));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Tries everything.
+    fn naive(left: usize, lefts: usize, used: &mut Vec<bool>, edges: &[Edge]) -> f64 {
+        if left == lefts {
+            return 0.0;
+        }
+        let mut most = naive(left + 1, lefts, used, edges);
+        for edge in edges.iter().filter(|edge| edge.left == left) {
+            if !used[edge.right] {
+                used[edge.right] = true;
+                most = most.max(edge.weight + naive(left + 1, lefts, used, edges));
+                used[edge.right] = false;
+            }
+        }
+        most
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn equals_brute_force(
+            lefts in 1usize..7,
+            rights in 1usize..7,
+            raw in prop::collection::vec((0usize..7, 0usize..7, -3i32..12), 0..30),
+        ) {
+            let mut edges: Vec<Edge> = Vec::new();
+            for (left, right, weight) in raw {
+                let known = edges.iter().any(|e| (e.left, e.right) == (left, right));
+                if left < lefts && right < rights && !known {
+                    edges.push(Edge { left, right, weight: f64::from(weight) / 4.0 });
+                }
+            }
+            let partner = best(lefts, rights, &edges);
+            let mut used = vec![false; rights];
+            let mut total = 0.0;
+            for (left, right) in partner.iter().enumerate() {
+                let Some(right) = *right else { continue };
+                prop_assert!(!used[right], "{} twice", right);
+                used[right] = true;
+                let edge = edges.iter().find(|e| (e.left, e.right) == (left, right));
+                total += edge.map_or(f64::NAN, |edge| edge.weight);
+            }
+            let expected = naive(0, lefts, &mut vec![false; rights], &edges);
+            prop_assert!((total - expected).abs() < 1e-9, "{total} of {expected}");
+        }
+    }
+
+    #[test]
+    fn greedy_is_not_best() {
+        // The largest weight first would link 0-0 alone: 10; the best is 0-1 and 1-0: 17.
+        let edge = |left, right, weight| Edge {
+            left,
+            right,
+            weight,
+        };
+        let edges = [edge(0, 0, 10.0), edge(0, 1, 9.0), edge(1, 0, 8.0)];
+        assert_eq!(best(2, 2, &edges), [Some(1), Some(0)]);
+        assert_eq!(best(2, 2, &[edge(0, 0, -1.0)]), [None, None]);
+    }
+}

@@ -1,0 +1,242 @@
+//! The evidence that clusters of two frames are the same: all evaluators, weighed.
+
+use super::callers::contained;
+use super::evaluate;
+use super::matrix::Matrix;
+use super::nearest::Nearest;
+use super::params::TrackChecked;
+use super::result::{Evaluator, Pair, Vote};
+use super::side::Side;
+use crate::Result;
+use perf_core::CancelToken;
+
+/// Below this overlap informative callers say that two clusters are not the same.
+const CONTRADICTION: f64 = 0.1;
+/// What an anchor of sequences needs: evidence, and the most of it that another pair may have.
+const SURE: f64 = 0.6;
+const RIVAL: f64 = 0.7;
+
+/// How much each evaluator counts. Callers say which code ran and outweigh where in space a cluster
+/// lies, which is what changes from frame to frame; that is, as far as they tell clusters apart.
+fn weight(evaluator: Evaluator) -> f64 {
+    match evaluator {
+        Evaluator::Forward | Evaluator::Backward => 0.75,
+        Evaluator::Centroid | Evaluator::Duration => 0.5,
+        Evaluator::CallersBefore => 3.0,
+        Evaluator::CallersAfter => 2.0,
+        Evaluator::Sequence => 1.5,
+        Evaluator::Density => 0.25,
+    }
+}
+
+/// A frame and its tree.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) side: Side,
+    pub(crate) tree: Nearest,
+}
+
+impl Prepared {
+    pub(crate) fn new(side: Side) -> Self {
+        let tree = Nearest::new(side.dimensions, &side.coordinates, &side.classes);
+        Prepared { side, tree }
+    }
+}
+
+/// Compares two frames for optimal mode.
+pub(crate) fn compare(
+    (from_frame, from): (usize, &Prepared),
+    (to_frame, to): (usize, &Prepared),
+    params: &TrackChecked,
+    cancel: &CancelToken,
+) -> Result<Pair> {
+    let (a, b) = (&from.side, &to.side);
+    let reach = evaluate::reach([a, b]);
+    let before = evaluate::callers(&a.before, &b.before);
+    let after = evaluate::callers(&a.after, &b.after);
+    let displacement = if params.displace() {
+        let known = if params.use_callers() {
+            before.clone()
+        } else {
+            before.map(|_| f64::NAN)
+        };
+        evaluate::displacement(a, b, &known, reach)
+    } else {
+        vec![0.0; a.dimensions]
+    };
+    let back: Vec<f64> = displacement.iter().map(|shift| -shift).collect();
+    let (there_plain, there) = evaluate::cross(a, b, &to.tree, &displacement, reach, cancel)?;
+    let (back_plain, back) = evaluate::cross(b, a, &from.tree, &back, reach, cancel)?;
+    let mut pair = Pair {
+        from: from_frame,
+        to: to_frame,
+        reach,
+        cross: [there_plain, back_plain],
+        ..Pair::default()
+    };
+    let mut vote = |evaluator, matrix: Matrix| {
+        if matrix.values().iter().any(|value| !value.is_nan()) {
+            pair.votes.push(Vote { evaluator, matrix });
+        }
+    };
+    if params.use_distance() {
+        vote(Evaluator::Forward, there);
+        vote(Evaluator::Backward, back.transposed());
+        vote(
+            Evaluator::Centroid,
+            evaluate::centroids(a, b, &displacement, reach),
+        );
+    }
+    if params.use_callers() {
+        vote(Evaluator::CallersBefore, before);
+        vote(Evaluator::CallersAfter, after);
+    }
+    vote(Evaluator::Duration, evaluate::durations(a, b));
+    vote(Evaluator::Density, evaluate::densities(a, b));
+    pair.displacement = displacement;
+    pair.evidence = weigh(a, b, &pair.votes);
+    if params.use_sequences()
+        && let (Some(steps_a), Some(steps_b)) = (&a.steps, &b.steps)
+    {
+        let partner = sure(&pair.evidence);
+        let (left, right) = (steps_a.sets(), steps_b.sets());
+        let counts = evaluate::sequences((&left, a.clusters), (&right, b.clusters), &partner);
+        let matrix = agreement(&counts);
+        if matrix.values().iter().any(|value| !value.is_nan()) {
+            pair.votes.push(Vote {
+                evaluator: Evaluator::Sequence,
+                matrix,
+            });
+            pair.evidence = weigh(a, b, &pair.votes);
+        }
+    }
+    Ok(pair)
+}
+
+/// The geometric mean of the shares by row and by column; no opinion on pairs neither of which was
+/// counted.
+fn agreement(counts: &Matrix) -> Matrix {
+    let (rows, columns) = (counts.shares(), counts.transposed().shares());
+    Matrix::from_fn(counts.rows(), counts.columns(), |i, j| {
+        match (rows.at(i, j), columns.at(j, i)) {
+            (row, column) if row.is_nan() && column.is_nan() => f64::NAN,
+            (row, column) if row.is_nan() || column.is_nan() => 0.0,
+            (row, column) => (row * column).sqrt(),
+        }
+    })
+}
+
+/// Partners that are beyond doubt: each other's best by far.
+fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
+    let columns = evidence.transposed();
+    let best = |matrix: &Matrix, row: usize| -> Option<usize> {
+        let mut values: Vec<(usize, f64)> = matrix
+            .row(row)?
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|v| !v.1.is_nan())
+            .collect();
+        values.sort_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
+        let (first, most) = *values.first()?;
+        let second = values.get(1).map_or(0.0, |value| value.1);
+        (most >= SURE && second <= RIVAL * most).then_some(first)
+    };
+    let partner = |i| best(evidence, i).filter(|&j| best(&columns, j) == Some(i));
+    (0..evidence.rows()).map(partner).collect()
+}
+
+/// How much callers tell clusters apart, a row and then a column: 1 less the mean overlap with all
+/// but the best partner. Where all clusters share one caller they say nothing.
+fn informative(callers: &Matrix) -> (Vec<f64>, Vec<f64>) {
+    let of = |matrix: &Matrix| -> Vec<f64> {
+        let row = |row| {
+            let values = matrix
+                .row(row)
+                .unwrap_or(&[])
+                .iter()
+                .filter(|value| !value.is_nan());
+            let (count, sum, most) = values.fold((0usize, 0.0, 0.0f64), |(n, s, m), v| {
+                (n + 1, s + v, m.max(*v))
+            });
+            if count > 1 {
+                1.0 - (sum - most) / (count - 1) as f64
+            } else {
+                1.0
+            }
+        };
+        (0..matrix.rows()).map(row).collect()
+    };
+    (of(callers), of(&callers.transposed()))
+}
+
+/// The weighted mean of all opinions on each pair. Informative callers that contradict halve it.
+fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
+    let ready: Vec<_> = votes
+        .iter()
+        .filter_map(|vote| {
+            let is_callers = matches!(
+                vote.evaluator,
+                Evaluator::CallersBefore | Evaluator::CallersAfter
+            );
+            // Frames without a common caller are of programs whose names changed.
+            let none = vote
+                .matrix
+                .values()
+                .iter()
+                .all(|value| value.is_nan() || *value == 0.0);
+            let scale = match vote.evaluator {
+                Evaluator::Sequence => a.global.min(b.global),
+                _ => 1.0,
+            };
+            let told = is_callers.then(|| informative(&vote.matrix));
+            (!(is_callers && none)).then_some((vote, scale * weight(vote.evaluator), told))
+        })
+        .collect();
+    Matrix::from_fn(a.clusters, b.clusters, |i, j| {
+        if a.sizes[i] == 0 || b.sizes[j] == 0 {
+            return f64::NAN;
+        }
+        let (mut sum, mut weights, mut doubt) = (0.0, 0.0, 1.0);
+        for (vote, weight, told) in &ready {
+            let value = vote.matrix.at(i, j);
+            if value.is_nan() {
+                continue;
+            }
+            let mut weight = *weight;
+            if let Some((rows, columns)) = told {
+                let informs = (rows[i] + columns[j]) / 2.0;
+                weight *= informs;
+                doubt *= 1.0 - 0.5 * informs * (1.0 - value / CONTRADICTION).max(0.0);
+            }
+            sum += weight * value;
+            weights += weight;
+        }
+        if weights > 0.0 {
+            doubt * sum / weights
+        } else {
+            0.0
+        }
+    })
+}
+
+/// The evidence that cluster `part` of one frame is a part of `whole` of the other: how many of its
+/// bursts are near it and share its callers. `support`, from 0 to 1, is how often it is at the same
+/// step as the other part.
+pub(crate) fn parthood(
+    near: f64,
+    (part, part_class): (&Side, usize),
+    (whole, whole_class): (&Side, usize),
+    use_callers: bool,
+    support: f64,
+) -> f64 {
+    let mut callers = 1.0f64;
+    if use_callers {
+        for (parts, wholes) in [(&part.before, &whole.before), (&part.after, &whole.after)] {
+            let share = contained(&parts[part_class], &wholes[whole_class]);
+            callers = callers.min(if share.is_nan() { 1.0 } else { share });
+        }
+    }
+    let near = if near.is_nan() { 0.0 } else { near };
+    callers * (near + (1.0 - near) * 0.5 * support)
+}

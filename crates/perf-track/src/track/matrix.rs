@@ -1,0 +1,103 @@
+//! [`Matrix`]: what an evaluator says of each pair of clusters.
+
+use crate::ClusterId;
+
+/// A value for each cluster of one frame (rows) and each of another (columns); NaN where there is
+/// no opinion, such as where the callers of one of the two are not known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl Matrix {
+    /// All values alike.
+    pub(crate) fn filled(rows: usize, columns: usize, value: f64) -> Self {
+        let values = vec![value; rows * columns];
+        Matrix {
+            rows,
+            columns,
+            values,
+        }
+    }
+
+    /// A value computed for each row and column.
+    pub(crate) fn from_fn(
+        rows: usize,
+        columns: usize,
+        mut value: impl FnMut(usize, usize) -> f64,
+    ) -> Self {
+        let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        Matrix {
+            rows,
+            columns,
+            values: cells.map(|(row, column)| value(row, column)).collect(),
+        }
+    }
+
+    /// Clusters of the first frame.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Clusters of the second frame.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The value for a cluster of the first frame and one of the second; `None` for noise, for
+    /// clusters that do not exist and where there is no opinion.
+    pub fn get(&self, from: ClusterId, to: ClusterId) -> Option<f64> {
+        let (row, column) = (from.index()?, to.index()?);
+        let value = self.row(row)?.get(column)?;
+        (!value.is_nan()).then_some(*value)
+    }
+
+    /// All values of a row (cluster `row + 1` of the first frame), NaN for no opinion.
+    pub fn row(&self, row: usize) -> Option<&[f64]> {
+        let start = row.checked_mul(self.columns)?;
+        (row < self.rows)
+            .then(|| self.values.get(start..start + self.columns))
+            .flatten()
+    }
+
+    pub(crate) fn at(&self, row: usize, column: usize) -> f64 {
+        let inside = row < self.rows && column < self.columns;
+        let value = inside.then(|| self.values.get(row * self.columns + column));
+        value.flatten().copied().unwrap_or(f64::NAN)
+    }
+
+    pub(crate) fn add(&mut self, row: usize, column: usize, amount: f64) {
+        if row < self.rows
+            && column < self.columns
+            && let Some(value) = self.values.get_mut(row * self.columns + column)
+        {
+            *value += amount;
+        }
+    }
+
+    pub(crate) fn transposed(&self) -> Self {
+        Matrix::from_fn(self.columns, self.rows, |row, column| self.at(column, row))
+    }
+
+    pub(crate) fn map(&self, change: impl Fn(f64) -> f64) -> Self {
+        Matrix {
+            values: self.values.iter().map(|&value| change(value)).collect(),
+            ..*self
+        }
+    }
+
+    /// Each row divided by its sum; rows without anything become NaN: no opinion.
+    pub(crate) fn shares(&self) -> Self {
+        let sum = |row| self.row(row).map_or(0.0, |row: &[f64]| row.iter().sum());
+        let sums: Vec<f64> = (0..self.rows).map(sum).collect();
+        Matrix::from_fn(self.rows, self.columns, |row, column| {
+            self.at(row, column) / sums[row]
+        })
+    }
+
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
+    }
+}

@@ -1,0 +1,204 @@
+//! [`Observation`]: what tracking knows of one frame.
+
+use super::{Alignment, Callers};
+use crate::{ClusterId, Error, Frame, Labels, Points, Result};
+
+/// The most clusters of a frame that can be tracked: each evaluator has a value for each pair.
+pub const MOST_CLUSTERS: usize = 2048;
+
+/// What tracking knows of one frame: the cluster of each burst, where it lies in a space that all
+/// frames share, how long it lasts, and where known its callers and place in an alignment.
+///
+/// All lists have one entry a burst, in one order of the caller's choice. Bursts that were
+/// filtered need not be there.
+///
+/// ```
+/// use perf_track::{ClusterId, Points, track::Observation};
+/// let points = Points::new(&[0.1, 0.2, 0.8, 0.9], 2)?;
+/// let labels = [ClusterId(1), ClusterId::NOISE];
+/// let seen = Observation::new("4 tasks", 4, points, &labels, &[2e6, 1e6])?;
+/// assert_eq!((seen.len(), seen.clusters()), (2, 1));
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Observation<'a> {
+    pub(super) name: String,
+    pub(super) tasks: u32,
+    pub(super) points: Points<'a>,
+    pub(super) labels: Vec<ClusterId>,
+    pub(super) time: Vec<f64>,
+    pub(super) before: Option<Callers>,
+    pub(super) after: Option<Callers>,
+    pub(super) alignment: Option<Alignment>,
+}
+
+impl<'a> Observation<'a> {
+    /// A frame of `tasks` processes: a point, a cluster and a duration (any unit, not below 0) a
+    /// burst.
+    ///
+    /// # Errors
+    /// Lists of different lengths, a duration below 0 or not finite, a cluster number above the
+    /// number of bursts (see [`Labels::by_weight`]) or above [`MOST_CLUSTERS`].
+    pub fn new(
+        name: impl Into<String>,
+        tasks: u32,
+        points: Points<'a>,
+        labels: &[ClusterId],
+        time: &[f64],
+    ) -> Result<Self> {
+        for (what, got) in [
+            ("labels of points", labels.len()),
+            ("durations of points", time.len()),
+        ] {
+            if got != points.len() {
+                let expected = points.len();
+                return Err(Error::Length {
+                    what,
+                    expected,
+                    got,
+                });
+            }
+        }
+        let bad = |value: &f64| !(value.is_finite() && *value >= 0.0);
+        if let Some(at) = time.iter().position(bad) {
+            return Err(Error::Parameter {
+                name: "duration of a burst",
+                value: time[at].to_string(),
+                range: "finite and not below 0",
+            });
+        }
+        let clusters = labels.iter().map(|id| id.0 as usize).max().unwrap_or(0);
+        if clusters > labels.len() {
+            return Err(Error::Unknown {
+                what: "cluster",
+                id: clusters,
+                count: labels.len(),
+            });
+        }
+        if clusters > MOST_CLUSTERS {
+            return Err(Error::TooMany {
+                what: "clusters in a frame that is tracked",
+                limit: MOST_CLUSTERS as u64,
+            });
+        }
+        Ok(Observation {
+            name: name.into(),
+            tasks,
+            points,
+            labels: labels.to_vec(),
+            time: time.to_vec(),
+            before: None,
+            after: None,
+            alignment: None,
+        })
+    }
+
+    /// A frame with its points; `rows` says which burst of the frame each point is. Durations and
+    /// full chains of callers before and after come from the bursts.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new), not one row a point, or a row that the frame does not have.
+    pub fn of(frame: &Frame, points: Points<'a>, rows: &[u32]) -> Result<Self> {
+        let bursts = frame.bursts();
+        if let Some(&row) = rows.iter().find(|&&row| row as usize >= bursts.len()) {
+            return Err(Error::Unknown {
+                what: "burst",
+                id: row as usize,
+                count: bursts.len(),
+            });
+        }
+        let pick = |row: &u32| frame.labels().as_slice().get(*row as usize).copied();
+        let labels: Vec<ClusterId> = rows.iter().filter_map(pick).collect();
+        let durations = bursts.durations();
+        let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
+        let seen = Observation::new(frame.name(), frame.tasks(), points, &labels, &time)?;
+        let before = Callers::before(bursts, rows)?;
+        seen.with_callers(before, Callers::after(bursts, rows)?)
+    }
+
+    /// Adds the callers of the calls before and after each burst.
+    ///
+    /// # Errors
+    /// Not one entry a point.
+    pub fn with_callers(mut self, before: Option<Callers>, after: Option<Callers>) -> Result<Self> {
+        for callers in [&before, &after].into_iter().flatten() {
+            if callers.len() != self.len() {
+                return Err(Error::Length {
+                    what: "callers of points",
+                    expected: self.len(),
+                    got: callers.len(),
+                });
+            }
+        }
+        (self.before, self.after) = (before, after);
+        Ok(self)
+    }
+
+    /// Adds the alignment of the ranks' sequences of bursts.
+    ///
+    /// # Errors
+    /// A point in it that is not there.
+    pub fn with_alignment(mut self, alignment: Alignment) -> Result<Self> {
+        let cells = alignment.columns().iter().flatten();
+        if let Some(&point) = cells.clone().find(|&&point| point as usize >= self.len()) {
+            return Err(Error::Unknown {
+                what: "point of an alignment",
+                id: point as usize,
+                count: self.len(),
+            });
+        }
+        self.alignment = Some(alignment);
+        Ok(self)
+    }
+
+    /// The same with other clusters, such as those that
+    /// [`split_by_callers`](super::split_by_callers) finds.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn with_labels(self, labels: &Labels) -> Result<Self> {
+        let mut new = Observation::new(
+            self.name,
+            self.tasks,
+            self.points,
+            labels.as_slice(),
+            &self.time,
+        )?;
+        (new.before, new.after, new.alignment) = (self.before, self.after, self.alignment);
+        Ok(new)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many processes computed.
+    pub fn tasks(&self) -> u32 {
+        self.tasks
+    }
+
+    /// How many points there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The highest cluster number.
+    pub fn clusters(&self) -> usize {
+        self.labels
+            .iter()
+            .map(|id| id.0 as usize)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The cluster of each point.
+    pub fn labels(&self) -> &[ClusterId] {
+        &self.labels
+    }
+}

@@ -1,0 +1,423 @@
+//! The optimal mode: one assignment over all frames, then splits, merges and gaps.
+//!
+//! Chains of clusters through the frames are the paths of largest total evidence in which each
+//! cluster has at most one successor and one predecessor. With a link worth its evidence above that of
+//! a birth, this is a minimum cost flow of unit capacities through an acyclic graph, and that is one
+//! assignment of all clusters (as predecessors) to all clusters (as successors): a link from frame i
+//! to i + 2 competes with those through i + 1, and no choice is made for a pair of frames alone.
+
+use super::assign::{Edge, best};
+use super::evidence::{Prepared, parthood};
+use super::matrix::Matrix;
+use super::params::TrackChecked;
+use super::result::{Evaluator, Event, Link, LinkKind, Pair};
+use crate::ClusterId;
+
+/// A bridge is worth this much of its evidence: it says nothing of the frame between.
+const BRIDGE: f64 = 0.5;
+
+/// Frame and cluster.
+pub(crate) type Node = (usize, usize);
+
+/// An object before it is numbered.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) members: Vec<Vec<usize>>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) confidence: f64,
+}
+
+/// What was compared, and what follows from it.
+struct Graph<'p> {
+    frames: &'p [Prepared],
+    pairs: &'p [Pair],
+    params: &'p TrackChecked,
+    simultaneity: &'p [Matrix],
+    offsets: Vec<usize>,
+}
+
+pub(crate) fn objects(
+    frames: &[Prepared],
+    pairs: &[Pair],
+    simultaneity: &[Matrix],
+    params: &TrackChecked,
+) -> Vec<Draft> {
+    let mut offsets = vec![0];
+    for frame in frames {
+        let last = offsets.last().copied().unwrap_or(0);
+        offsets.push(last + frame.side.clusters);
+    }
+    let graph = Graph {
+        frames,
+        pairs,
+        params,
+        simultaneity,
+        offsets,
+    };
+    graph.drafts()
+}
+
+impl Graph<'_> {
+    fn index(&self, (frame, class): Node) -> usize {
+        self.offsets[frame] + class
+    }
+
+    fn node(&self, index: usize) -> Node {
+        let frame = self.offsets.partition_point(|&offset| offset <= index) - 1;
+        (frame, index - self.offsets[frame])
+    }
+
+    fn pair(&self, from: usize, to: usize) -> Option<&Pair> {
+        self.pairs
+            .iter()
+            .find(|pair| (pair.from, pair.to) == (from, to))
+    }
+
+    fn evidence(&self, from: Node, to: Node) -> f64 {
+        let pair = self.pair(from.0, to.0);
+        let value = pair.map_or(f64::NAN, |pair| pair.evidence.at(from.1, to.1));
+        if value.is_nan() { 0.0 } else { value }
+    }
+
+    /// The successor of each cluster.
+    fn successors(&self) -> Vec<Option<usize>> {
+        let count = self.offsets.last().copied().unwrap_or(0);
+        let mut edges = Vec::new();
+        for pair in self.pairs {
+            let worth = if pair.to == pair.from + 1 {
+                1.0
+            } else {
+                BRIDGE
+            };
+            for i in 0..pair.evidence.rows() {
+                for j in 0..pair.evidence.columns() {
+                    let above = pair.evidence.at(i, j) - self.params.birth();
+                    if above > 0.0 {
+                        edges.push(Edge {
+                            left: self.index((pair.from, i)),
+                            right: self.index((pair.to, j)),
+                            weight: worth * above,
+                        });
+                    }
+                }
+            }
+        }
+        best(count, count, &edges)
+    }
+
+    fn drafts(&self) -> Vec<Draft> {
+        let next = self.successors();
+        let mut previous = vec![None; next.len()];
+        for (from, to) in next.iter().enumerate() {
+            if let Some(to) = *to {
+                previous[to] = Some(from);
+            }
+        }
+        // Each chain is named by its first cluster.
+        let mut chain_of: Vec<usize> = (0..next.len()).collect();
+        for from in 0..next.len() {
+            if let Some(to) = next[from] {
+                chain_of[to] = chain_of[from];
+            }
+        }
+        let parts = self.parts(&next, &previous);
+        let mut root = chain_of.clone();
+        fn find(root: &[usize], mut at: usize) -> usize {
+            while root[at] != at {
+                at = root[at];
+            }
+            at
+        }
+        let mut kept = Vec::new();
+        let mut has_parent = vec![false; next.len()];
+        for part in parts {
+            // A chain is a part of one other at most: were it one of two, the two would be tied
+            // together by it.
+            let child = chain_of[part.child];
+            let (a, b) = (find(&root, child), find(&root, chain_of[part.whole]));
+            if has_parent[child] || a == b {
+                continue;
+            }
+            has_parent[child] = true;
+            root[a.max(b)] = a.min(b);
+            kept.push(part);
+        }
+        let mut drafts: Vec<Draft> = Vec::new();
+        let mut place = vec![usize::MAX; next.len()];
+        for (index, &chain) in chain_of.iter().enumerate() {
+            let (frame, class) = self.node(index);
+            if self.frames[frame].side.sizes[class] == 0 {
+                continue;
+            }
+            let name = find(&root, chain);
+            if place[name] == usize::MAX {
+                place[name] = drafts.len();
+                drafts.push(Draft {
+                    members: vec![Vec::new(); self.frames.len()],
+                    ..Draft::default()
+                });
+            }
+            drafts[place[name]].members[frame].push(class);
+        }
+        for (from, to) in next.iter().enumerate() {
+            if let Some(to) = *to {
+                let draft = &mut drafts[place[find(&root, chain_of[from])]];
+                self.continued(draft, self.node(from), self.node(to));
+            }
+        }
+        for part in &kept {
+            let draft = &mut drafts[place[find(&root, chain_of[part.child])]];
+            self.parted(draft, part);
+        }
+        for draft in &mut drafts {
+            self.finish(draft);
+        }
+        drafts
+    }
+
+    /// Which loose ends of chains are parts of others, the surest first.
+    fn parts(&self, next: &[Option<usize>], previous: &[Option<usize>]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for index in 0..next.len() {
+            let node @ (frame, class) = self.node(index);
+            if self.frames[frame].side.sizes[class] == 0 {
+                continue;
+            }
+            // What came out of nowhere may be split off a cluster that goes on.
+            if previous[index].is_none() && frame > 0 {
+                for whole in 0..self.frames[frame - 1].side.clusters {
+                    let from = self.index((frame - 1, whole));
+                    let Some(sibling) = next[from].map(|to| self.node(to)) else {
+                        continue;
+                    };
+                    if sibling.0 == frame {
+                        let together = self.simultaneity[frame].at(class, sibling.1);
+                        parts.push(self.part(node, (frame - 1, whole), together));
+                    }
+                }
+            }
+            // What goes nowhere may have merged into a cluster that was there before.
+            if next[index].is_none() && frame + 1 < self.frames.len() {
+                for whole in 0..self.frames[frame + 1].side.clusters {
+                    let to = self.index((frame + 1, whole));
+                    let Some(sibling) = previous[to].map(|from| self.node(from)) else {
+                        continue;
+                    };
+                    if sibling.0 == frame {
+                        let together = self.simultaneity[frame].at(class, sibling.1);
+                        parts.push(self.part(node, (frame + 1, whole), together));
+                    }
+                }
+            }
+        }
+        parts.retain(|part| part.evidence >= self.params.split());
+        parts.sort_by(|a, b| {
+            let by_evidence = b.evidence.total_cmp(&a.evidence);
+            by_evidence.then((a.child, a.whole).cmp(&(b.child, b.whole)))
+        });
+        parts
+    }
+
+    /// How sure it is that one cluster is a part of one of a frame before or after.
+    fn part(&self, child: Node, whole: Node, together: f64) -> Part {
+        let is_split = whole.0 < child.0;
+        let (from, to, evaluator) = match is_split {
+            true => (whole, child, Evaluator::Backward),
+            false => (child, whole, Evaluator::Forward),
+        };
+        let near = self.pair(from.0, to.0).and_then(|pair| {
+            let vote = pair.votes.iter().find(|vote| vote.evaluator == evaluator)?;
+            Some(vote.matrix.at(from.1, to.1))
+        });
+        let evidence = parthood(
+            near.unwrap_or(f64::NAN),
+            (&self.frames[child.0].side, child.1),
+            (&self.frames[whole.0].side, whole.1),
+            self.params.use_callers(),
+            if together.is_nan() { 0.0 } else { together },
+        );
+        Part {
+            child: self.index(child),
+            whole: self.index(whole),
+            evidence,
+        }
+    }
+
+    fn link(&self, from: Node, to: Node, kind: LinkKind, evidence: f64) -> Link {
+        let id = |class: usize| ClusterId(class as u32 + 1);
+        let votes = self.pair(from.0, to.0).map_or_else(Vec::new, |pair| {
+            let votes = pair.votes.iter();
+            votes
+                .filter_map(|vote| {
+                    let value = vote.matrix.at(from.1, to.1);
+                    (!value.is_nan()).then_some((vote.evaluator, value))
+                })
+                .collect()
+        });
+        Link {
+            from: (from.0, id(from.1)),
+            to: (to.0, id(to.1)),
+            kind,
+            evidence,
+            confidence: 0.0,
+            votes,
+        }
+    }
+
+    fn continued(&self, draft: &mut Draft, from: Node, to: Node) {
+        let kind = if to.0 == from.0 + 1 {
+            LinkKind::Continues
+        } else {
+            LinkKind::Bridges
+        };
+        draft
+            .links
+            .push(self.link(from, to, kind, self.evidence(from, to)));
+        if kind == LinkKind::Bridges {
+            let frame = from.0 + 1;
+            let hosts = (0..self.frames[frame].side.clusters)
+                .map(|host| (host, self.part(from, (frame, host), 0.0).evidence));
+            let host = hosts.fold(
+                (0, 0.0),
+                |best, next| if next.1 > best.1 { next } else { best },
+            );
+            let is_hidden = host.1 >= self.params.split();
+            draft.events.push(Event::Gap {
+                frame,
+                hidden_in: is_hidden.then_some(ClusterId(host.0 as u32 + 1)),
+            });
+        }
+    }
+
+    fn parted(&self, draft: &mut Draft, part: &Part) {
+        let (child, whole) = (self.node(part.child), self.node(part.whole));
+        let is_split = whole.0 < child.0;
+        let (from, to, kind) = match is_split {
+            true => (whole, child, LinkKind::Splits),
+            false => (child, whole, LinkKind::Merges),
+        };
+        draft.links.push(self.link(from, to, kind, part.evidence));
+        // One event for all parts of a cluster.
+        let (id, whole_id) = (ClusterId(child.1 as u32 + 1), ClusterId(whole.1 as u32 + 1));
+        let known = draft.events.iter_mut().find_map(|event| match event {
+            Event::Split { frame, from, into } if is_split => {
+                (*frame == child.0 && *from == whole_id).then_some(into)
+            }
+            Event::Merge { frame, from, into } if !is_split => {
+                (*frame == whole.0 && *into == whole_id).then_some(from)
+            }
+            _ => None,
+        });
+        if let Some(parts) = known {
+            parts.push(id);
+            parts.sort_unstable();
+            return;
+        }
+        let main = draft.links.iter().find_map(|link| match is_split {
+            true => (link.kind == LinkKind::Continues && link.from == (whole.0, whole_id))
+                .then_some(link.to.1),
+            false => (link.kind == LinkKind::Continues && link.to == (whole.0, whole_id))
+                .then_some(link.from.1),
+        });
+        let mut parts: Vec<ClusterId> = main.into_iter().chain([id]).collect();
+        parts.sort_unstable();
+        draft.events.push(match is_split {
+            true => Event::Split {
+                frame: child.0,
+                from: whole_id,
+                into: parts,
+            },
+            false => Event::Merge {
+                frame: whole.0,
+                from: parts,
+                into: whole_id,
+            },
+        });
+    }
+
+    /// Confidences, births and deaths.
+    fn finish(&self, draft: &mut Draft) {
+        let is_own = |(frame, class): Node| draft.members[frame].contains(&class);
+        let class = |id: ClusterId| id.index().unwrap_or(usize::MAX);
+        // The best evidence that links a cluster to another object, in the frames of the link.
+        let rival = |from: Node, to: Node| {
+            let onward = (0..self.frames[to.0].side.clusters).map(|j| (from, (to.0, j)));
+            let back = (0..self.frames[from.0].side.clusters).map(|i| ((from.0, i), to));
+            let others = onward
+                .chain(back)
+                .filter(|&(a, b)| !(is_own(a) && is_own(b)));
+            others.map(|(a, b)| self.evidence(a, b)).fold(0.0, f64::max)
+        };
+        for link in &mut draft.links {
+            let (from, to) = (
+                (link.from.0, class(link.from.1)),
+                (link.to.0, class(link.to.1)),
+            );
+            link.confidence = confidence(link.evidence, rival(from, to));
+        }
+        let weakest = draft
+            .links
+            .iter()
+            .map(|link| link.confidence)
+            .fold(f64::INFINITY, f64::min);
+        draft.confidence = if weakest.is_finite() {
+            weakest
+        } else {
+            let nodes = draft.members.iter().enumerate();
+            let nodes = nodes.flat_map(|(frame, members)| members.iter().map(move |&m| (frame, m)));
+            let best = nodes.map(|node| self.best_link(node)).fold(0.0, f64::max);
+            1.0 - best
+        };
+        let seen = |members: &Vec<usize>| !members.is_empty();
+        let first = draft.members.iter().position(seen).unwrap_or(0);
+        let last = draft.members.iter().rposition(seen).unwrap_or(0);
+        if first > 0 {
+            draft.events.push(Event::Birth { frame: first });
+        }
+        if last + 1 < self.frames.len() {
+            draft.events.push(Event::Death { frame: last });
+        }
+        draft.events.sort_by_key(|event| match event {
+            Event::Birth { frame } => (*frame, 0),
+            Event::Merge { frame, .. } => (*frame, 1),
+            Event::Split { frame, .. } => (*frame, 2),
+            Event::Gap { frame, .. } => (*frame, 3),
+            Event::Death { frame } => (*frame, 4),
+        });
+    }
+
+    /// The best evidence that links a cluster to any of the frames beside its own.
+    fn best_link(&self, node: Node) -> f64 {
+        let mut best = 0.0f64;
+        if node.0 + 1 < self.frames.len() {
+            let all = 0..self.frames[node.0 + 1].side.clusters;
+            best = all
+                .map(|j| self.evidence(node, (node.0 + 1, j)))
+                .fold(best, f64::max);
+        }
+        if node.0 > 0 {
+            let all = 0..self.frames[node.0 - 1].side.clusters;
+            best = all
+                .map(|i| self.evidence((node.0 - 1, i), node))
+                .fold(best, f64::max);
+        }
+        best
+    }
+}
+
+/// `evidence * (1 + margin) / 2` with the margin over the best rival.
+pub(crate) fn confidence(evidence: f64, rival: f64) -> f64 {
+    if evidence <= 0.0 {
+        return 0.0;
+    }
+    let margin = (1.0 - rival / evidence).clamp(0.0, 1.0);
+    (evidence * (1.0 + margin) / 2.0).clamp(0.0, 1.0)
+}
+
+/// A cluster at a loose end of its chain that is a part of another.
+struct Part {
+    child: usize,
+    whole: usize,
+    evidence: f64,
+}

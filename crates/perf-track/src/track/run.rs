@@ -1,0 +1,322 @@
+//! [`Tracking::of`]: frames in, objects out.
+
+use super::alignment::Steps;
+use super::callers::Names;
+use super::evaluate;
+use super::evidence::{Prepared, compare};
+use super::matrix::Matrix;
+use super::observe::Observation;
+use super::optimal::{self, Draft, confidence};
+use super::params::{Mode, TrackChecked, TrackParams};
+use super::published::{self, Group, Into, Set, Together};
+use super::result::{
+    Evaluator, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
+};
+use super::side::Side;
+use crate::{ClusterId, Error, Result};
+use perf_core::{CancelToken, Progress};
+
+impl Tracking {
+    /// Parameters of tracking.
+    pub fn params() -> TrackParams {
+        TrackParams::default()
+    }
+
+    /// Tracks the clusters of frames in their order: any number of them, with points in one space.
+    ///
+    /// Progress counts pairs of frames in the phase `track`. Time is O(n log n) for the points of
+    /// each pair, and for k clusters in all frames together at most O(k^3), as a rule far less.
+    ///
+    /// # Errors
+    /// Frames whose points have different dimensions; cancelled.
+    pub fn of(
+        frames: &[Observation<'_>],
+        params: &TrackChecked,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let dimensions = frames.first().map(|frame| frame.points.dimensions());
+        for frame in frames {
+            if Some(frame.points.dimensions()) != dimensions {
+                return Err(Error::Length {
+                    what: "dimensions of the points of a frame",
+                    expected: dimensions.unwrap_or(0),
+                    got: frame.points.dimensions(),
+                });
+            }
+        }
+        let callers = frames
+            .iter()
+            .flat_map(|frame| [&frame.before, &frame.after]);
+        let names = Names::of(callers.flatten());
+        let mut ready = Vec::with_capacity(frames.len());
+        for frame in frames {
+            cancel.check()?;
+            ready.push(Prepared::new(Side::new(
+                frame,
+                &names,
+                params.caller_weight(),
+            )));
+        }
+        let simultaneity: Vec<Matrix> = ready
+            .iter()
+            .map(|frame| simultaneity(&frame.side))
+            .collect();
+        let neighbours = (1..ready.len()).map(|to| (to - 1, to));
+        let mut wanted: Vec<(usize, usize)> = neighbours.collect();
+        if params.mode() == Mode::Optimal && params.bridge() {
+            wanted.extend((2..ready.len()).map(|to| (to - 2, to)));
+        }
+        let (mut pairs, mut groups) = (Vec::new(), Vec::new());
+        for &(from, to) in &wanted {
+            cancel.check()?;
+            let (a, b) = ((from, &ready[from]), (to, &ready[to]));
+            match params.mode() {
+                Mode::Optimal => pairs.push(compare(a, b, params, cancel)?),
+                Mode::Published => {
+                    let (pair, found) = published_pair(a, b, &simultaneity, params, cancel)?;
+                    pairs.push(pair);
+                    groups.push(found);
+                }
+            }
+            progress.advance("track", 1, wanted.len() as u64);
+        }
+        let drafts = match params.mode() {
+            Mode::Optimal => optimal::objects(&ready, &pairs, &simultaneity, params),
+            Mode::Published => {
+                let chains = published::chain(&groups).into_iter();
+                chains.map(|chain| grouped(chain, &ready, &pairs)).collect()
+            }
+        };
+        let objects = number(drafts, &ready, params);
+        Ok(Tracking {
+            frames: summarise(frames, &ready, simultaneity, &objects),
+            pairs,
+            objects,
+        })
+    }
+}
+
+/// Simultaneity of a frame's clusters, without rows where the frame has no alignment.
+fn simultaneity(side: &Side) -> Matrix {
+    let steps = side.steps.as_ref();
+    steps.map_or_else(Matrix::default, |steps| steps.simultaneity(side.clusters))
+}
+
+fn published_pair(
+    (from_frame, from): (usize, &Prepared),
+    (to_frame, to): (usize, &Prepared),
+    simultaneity: &[Matrix],
+    params: &TrackChecked,
+    cancel: &CancelToken,
+) -> Result<(Pair, Vec<Group>)> {
+    let (a, b) = (&from.side, &to.side);
+    let still = vec![0.0; a.dimensions];
+    let (there, _) = evaluate::cross(a, b, &to.tree, &still, f64::INFINITY, cancel)?;
+    let (back, _) = evaluate::cross(b, a, &from.tree, &still, f64::INFINITY, cancel)?;
+    let callers = evaluate::callers(&a.before, &b.before);
+    let callers_back = callers.transposed();
+    // No opinion is no overlap.
+    let known = |matrix: &Matrix| matrix.map(|value| if value.is_nan() { 0.0 } else { value });
+    let (callers_there, callers_back) = (known(&callers), known(&callers_back));
+    let (dense, dense_back) = (evaluate::knapsack(a, b), evaluate::knapsack(b, a));
+    let steps = |side: &Side| side.steps.as_ref().map_or_else(Vec::new, Steps::sets);
+    let (steps_a, steps_b) = (steps(a), steps(b));
+    let together = |frame: usize, side: &'_ Side| {
+        (params.use_sequences() && side.steps.is_some()).then_some((frame, side.global))
+    };
+    let (seen_a, seen_b) = (together(from_frame, a), together(to_frame, b));
+    let into_b = Into {
+        distance: params.use_distance().then_some(&there),
+        density: params.use_density().then_some(&dense),
+        callers: params.use_callers().then_some(&callers_there),
+        together: seen_b.map(|(frame, global)| Together {
+            matrix: &simultaneity[frame],
+            scores: &b.scores,
+            global,
+            steps: &steps_b,
+        }),
+    };
+    let into_a = Into {
+        distance: params.use_distance().then_some(&back),
+        density: params.use_density().then_some(&dense_back),
+        callers: params.use_callers().then_some(&callers_back),
+        together: seen_a.map(|(frame, global)| Together {
+            matrix: &simultaneity[frame],
+            scores: &a.scores,
+            global,
+            steps: &steps_a,
+        }),
+    };
+    let clusters = (a.clusters, b.clusters);
+    let (threshold, score) = (params.threshold(), params.min_score());
+    let found = published::groups(&into_b, &into_a, clusters, threshold, score);
+    let mut votes = Vec::new();
+    let mut vote = |evaluator, matrix: Matrix, is_on: bool| {
+        if is_on && matrix.values().iter().any(|value| !value.is_nan()) {
+            votes.push(Vote { evaluator, matrix });
+        }
+    };
+    vote(Evaluator::Forward, there.clone(), params.use_distance());
+    vote(
+        Evaluator::Backward,
+        back.transposed(),
+        params.use_distance(),
+    );
+    vote(Evaluator::CallersBefore, callers, params.use_callers());
+    vote(Evaluator::Density, dense, params.use_density());
+    let pair = Pair {
+        from: from_frame,
+        to: to_frame,
+        displacement: still,
+        reach: f64::INFINITY,
+        cross: [there, back],
+        votes,
+        evidence: Matrix::default(),
+    };
+    Ok((pair, found))
+}
+
+/// An object of the published heuristic: its links are those pairs of its clusters that any
+/// evaluator speaks for.
+fn grouped(chain: Vec<Set>, frames: &[Prepared], pairs: &[Pair]) -> Draft {
+    let mut draft = Draft {
+        members: chain
+            .iter()
+            .map(|set| set.iter().copied().collect())
+            .collect(),
+        confidence: 1.0,
+        ..Draft::default()
+    };
+    let id = |class: usize| ClusterId(class as u32 + 1);
+    for pair in pairs {
+        let (Some(left), Some(right)) = (chain.get(pair.from), chain.get(pair.to)) else {
+            continue;
+        };
+        let [there, back] = &pair.cross;
+        let stays = |side: &Side, own: &Set, matrix: &Matrix, others: &Set| {
+            let time = own.iter().map(|&i| side.time[i]);
+            let inside = own.iter().map(|&i| {
+                let shares = others.iter().map(|&j| matrix.at(i, j));
+                side.time[i] * shares.filter(|share| !share.is_nan()).sum::<f64>()
+            });
+            inside.sum::<f64>() / time.sum::<f64>().max(f64::MIN_POSITIVE)
+        };
+        let (a, b) = (&frames[pair.from].side, &frames[pair.to].side);
+        let within = (stays(a, left, there, right) + stays(b, right, back, left)) / 2.0;
+        draft.confidence = draft.confidence.min(within);
+        for &i in left {
+            for &j in right {
+                let opinion = |vote: &Vote| Some((vote.evaluator, vote.matrix.at(i, j)));
+                let votes: Vec<(Evaluator, f64)> = pair
+                    .votes
+                    .iter()
+                    .filter_map(opinion)
+                    .filter(|vote| vote.1 > 0.0)
+                    .collect();
+                if votes.is_empty() {
+                    continue;
+                }
+                let mean = |i, j| (there.at(i, j) + back.at(j, i)) / 2.0;
+                let onward = (0..b.clusters)
+                    .filter(|j| !right.contains(j))
+                    .map(|j| mean(i, j));
+                let back = (0..a.clusters)
+                    .filter(|i| !left.contains(i))
+                    .map(|i| mean(i, j));
+                let rival = onward.chain(back).fold(0.0, f64::max);
+                draft.links.push(Link {
+                    from: (pair.from, id(i)),
+                    to: (pair.to, id(j)),
+                    kind: LinkKind::Groups,
+                    evidence: mean(i, j),
+                    confidence: confidence(mean(i, j), rival),
+                    votes,
+                });
+            }
+        }
+    }
+    draft
+}
+
+/// Objects with numbers, shares and filters.
+fn number(mut drafts: Vec<Draft>, frames: &[Prepared], params: &TrackChecked) -> Vec<Object> {
+    let shares: Vec<Vec<f64>> = frames.iter().map(|frame| frame.side.shares()).collect();
+    let share = |draft: &Draft| -> Vec<f64> {
+        let frames = draft.members.iter().zip(&shares);
+        frames
+            .map(|(members, shares)| members.iter().map(|&m| shares[m]).sum())
+            .collect()
+    };
+    if params.mode() == Mode::Optimal {
+        // By time; drafts come by their first cluster, and a stable sort keeps that for equal ones.
+        drafts.sort_by(|a, b| {
+            let sum = |draft| share(draft).iter().sum::<f64>();
+            sum(b).total_cmp(&sum(a))
+        });
+    }
+    let id = |&class: &usize| ClusterId(class as u32 + 1);
+    let objects = drafts.into_iter().enumerate().map(|(at, draft)| {
+        let share = share(&draft);
+        let small = share
+            .iter()
+            .filter(|&&share| share < params.min_share())
+            .count();
+        Object {
+            id: ObjectId(at as u32 + 1),
+            members: draft
+                .members
+                .iter()
+                .map(|m| m.iter().map(id).collect())
+                .collect(),
+            confidence: draft.confidence,
+            share,
+            links: draft.links,
+            events: draft.events,
+            is_filtered: small > 1,
+        }
+    });
+    objects.collect()
+}
+
+fn summarise(
+    seen: &[Observation<'_>],
+    frames: &[Prepared],
+    simultaneity: Vec<Matrix>,
+    objects: &[Object],
+) -> Vec<TrackedFrame> {
+    let all = seen.iter().zip(frames).zip(simultaneity).enumerate();
+    type Frame<'f, 'p> = ((&'f Observation<'p>, &'f Prepared), Matrix);
+    let summary = |(frame, ((seen, ready), simultaneity)): (usize, Frame<'_, '_>)| {
+        let side = &ready.side;
+        let mut is_known = vec![false; side.clusters];
+        for id in objects
+            .iter()
+            .flat_map(|object| object.members[frame].iter())
+        {
+            if let Some(known) = id.index().and_then(|index| is_known.get_mut(index)) {
+                *known = true;
+            }
+        }
+        let untracked = side.present().filter(|&class| !is_known[class]);
+        let tracked = objects
+            .iter()
+            .filter(|object| object.frames() > 1 && !object.is_filtered);
+        TrackedFrame {
+            name: seen.name.clone(),
+            tasks: seen.tasks,
+            clusters: side.clusters,
+            clustered_time: side.time.iter().sum(),
+            noise_time: side.noise_time,
+            coverage: tracked
+                .map(|object| object.share[frame])
+                .sum::<f64>()
+                .min(1.0),
+            untracked: untracked.map(|class| ClusterId(class as u32 + 1)).collect(),
+            simultaneity,
+            scores: side.scores.clone(),
+            score: side.steps.as_ref().map(|_| side.global),
+        }
+    };
+    all.map(summary).collect()
+}

@@ -1,0 +1,145 @@
+//! One frame, made ready for evaluators.
+
+use super::alignment::Steps;
+use super::callers::{CallerWeight, Callers, Histogram, Names};
+use super::observe::Observation;
+
+/// One frame, its bursts by cluster, noise left out.
+///
+/// Within a cluster bursts are sorted by what they are, so that sums, and with them all results, do
+/// not depend on the order of points.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) clusters: usize,
+    pub(crate) dimensions: usize,
+    /// Coordinates of all bursts.
+    pub(crate) coordinates: Vec<f64>,
+    /// Cluster of each burst, ascending.
+    pub(crate) classes: Vec<u32>,
+    /// Bursts and time of each cluster.
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) time: Vec<f64>,
+    /// Time of bursts that are in no cluster.
+    pub(crate) noise_time: f64,
+    pub(crate) centroids: Vec<f64>,
+    pub(crate) before: Vec<Histogram>,
+    pub(crate) after: Vec<Histogram>,
+    pub(crate) steps: Option<Steps>,
+    /// `score_k` of noise and each cluster, and their mean weighted by time.
+    pub(crate) scores: Vec<f64>,
+    pub(crate) global: f64,
+}
+
+impl Side {
+    pub(crate) fn new(seen: &Observation<'_>, names: &Names, weight: CallerWeight) -> Self {
+        let (clusters, dimensions) = (seen.clusters(), seen.points.dimensions());
+        let number = |callers: &Option<Callers>| -> Vec<Option<u32>> {
+            let Some(callers) = callers else {
+                return Vec::new();
+            };
+            let numbers = names.numbers(callers);
+            let of = callers.of().iter();
+            of.map(|id| id.and_then(|id| numbers.get(id as usize).copied()))
+                .collect()
+        };
+        let (before, after) = (number(&seen.before), number(&seen.after));
+        let caller = |of: &[Option<u32>], row: u32| of.get(row as usize).copied().flatten();
+        let point = |row: u32| seen.points.get(row as usize).unwrap_or(&[]);
+        let time = |row: u32| seen.time[row as usize];
+        let mut rows: Vec<u32> = (0..seen.len() as u32).collect();
+        rows.sort_unstable_by(|&a, &b| {
+            let by_label = seen.labels[a as usize].cmp(&seen.labels[b as usize]);
+            let mut pairs = point(a).iter().zip(point(b));
+            by_label
+                .then_with(|| {
+                    let differing =
+                        pairs.find_map(|(x, y)| Some(x.total_cmp(y)).filter(|o| o.is_ne()));
+                    differing.unwrap_or(std::cmp::Ordering::Equal)
+                })
+                .then_with(|| time(a).total_cmp(&time(b)))
+                .then_with(|| caller(&before, a).cmp(&caller(&before, b)))
+                .then_with(|| caller(&after, a).cmp(&caller(&after, b)))
+        });
+        let mut side = Side {
+            clusters,
+            dimensions,
+            coordinates: Vec::new(),
+            classes: Vec::new(),
+            sizes: vec![0; clusters],
+            time: vec![0.0; clusters],
+            noise_time: 0.0,
+            centroids: vec![0.0; clusters * dimensions],
+            before: vec![Histogram::new(); clusters],
+            after: vec![Histogram::new(); clusters],
+            steps: seen
+                .alignment
+                .as_ref()
+                .map(|alignment| alignment.count(&seen.labels)),
+            scores: Vec::new(),
+            global: 0.0,
+        };
+        for row in rows {
+            let Some(class) = seen.labels[row as usize].index() else {
+                side.noise_time += time(row);
+                continue;
+            };
+            side.coordinates.extend_from_slice(point(row));
+            side.classes.push(class as u32);
+            side.sizes[class] += 1;
+            side.time[class] += time(row);
+            let sums = side.centroids.iter_mut().skip(class * dimensions);
+            for (sum, value) in sums.zip(point(row)) {
+                *sum += value;
+            }
+            let worth = match weight {
+                CallerWeight::Time => time(row),
+                CallerWeight::Bursts => 1.0,
+            };
+            for (histograms, of) in [(&mut side.before, &before), (&mut side.after, &after)] {
+                if let Some(caller) = caller(of, row) {
+                    *histograms[class].entry(caller).or_default() += worth;
+                }
+            }
+        }
+        for (class, sums) in side.centroids.chunks_mut(dimensions).enumerate() {
+            for sum in sums {
+                *sum /= side.sizes[class].max(1) as f64;
+            }
+        }
+        for histogram in side.before.iter_mut().chain(&mut side.after) {
+            let sum: f64 = histogram.values().sum();
+            // A cluster whose known bursts last no time says nothing.
+            if sum > 0.0 {
+                histogram.values_mut().for_each(|share| *share /= sum);
+            } else {
+                histogram.clear();
+            }
+        }
+        if let Some(steps) = &side.steps {
+            side.scores = steps.scores(clusters);
+            let times = std::iter::once(&side.noise_time).chain(&side.time);
+            let weighted = times.zip(&side.scores).map(|(time, score)| time * score);
+            let all = side.noise_time + side.time.iter().sum::<f64>();
+            side.global = weighted.sum::<f64>() / all.max(f64::MIN_POSITIVE);
+        }
+        side
+    }
+
+    pub(crate) fn centroid(&self, class: usize) -> &[f64] {
+        self.centroids
+            .get(class * self.dimensions..(class + 1) * self.dimensions)
+            .unwrap_or(&[])
+    }
+
+    /// Share of each cluster in the time of all clusters.
+    pub(crate) fn shares(&self) -> Vec<f64> {
+        let sum: f64 = self.time.iter().sum();
+        let share = |time: &f64| time / sum.max(f64::MIN_POSITIVE);
+        self.time.iter().map(share).collect()
+    }
+
+    /// Clusters that have bursts.
+    pub(crate) fn present(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.clusters).filter(|&class| self.sizes[class] > 0)
+    }
+}

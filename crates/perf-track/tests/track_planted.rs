@@ -1,0 +1,646 @@
+//! Planted series: what tracking must find is known beforehand.
+
+use perf_core::CancelToken;
+use perf_testdata::wide::Xorshift;
+use perf_track::track::{
+    Callers, Evaluator, Event, LinkKind, Mode, Observation, TrackParams, Tracking, split_by_callers,
+};
+use perf_track::{ClusterId, Points};
+
+/// From 0 to 1.
+fn unit(random: &mut Xorshift) -> f64 {
+    random.below(1 << 30) as f64 / (1u64 << 30) as f64
+}
+
+/// A phase of the program as one frame shows it.
+#[derive(Clone, Debug)]
+struct Phase {
+    /// What it is in truth.
+    truth: usize,
+    centre: [f64; 2],
+    spread: f64,
+    bursts: usize,
+    caller: &'static str,
+}
+
+fn phase(truth: usize, centre: [f64; 2]) -> Phase {
+    Phase {
+        truth,
+        centre,
+        spread: 0.008,
+        bursts: 60,
+        caller: "",
+    }
+}
+
+/// The cluster of each phase, bursts in random order.
+#[derive(Clone, Debug, Default)]
+struct Planted {
+    points: Vec<f64>,
+    labels: Vec<ClusterId>,
+    time: Vec<f64>,
+    callers: Vec<Option<u32>>,
+    names: Vec<&'static str>,
+    /// What each cluster is in truth.
+    truth: Vec<Vec<usize>>,
+}
+
+impl Planted {
+    /// Each list of phases is one cluster; an empty number of bursts loses a phase in noise.
+    fn new(seed: u64, clusters: &[Vec<Phase>]) -> Self {
+        let mut random = Xorshift::new(seed);
+        let mut planted = Planted::default();
+        let mut rows = Vec::new();
+        for (index, phases) in clusters.iter().enumerate() {
+            planted
+                .truth
+                .push(phases.iter().map(|phase| phase.truth).collect());
+            for phase in phases {
+                let at = planted.names.iter().position(|name| *name == phase.caller);
+                let name = at.unwrap_or_else(|| {
+                    planted.names.push(phase.caller);
+                    planted.names.len() - 1
+                });
+                for _ in 0..phase.bursts {
+                    // The sum of uniform numbers is close to a normal one.
+                    let mut bell = || (0..6).map(|_| unit(&mut random) - 0.5).sum::<f64>() * 1.4;
+                    let point = [0, 1].map(|axis| phase.centre[axis] + phase.spread * bell());
+                    let time = 1e6 * (2.0 + phase.truth as f64 % 5.0) * (1.0 + 0.05 * bell());
+                    let known = (!phase.caller.is_empty()).then_some(name as u32);
+                    rows.push((point, ClusterId(index as u32 + 1), time, known));
+                }
+            }
+        }
+        for _ in 0..25 {
+            let point = [unit(&mut random), unit(&mut random)];
+            rows.push((point, ClusterId::NOISE, 1e4, None));
+        }
+        for at in (1..rows.len()).rev() {
+            rows.swap(at, random.below(at as u64 + 1) as usize);
+        }
+        for (point, label, time, caller) in rows {
+            planted.points.extend(point);
+            planted.labels.push(label);
+            planted.time.push(time);
+            planted.callers.push(caller);
+        }
+        planted
+    }
+
+    fn seen(&self, tasks: u32) -> Observation<'_> {
+        let points = Points::new(&self.points, 2).expect("points");
+        let name = format!("{tasks} tasks");
+        let seen = Observation::new(name, tasks, points, &self.labels, &self.time).expect("seen");
+        if self.callers.iter().all(Option::is_none) {
+            return seen;
+        }
+        let callers = Callers::new(self.names.iter().copied(), self.callers.clone());
+        seen.with_callers(Some(callers.expect("callers")), None)
+            .expect("one each")
+    }
+
+    /// The same bursts in another order.
+    fn shuffled(&self, seed: u64) -> Self {
+        let mut random = Xorshift::new(seed);
+        let mut order: Vec<usize> = (0..self.labels.len()).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, random.below(at as u64 + 1) as usize);
+        }
+        Planted {
+            points: order
+                .iter()
+                .flat_map(|&at| self.points[2 * at..2 * at + 2].to_vec())
+                .collect(),
+            labels: order.iter().map(|&at| self.labels[at]).collect(),
+            time: order.iter().map(|&at| self.time[at]).collect(),
+            callers: order.iter().map(|&at| self.callers[at]).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+fn track(frames: &[Planted], params: TrackParams) -> Tracking {
+    let seen: Vec<_> = frames
+        .iter()
+        .enumerate()
+        .map(|(f, p)| p.seen(4 << f))
+        .collect();
+    let params = params.check().expect("they make sense");
+    Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks")
+}
+
+/// What the members of each object are in truth.
+fn truths(tracking: &Tracking, frames: &[Planted]) -> Vec<Vec<Vec<usize>>> {
+    let objects = tracking.objects.iter().map(|object| {
+        let frames = object.members.iter().zip(frames);
+        let frames = frames.map(|(members, planted)| {
+            let mut all: Vec<usize> = members
+                .iter()
+                .flat_map(|id| planted.truth[id.index().expect("a cluster")].clone())
+                .collect();
+            all.sort_unstable();
+            all
+        });
+        frames.collect()
+    });
+    objects.collect()
+}
+
+/// All objects are one phase in all frames it is in.
+fn assert_pure(tracking: &Tracking, frames: &[Planted], phases: usize) {
+    let truths = truths(tracking, frames);
+    assert_eq!(truths.len(), phases, "{truths:?}");
+    for object in truths {
+        let mut all: Vec<usize> = object.concat();
+        all.dedup();
+        assert_eq!(all.len(), 1, "{object:?}");
+    }
+}
+
+/// Twelve phases on an uneven grid.
+fn twelve() -> Vec<Phase> {
+    let mut random = Xorshift::new(12);
+    let place = |index: usize| {
+        let (column, row) = (index % 4, index / 4);
+        [0.12 + 0.22 * column as f64, 0.15 + 0.3 * row as f64]
+    };
+    let jitter = |centre: [f64; 2], random: &mut Xorshift| {
+        centre.map(|value| value + 0.06 * (unit(random) - 0.5))
+    };
+    (0..12)
+        .map(|index| phase(index, jitter(place(index), &mut random)))
+        .collect()
+}
+
+/// Each phase a cluster, in this order.
+fn alone(phases: &[Phase], order: &[usize]) -> Vec<Vec<Phase>> {
+    order.iter().map(|&at| vec![phases[at].clone()]).collect()
+}
+
+fn moved(phases: &[Phase], shift: [f64; 2]) -> Vec<Phase> {
+    let mut phases = phases.to_vec();
+    for phase in &mut phases {
+        phase.centre = [phase.centre[0] + shift[0], phase.centre[1] + shift[1]];
+    }
+    phases
+}
+
+fn order(count: usize, seed: u64) -> Vec<usize> {
+    let mut random = Xorshift::new(seed);
+    let mut order: Vec<usize> = (0..count).collect();
+    for at in (1..count).rev() {
+        order.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    order
+}
+
+#[test]
+fn twelve_of_twelve() {
+    // 128 and 256 tasks; instructions are halved, which a joint space shows as nearly nothing.
+    let phases = twelve();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&moved(&phases, [0.004, -0.006]), &order(12, 6))),
+    ];
+    for mode in [Mode::Optimal, Mode::Published] {
+        let tracking = track(&frames, Tracking::params().mode(mode));
+        assert_pure(&tracking, &frames, 12);
+        assert!(tracking.frames.iter().all(|frame| frame.coverage > 0.999));
+        assert!(
+            tracking
+                .objects
+                .iter()
+                .all(|object| object.confidence > 0.85),
+            "{mode:?}"
+        );
+        assert!(
+            tracking
+                .objects
+                .iter()
+                .all(|object| object.events.is_empty())
+        );
+    }
+}
+
+#[test]
+fn displaced_together() {
+    // Everything moves by more than the distance of neighbours.
+    let phases = twelve();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&moved(&phases, [0.3, -0.25]), &order(12, 6))),
+        Planted::new(3, &alone(&moved(&phases, [0.6, -0.5]), &order(12, 7))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    let pair = tracking.pair(0, 1).expect("compared");
+    assert!(
+        (pair.displacement[0] - 0.3).abs() < 0.005,
+        "{:?}",
+        pair.displacement
+    );
+    assert!(
+        (pair.displacement[1] + 0.25).abs() < 0.005,
+        "{:?}",
+        pair.displacement
+    );
+    // Without taking the displacement away it cannot be done.
+    let still = track(&frames, Tracking::params().displace(false));
+    let pure = truths(&still, &frames).into_iter().filter(|object| {
+        let mut all = object.concat();
+        all.dedup();
+        all.len() == 1 && object.iter().all(|frame| frame.len() == 1)
+    });
+    assert!(pure.count() < 12);
+}
+
+#[test]
+fn split_and_merged() {
+    let phases = twelve();
+    // In the second frame phase 3 has two modes, and phases 7 and 8 meet.
+    let mut second = alone(&phases, &order(12, 6));
+    let at = second.iter().position(|p| p[0].truth == 3).expect("there");
+    let mut halves = [second[at][0].clone(), second[at][0].clone()];
+    halves[0].centre[0] -= 0.03;
+    halves[1].centre[0] += 0.03;
+    halves.iter_mut().for_each(|half| half.bursts = 30);
+    let [left, right] = halves;
+    second[at] = vec![left];
+    second.push(vec![right]);
+    let mut wide = phases.clone();
+    wide[3].spread = 0.03;
+    let frames = [
+        Planted::new(1, &alone(&wide, &order(12, 5))),
+        Planted::new(2, &second),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    let split: Vec<_> = tracking
+        .objects
+        .iter()
+        .filter(|o| !o.events.is_empty())
+        .collect();
+    assert_eq!(split.len(), 1);
+    assert_eq!(split[0].members[1].len(), 2);
+    let expected = Event::Split {
+        frame: 1,
+        from: split[0].members[0][0],
+        into: split[0].members[1].clone(),
+    };
+    assert_eq!(split[0].events, [expected]);
+    assert!(
+        split[0]
+            .links
+            .iter()
+            .any(|link| link.kind == LinkKind::Splits)
+    );
+
+    // The other way round.
+    let back = [frames[1].clone(), frames[0].clone()];
+    let tracking = track(&back, Tracking::params());
+    assert_pure(&tracking, &back, 12);
+    let merged = tracking
+        .objects
+        .iter()
+        .find(|o| !o.events.is_empty())
+        .expect("one");
+    let expected = Event::Merge {
+        frame: 1,
+        from: merged.members[0].clone(),
+        into: merged.members[1][0],
+    };
+    assert_eq!(merged.events, [expected]);
+}
+
+#[test]
+fn born_and_dead() {
+    // Phase 4 ends after the first frame, phase 12 begins in the second one.
+    let mut phases = twelve();
+    let new = phase(12, [0.95, 0.95]);
+    let first = alone(&phases, &order(12, 5));
+    phases.push(new);
+    let later: Vec<usize> = order(13, 6).into_iter().filter(|&at| at != 4).collect();
+    let frames = [
+        Planted::new(1, &first),
+        Planted::new(2, &alone(&phases, &later)),
+        Planted::new(3, &alone(&phases, &later)),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 13);
+    let events: Vec<_> = tracking
+        .objects
+        .iter()
+        .flat_map(|o| o.events.clone())
+        .collect();
+    assert_eq!(events.len(), 2);
+    assert!(events.contains(&Event::Death { frame: 0 }));
+    assert!(events.contains(&Event::Birth { frame: 1 }));
+}
+
+#[test]
+fn swapped_callers() {
+    // Phases 0 and 1 change places; only their callers say so.
+    const SITES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let mut phases = twelve();
+    for (phase, caller) in phases.iter_mut().zip(SITES) {
+        phase.caller = caller;
+    }
+    let mut swapped = phases.clone();
+    (swapped[0].centre, swapped[1].centre) = (phases[1].centre, phases[0].centre);
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&swapped, &order(12, 6))),
+    ];
+    assert_pure(&track(&frames, Tracking::params()), &frames, 12);
+    let published = Tracking::params().mode(Mode::Published).use_callers(true);
+    assert_pure(&track(&frames, published), &frames, 12);
+    // Space alone is wrong about the two, and right about the others.
+    let blind = track(&frames, Tracking::params().use_callers(false));
+    let pure = truths(&blind, &frames)
+        .iter()
+        .filter(|o| o[0] == o[1])
+        .count();
+    assert_eq!(pure, 10);
+    // A caller that all share says nothing, and does no harm.
+    for phase in phases.iter_mut() {
+        phase.caller = "wrapper";
+    }
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &order(12, 6))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    // The published heuristic, too, is not misled as long as distance is looked at.
+    let published = Tracking::params().mode(Mode::Published).use_callers(true);
+    assert_pure(&track(&frames, published), &frames, 12);
+}
+
+#[test]
+fn thirty_clusters() {
+    let mut random = Xorshift::new(30);
+    let place = |index: usize| {
+        [
+            0.08 + 0.16 * (index % 6) as f64,
+            0.1 + 0.19 * (index / 6) as f64,
+        ]
+    };
+    let mut phases = Vec::new();
+    for index in 0..30 {
+        let centre = place(index).map(|value| value + 0.04 * (unit(&mut random) - 0.5));
+        phases.push(phase(index, centre));
+    }
+    let frames: Vec<Planted> = (0..5)
+        .map(|frame| {
+            // They drift apart, each its own way, by up to a quarter of their distance in all.
+            let mut drifted = phases.clone();
+            for (index, phase) in drifted.iter_mut().enumerate() {
+                let angle = index as f64;
+                let far = 0.01 * frame as f64;
+                phase.centre[0] += far * angle.cos();
+                phase.centre[1] += far * angle.sin();
+            }
+            Planted::new(
+                frame as u64,
+                &alone(&drifted, &order(30, 90 + frame as u64)),
+            )
+        })
+        .collect();
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 30);
+    assert!(tracking.objects.iter().all(|object| object.frames() == 5));
+    assert_pure(
+        &track(&frames, Tracking::params().mode(Mode::Published)),
+        &frames,
+        30,
+    );
+}
+
+#[test]
+fn a_phase_lost_in_noise() {
+    let phases = twelve();
+    let lost: Vec<usize> = order(12, 6).into_iter().filter(|&at| at != 8).collect();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &lost)),
+        Planted::new(3, &alone(&phases, &order(12, 7))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    let object = tracking
+        .objects
+        .iter()
+        .find(|o| !o.events.is_empty())
+        .expect("one has a gap");
+    let expected = Event::Gap {
+        frame: 1,
+        hidden_in: None,
+    };
+    assert_eq!(object.events, [expected]);
+    assert_eq!(
+        object.members.iter().map(Vec::len).collect::<Vec<_>>(),
+        [1, 0, 1]
+    );
+    assert!(
+        object
+            .links
+            .iter()
+            .any(|link| link.kind == LinkKind::Bridges)
+    );
+    // Without looking at the next frame but one it is two objects.
+    assert_eq!(
+        track(&frames, Tracking::params().bridge(false))
+            .objects
+            .len(),
+        13
+    );
+    // The published heuristic ties it to whatever is nearest.
+    let published = track(&frames, Tracking::params().mode(Mode::Published));
+    assert_eq!(published.objects.len(), 11);
+    let two = published.objects.iter().filter(|object| object.members[0].len() == 2);
+    assert_eq!(two.count(), 1);
+}
+
+#[test]
+fn a_phase_hidden_in_another() {
+    // In the second frame phases 5 and 6 are one cluster; afterwards they are two again.
+    let mut phases = twelve();
+    phases[6].centre = [phases[5].centre[0] + 0.06, phases[5].centre[1]];
+    let mut second: Vec<Vec<Phase>> = alone(&phases, &order(12, 6));
+    second.retain(|cluster| ![5, 6].contains(&cluster[0].truth));
+    second.push(vec![phases[5].clone(), phases[6].clone()]);
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &second),
+        Planted::new(3, &alone(&phases, &order(12, 7))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_eq!(tracking.objects.len(), 12);
+    let host = ClusterId(second.len() as u32);
+    let hidden = tracking
+        .objects
+        .iter()
+        .find(|o| o.members[1].is_empty())
+        .expect("one");
+    let expected = Event::Gap {
+        frame: 1,
+        hidden_in: Some(host),
+    };
+    assert_eq!(hidden.events, [expected]);
+    for object in truths(&tracking, &frames) {
+        assert_eq!(object[0], object[2], "{object:?}");
+    }
+}
+
+#[test]
+fn callers_split_what_a_frame_mixes() {
+    // At first phases 5 and 6 are at one place, and called from two; later they part.
+    let mut phases = twelve();
+    for phase in &mut phases {
+        phase.caller = ["a", "b", "c", "d"][phase.truth % 4];
+    }
+    phases[6].centre = phases[5].centre;
+    phases[6].bursts = 8;
+    let mut first = alone(&phases, &order(12, 5));
+    first.retain(|cluster| ![5, 6].contains(&cluster[0].truth));
+    first.insert(0, vec![phases[5].clone(), phases[6].clone()]);
+    let mut apart = phases.clone();
+    apart[6].centre[0] += 0.09;
+    let frames = [
+        Planted::new(1, &first),
+        Planted::new(2, &alone(&apart, &order(12, 6))),
+    ];
+
+    // As it is, the tracker says that one cluster became two.
+    let tracking = track(&frames, Tracking::params());
+    assert_eq!(tracking.objects.len(), 11);
+    let event = tracking.objects.iter().flat_map(|o| &o.events).next();
+    assert!(matches!(event, Some(Event::Split { .. })), "{event:?}");
+
+    // Split by callers first, there are two clean tracks.
+    let seen: Vec<_> = frames.iter().map(|planted| planted.seen(4)).collect();
+    let parts = split_by_callers(&seen).expect("it splits");
+    assert_eq!(parts[0].of, [ClusterId(1)]);
+    assert!(parts[1].of.is_empty());
+    let seen: Vec<_> = seen
+        .into_iter()
+        .zip(&parts)
+        .map(|(seen, parts)| seen.with_labels(&parts.labels).expect("labels"))
+        .collect();
+    let params = Tracking::params().check().expect("defaults");
+    let tracking = Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks");
+    assert_eq!(tracking.objects.len(), 12);
+    assert!(
+        tracking
+            .objects
+            .iter()
+            .all(|object| object.events.is_empty())
+    );
+    assert!(tracking.objects.iter().all(|object| object.frames() == 2));
+}
+
+#[test]
+fn the_order_of_points_changes_nothing() {
+    let mut phases = twelve();
+    for phase in &mut phases {
+        phase.caller = ["a", "b", "c", "d", "e"][phase.truth % 5];
+    }
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&moved(&phases, [0.02, 0.01]), &order(12, 6))),
+        Planted::new(3, &alone(&moved(&phases, [0.05, 0.01]), &order(12, 7))),
+    ];
+    for mode in [Mode::Optimal, Mode::Published] {
+        let params = || Tracking::params().mode(mode).use_callers(true);
+        let once = track(&frames, params());
+        for seed in 0..4 {
+            let shuffled: Vec<_> = frames
+                .iter()
+                .map(|planted| planted.shuffled(seed))
+                .collect();
+            // To the last bit, and with it every matrix.
+            assert_eq!(
+                format!("{once:?}"),
+                format!("{:?}", track(&shuffled, params()))
+            );
+        }
+    }
+}
+
+#[test]
+fn every_vote_is_shown() {
+    let mut phases = twelve();
+    for phase in &mut phases {
+        phase.caller = ["a", "b", "c", "d"][phase.truth % 4];
+    }
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &order(12, 6))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    let link = &tracking.objects[0].links[0];
+    let who: Vec<Evaluator> = link.votes.iter().map(|vote| vote.0).collect();
+    let expected = [
+        Evaluator::Forward,
+        Evaluator::Backward,
+        Evaluator::Centroid,
+        Evaluator::CallersBefore,
+        Evaluator::Duration,
+        Evaluator::Density,
+    ];
+    assert_eq!(who, expected);
+    let pair = tracking.pair(0, 1).expect("compared");
+    let forward = pair
+        .vote(Evaluator::Forward, link.from.1, link.to.1)
+        .expect("it has a say");
+    assert_eq!(Some(forward), link.votes.first().map(|vote| vote.1));
+    let row: f64 = pair.cross[0].row(0).expect("a row").iter().sum();
+    assert!((row - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn few_frames_and_empty_ones() {
+    let none = track(&[], Tracking::params());
+    assert!(none.objects.is_empty() && none.frames.is_empty());
+    let phases = twelve();
+    let one = [Planted::new(1, &alone(&phases, &order(12, 5)))];
+    let tracking = track(&one, Tracking::params());
+    assert_eq!(
+        (tracking.objects.len(), tracking.frames[0].coverage),
+        (12, 0.0)
+    );
+    let empty = [one[0].clone(), Planted::new(2, &[]), one[0].clone()];
+    let tracking = track(&empty, Tracking::params());
+    assert_pure(&tracking, &empty, 12);
+    assert!(
+        track(&empty, Tracking::params().mode(Mode::Published))
+            .objects
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let points = [0.0, 1.0];
+    let plane = Points::new(&points, 1).expect("points");
+    let labels = [ClusterId(1), ClusterId(3)];
+    let wrong = Observation::new("", 1, plane, &labels, &[1.0, 1.0]).expect_err("too high");
+    assert_eq!(wrong.to_string(), "cluster 3 is not there: there are 2");
+    let labels = [ClusterId(1), ClusterId(1)];
+    assert!(Observation::new("", 1, plane, &labels, &[1.0, -1.0]).is_err());
+    assert!(Observation::new("", 1, plane, &labels, &[1.0]).is_err());
+    let seen = Observation::new("", 1, plane, &labels, &[1.0, 1.0]).expect("fine");
+    let two = Observation::new(
+        "",
+        1,
+        Points::new(&points, 2).expect("a point"),
+        &labels[..1],
+        &[1.0],
+    );
+    let params = Tracking::params().check().expect("defaults");
+    let cancel = CancelToken::new();
+    let frames = [seen.clone(), two.expect("fine")];
+    assert!(Tracking::of(&frames, &params, &(), &cancel).is_err());
+    cancel.cancel();
+    assert!(Tracking::of(&[seen], &params, &(), &cancel).is_err());
+}
