@@ -457,7 +457,10 @@ fn a_phase_lost_in_noise() {
     // The published heuristic ties it to whatever is nearest.
     let published = track(&frames, Tracking::params().mode(Mode::Published));
     assert_eq!(published.objects.len(), 11);
-    let two = published.objects.iter().filter(|object| object.members[0].len() == 2);
+    let two = published
+        .objects
+        .iter()
+        .filter(|object| object.members[0].len() == 2);
     assert_eq!(two.count(), 1);
 }
 

@@ -224,17 +224,21 @@ pub(crate) fn densities(from: &Side, to: &Side) -> Matrix {
 
 /// The published density evaluator: for each cluster of `from` the clusters of `to` are taken, the
 /// largest first, as long as their bursts fit into its own (a 0/1 knapsack filled greedily). The
-/// value is the share of its bursts that one taken fills.
+/// value is the share of its bursts that one taken fills. Bursts count a task, since more tasks have
+/// more of them.
 pub(crate) fn knapsack(from: &Side, to: &Side) -> Matrix {
     let mut order: Vec<usize> = to.present().collect();
     order.sort_by_key(|&j| (std::cmp::Reverse(to.sizes[j]), j));
+    let (p, q) = (u64::from(from.tasks.max(1)), u64::from(to.tasks.max(1)));
     let mut taken = Matrix::filled(from.clusters, to.clusters, 0.0);
     for i in from.present() {
-        let mut room = from.sizes[i];
+        let whole = from.sizes[i] as u64 * q;
+        let mut room = whole;
         for &j in &order {
-            if let Some(left) = room.checked_sub(to.sizes[j]) {
+            let size = to.sizes[j] as u64 * p;
+            if let Some(left) = room.checked_sub(size) {
                 room = left;
-                taken.add(i, j, to.sizes[j] as f64 / from.sizes[i] as f64);
+                taken.add(i, j, size as f64 / whole as f64);
             }
         }
     }

@@ -15,6 +15,9 @@ const CONTRADICTION: f64 = 0.1;
 /// What an anchor of sequences needs: evidence, and the most of it that another pair may have.
 const SURE: f64 = 0.6;
 const RIVAL: f64 = 0.7;
+/// What always being at the same step as the rest is worth to a part that lies elsewhere: the same
+/// code on other ranks, which is what an imbalance makes of a cluster.
+const SUPPORT: f64 = 0.75;
 
 /// How much each evaluator counts. Callers say which code ran and outweigh where in space a cluster
 /// lies, which is what changes from frame to frame; that is, as far as they tell clusters apart.
@@ -221,8 +224,8 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
 }
 
 /// The evidence that cluster `part` of one frame is a part of `whole` of the other: how many of its
-/// bursts are near it and share its callers. `support`, from 0 to 1, is how often it is at the same
-/// step as the other part.
+/// bursts are near it and share its callers. `support`, from 0 to 1, is how often it and the other
+/// part are at the same step.
 pub(crate) fn parthood(
     near: f64,
     (part, part_class): (&Side, usize),
@@ -238,5 +241,5 @@ pub(crate) fn parthood(
         }
     }
     let near = if near.is_nan() { 0.0 } else { near };
-    callers * (near + (1.0 - near) * 0.5 * support)
+    callers * (near + (1.0 - near) * SUPPORT * support)
 }

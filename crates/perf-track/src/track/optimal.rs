@@ -192,7 +192,7 @@ impl Graph<'_> {
                         continue;
                     };
                     if sibling.0 == frame {
-                        let together = self.simultaneity[frame].at(class, sibling.1);
+                        let together = self.together(frame, class, sibling.1);
                         parts.push(self.part(node, (frame - 1, whole), together));
                     }
                 }
@@ -205,7 +205,7 @@ impl Graph<'_> {
                         continue;
                     };
                     if sibling.0 == frame {
-                        let together = self.simultaneity[frame].at(class, sibling.1);
+                        let together = self.together(frame, class, sibling.1);
                         parts.push(self.part(node, (frame + 1, whole), together));
                     }
                 }
@@ -217,6 +217,12 @@ impl Graph<'_> {
             by_evidence.then((a.child, a.whole).cmp(&(b.child, b.whole)))
         });
         parts
+    }
+
+    /// How often two clusters are at the same step: the geometric mean of both views.
+    fn together(&self, frame: usize, a: usize, b: usize) -> f64 {
+        let matrix = &self.simultaneity[frame];
+        (matrix.at(a, b) * matrix.at(b, a)).sqrt()
     }
 
     /// How sure it is that one cluster is a part of one of a frame before or after.

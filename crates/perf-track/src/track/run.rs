@@ -52,11 +52,9 @@ impl Tracking {
         let mut ready = Vec::with_capacity(frames.len());
         for frame in frames {
             cancel.check()?;
-            ready.push(Prepared::new(Side::new(
-                frame,
-                &names,
-                params.caller_weight(),
-            )));
+            let unresolved = params.mode() == Mode::Optimal;
+            let side = Side::new(frame, &names, params.caller_weight(), unresolved);
+            ready.push(Prepared::new(side));
         }
         let simultaneity: Vec<Matrix> = ready
             .iter()
@@ -245,7 +243,7 @@ fn number(mut drafts: Vec<Draft>, frames: &[Prepared], params: &TrackChecked) ->
     let share = |draft: &Draft| -> Vec<f64> {
         let frames = draft.members.iter().zip(&shares);
         frames
-            .map(|(members, shares)| members.iter().map(|&m| shares[m]).sum())
+            .map(|(members, shares)| members.iter().fold(0.0, |sum, &m| sum + shares[m]))
             .collect()
     };
     if params.mode() == Mode::Optimal {

@@ -4,12 +4,16 @@ use super::alignment::Steps;
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observe::Observation;
 
+/// The caller of bursts whose caller is not known.
+const UNRESOLVED: u32 = u32::MAX;
+
 /// One frame, its bursts by cluster, noise left out.
 ///
 /// Within a cluster bursts are sorted by what they are, so that sums, and with them all results, do
 /// not depend on the order of points.
 #[derive(Debug)]
 pub(crate) struct Side {
+    pub(crate) tasks: u32,
     pub(crate) clusters: usize,
     pub(crate) dimensions: usize,
     /// Coordinates of all bursts.
@@ -31,16 +35,25 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    pub(crate) fn new(seen: &Observation<'_>, names: &Names, weight: CallerWeight) -> Self {
+    /// With `unresolved`, bursts whose caller is not known count as of one more caller: where callers
+    /// were recorded they are the first of the run, or come after a call of a kind of its own.
+    pub(crate) fn new(
+        seen: &Observation<'_>,
+        names: &Names,
+        weight: CallerWeight,
+        unresolved: bool,
+    ) -> Self {
         let (clusters, dimensions) = (seen.clusters(), seen.points.dimensions());
         let number = |callers: &Option<Callers>| -> Vec<Option<u32>> {
             let Some(callers) = callers else {
                 return Vec::new();
             };
             let numbers = names.numbers(callers);
-            let of = callers.of().iter();
-            of.map(|id| id.and_then(|id| numbers.get(id as usize).copied()))
-                .collect()
+            let of = callers.of();
+            let known = of.iter().flatten().count();
+            let other = (unresolved && known >= of.len().div_ceil(2)).then_some(UNRESOLVED);
+            let number = |id: u32| numbers.get(id as usize).copied();
+            of.iter().map(|id| id.and_then(number).or(other)).collect()
         };
         let (before, after) = (number(&seen.before), number(&seen.after));
         let caller = |of: &[Option<u32>], row: u32| of.get(row as usize).copied().flatten();
@@ -61,6 +74,7 @@ impl Side {
                 .then_with(|| caller(&after, a).cmp(&caller(&after, b)))
         });
         let mut side = Side {
+            tasks: seen.tasks,
             clusters,
             dimensions,
             coordinates: Vec::new(),
