@@ -14,6 +14,7 @@ mod points;
 mod scale;
 mod spmd;
 pub mod track;
+pub mod trend;
 
 pub use bursts::{
     Amount, Burst, Bursts, ChainId, Column, Delimiter, Dropped, Extract, ExtractParams, Formula,

@@ -1,0 +1,119 @@
+//! [`PowerLaw`]: how a metric depends on the number of tasks.
+
+use super::student::two_sided;
+
+/// A metric as `coefficient * tasks ^ exponent`, by least squares of logarithms.
+///
+/// ```
+/// use perf_track::trend::PowerLaw;
+/// let law = PowerLaw::fit(&[(2.0, 8.1), (4.0, 3.9), (8.0, 2.05)], 0.95).expect("three points");
+/// assert!((law.exponent + 1.0).abs() < 0.05);
+/// let (low, high) = law.interval.expect("one point more than needed");
+/// assert!(low < -1.0 && -1.0 < high);
+/// let next = law.predict(16.0);
+/// assert!(next.interval.is_some_and(|(low, high)| low < 1.0 && 1.0 < high));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerLaw {
+    /// The metric of one task.
+    pub coefficient: f64,
+    /// -1 where twice the tasks halve the metric, 0 where they change nothing.
+    pub exponent: f64,
+    /// Where the exponent lies with the confidence `level`: b +- t s / sqrt(Sxx) with Student's t of
+    /// n - 2 degrees of freedom. `None` for two points, through which the law goes exactly.
+    pub interval: Option<(f64, f64)>,
+    /// The confidence of the intervals, from 0 to 1.
+    pub level: f64,
+    /// The share of the variance of the logarithms that the law explains; 1 where there is none.
+    pub r_squared: f64,
+    /// How many points it was fitted to.
+    pub points: usize,
+    /// Standard deviation of the residuals of the logarithms.
+    residual: f64,
+    /// Mean of the logarithms of tasks, and the sum of squares about it.
+    centre: f64,
+    spread: f64,
+}
+
+/// What a law says of another number of tasks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The most likely value.
+    pub value: f64,
+    /// Where one new experiment lies with the confidence of the law:
+    /// `ln y +- t s sqrt(1 + 1/n + (x - mean)^2 / Sxx)`. `None` for two points.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl PowerLaw {
+    /// Fits a law to points (tasks, metric). `None` with fewer than two numbers of tasks, with a value
+    /// that is not positive and finite, or with a level that is not between 0 and 1.
+    pub fn fit(points: &[(f64, f64)], level: f64) -> Option<Self> {
+        let is_fine = |value: f64| value.is_finite() && value > 0.0;
+        if !points.iter().all(|&(x, y)| is_fine(x) && is_fine(y)) || !(level > 0.0 && level < 1.0) {
+            return None;
+        }
+        let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
+        let count = logs.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / count;
+        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+        let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+        for (u, v) in &logs {
+            xx += (u - x) * (u - x);
+            xy += (u - x) * (v - y);
+            yy += (v - y) * (v - y);
+        }
+        // Numbers of tasks that differ do so by far more than rounding.
+        if logs.len() < 2 || xx < 1e-18 {
+            return None;
+        }
+        let exponent = xy / xx;
+        let rest: f64 = logs
+            .iter()
+            .map(|(u, v)| (v - y - exponent * (u - x)).powi(2))
+            .sum();
+        let free = logs.len() - 2;
+        let residual = if free > 0 {
+            (rest / free as f64).sqrt()
+        } else {
+            0.0
+        };
+        let mut law = PowerLaw {
+            coefficient: (y - exponent * x).exp(),
+            exponent,
+            interval: None,
+            level,
+            r_squared: if yy > 0.0 {
+                (1.0 - rest / yy).clamp(0.0, 1.0)
+            } else {
+                1.0
+            },
+            points: logs.len(),
+            residual,
+            centre: x,
+            spread: xx,
+        };
+        law.interval = law.t().map(|t| {
+            let half = t * residual / xx.sqrt();
+            (exponent - half, exponent + half)
+        });
+        Some(law)
+    }
+
+    fn t(&self) -> Option<f64> {
+        let free = self.points.checked_sub(2).filter(|&free| free > 0)?;
+        Some(two_sided(self.level, free as f64))
+    }
+
+    /// The metric for another number of tasks, which must be positive.
+    pub fn predict(&self, tasks: f64) -> Prediction {
+        let value = self.coefficient * tasks.powf(self.exponent);
+        let away = tasks.ln() - self.centre;
+        let interval = self.t().map(|t| {
+            let variance = 1.0 + 1.0 / self.points as f64 + away * away / self.spread;
+            let factor = (t * self.residual * variance.sqrt()).exp();
+            (value / factor, value * factor)
+        });
+        Prediction { value, interval }
+    }
+}

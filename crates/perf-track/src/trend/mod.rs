@@ -1,0 +1,60 @@
+//! Outcomes: how the objects that tracking found change from frame to frame.
+//!
+//! [`Trends`] has a [`Summary`] of every metric for each object and frame. From these follow power laws
+//! with a prediction of the next experiment ([`PowerLaw`]), the exact factors of a change of time
+//! ([`TimeChange`]), and what got worse ([`Flag`]). Tables go out as CSV; how a tool lays out JSON is
+//! its own matter, and all fields are public for it.
+//!
+//! ```
+//! use perf_core::CancelToken;
+//! use perf_track::track::{Observation, Tracking};
+//! use perf_track::trend::{Counters, Expect, Measured, Trends};
+//! use perf_track::{ClusterId, Points};
+//!
+//! // One phase on 4 and 8 tasks: half the instructions, a little more than half the time.
+//! let id = [ClusterId(1); 2];
+//! let runs = [(4, 8e9, 4.0), (8, 4e9, 2.2)];
+//! let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * 4.0, run.1 * 4.0]).collect();
+//! let (mut frames, mut measured) = (Vec::new(), Vec::new());
+//! for ((tasks, instructions, seconds), points) in runs.into_iter().zip(&points) {
+//!     let time = [seconds; 2];
+//!     let name = format!("{tasks} tasks");
+//!     frames.push(Observation::new(name, tasks, Points::new(points, 1)?, &id, &time)?);
+//!     let frame = Measured::new(&id)
+//!         .column("duration", "s", time.to_vec())?
+//!         .column("instructions", "", vec![instructions; 2])?
+//!         .column("IPC", "", vec![instructions / (2.5e9 * seconds); 2])?;
+//!     measured.push(frame);
+//! }
+//! let params = Tracking::params().check()?;
+//! let tracking = Tracking::of(&frames, &params, &(), &CancelToken::new())?;
+//! let trends = Trends::of(&tracking, measured)?;
+//!
+//! let object = tracking.objects[0].id;
+//! let law = trends.fit(object, "instructions", 0.95)?.expect("two frames");
+//! assert!((law.exponent + 1.0).abs() < 1e-12);
+//! assert!((law.predict(16.0).value - 2e9).abs() < 1.0);
+//! let counters = Counters::with_ipc("duration", "instructions", "IPC");
+//! let change = trends.change(object, 0, 1, &counters)?.expect("both have counters");
+//! assert!((change.time - (change.instructions - change.ipc - change.frequency)).abs() < 1e-12);
+//! assert!((change.ipc.exp() - 1.0 / 1.1).abs() < 1e-12);
+//! let flags = trends.flags(&[Expect::higher("IPC"), Expect::divided("duration")], 0.05)?;
+//! assert_eq!(flags.len(), 2);
+//! # Ok::<(), perf_track::Error>(())
+//! ```
+
+mod change;
+mod csv;
+mod fit;
+mod flags;
+mod measured;
+mod student;
+mod summary;
+mod trends;
+
+pub use change::{Counters, TimeChange};
+pub use fit::{PowerLaw, Prediction};
+pub use flags::{Expect, Flag};
+pub use measured::Measured;
+pub use summary::Summary;
+pub use trends::{Metric, Trends};

@@ -1,0 +1,104 @@
+//! [`Summary`]: a metric of the bursts of an object in one frame.
+
+/// Mean, dispersion and box of a metric over some bursts.
+///
+/// ```
+/// use perf_track::trend::Summary;
+/// let all = Summary::of(&[1.0, 2.0, 3.0, 4.0, 100.0, f64::NAN]).expect("there are some");
+/// assert_eq!((all.count, all.missing), (5, 1));
+/// assert_eq!((all.mean, all.median, all.q1, all.q3), (22.0, 3.0, 2.0, 4.0));
+/// // The whisker ends at the largest value within 1.5 boxes of the box.
+/// assert_eq!((all.low, all.high, all.max), (1.0, 4.0, 100.0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Bursts with a value.
+    pub count: usize,
+    /// Bursts without one.
+    pub missing: usize,
+    /// Sum of the values.
+    pub sum: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation, of a sample: divided by the count less one; 0 for a single one.
+    pub deviation: f64,
+    /// The smallest.
+    pub min: f64,
+    /// A quarter of the values are at most this (linear between values).
+    pub q1: f64,
+    /// Half of the values are.
+    pub median: f64,
+    /// Three quarters are.
+    pub q3: f64,
+    /// The largest.
+    pub max: f64,
+    /// The smallest value not more than 1.5 (q3 - q1) below q1: the lower whisker of a box plot.
+    pub low: f64,
+    /// The largest value not more than 1.5 (q3 - q1) above q3: the upper whisker.
+    pub high: f64,
+}
+
+impl Summary {
+    /// The summary of some values, of which those that are not finite count as missing; `None` if
+    /// none is left.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        // Sums of sorted values do not depend on the order of bursts.
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let count = sorted.len();
+        let sum: f64 = sorted.iter().sum();
+        let mean = sum / count as f64;
+        let squares: f64 = sorted.iter().map(|v| (v - mean) * (v - mean)).sum();
+        let (q1, q3) = (quantile(&sorted, 0.25), quantile(&sorted, 0.75));
+        let reach = 1.5 * (q3 - q1);
+        let inside = || {
+            sorted
+                .iter()
+                .copied()
+                .filter(|&v| v >= q1 - reach && v <= q3 + reach)
+        };
+        Some(Summary {
+            count,
+            missing: values.len() - count,
+            sum,
+            mean,
+            deviation: (squares / (count.max(2) - 1) as f64).sqrt(),
+            min,
+            q1,
+            median: quantile(&sorted, 0.5),
+            q3,
+            max,
+            low: inside().next().unwrap_or(min),
+            high: inside().next_back().unwrap_or(max),
+        })
+    }
+
+    /// The same of values that are each multiplied by a positive number, such as that of the tasks:
+    /// what does not shrink as tasks grow is replicated.
+    pub fn scaled(self, factor: f64) -> Self {
+        Summary {
+            sum: self.sum * factor,
+            mean: self.mean * factor,
+            deviation: self.deviation * factor,
+            min: self.min * factor,
+            q1: self.q1 * factor,
+            median: self.median * factor,
+            q3: self.q3 * factor,
+            max: self.max * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+            ..self
+        }
+    }
+}
+
+/// The value below which a share of sorted values lies, linear between them (type 7 of Hyndman and
+/// Fan, The American Statistician 50, 1996).
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * sorted.len().saturating_sub(1) as f64;
+    let (below, part) = (place.floor() as usize, place.fract());
+    let at = |index: usize| sorted.get(index).copied();
+    let low = at(below).unwrap_or(f64::NAN);
+    at(below + 1).map_or(low, |high| low + part * (high - low))
+}

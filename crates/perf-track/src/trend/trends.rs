@@ -1,0 +1,158 @@
+//! [`Trends`]: every metric of every object in every frame.
+
+use super::{Measured, PowerLaw, Summary};
+use crate::track::{ObjectId, Tracking};
+use crate::{ClusterId, Error, Result};
+
+/// A metric.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metric {
+    /// Name, such as `IPC`.
+    pub name: String,
+    /// Unit; empty for a ratio or a count.
+    pub unit: String,
+}
+
+/// Every metric of every object in every frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trends {
+    pub(super) metrics: Vec<Metric>,
+    pub(super) frames: Vec<(String, u32)>,
+    pub(super) members: Vec<Vec<Vec<ClusterId>>>,
+    pub(super) measured: Vec<Measured>,
+    /// By object, frame and metric.
+    pub(super) table: Vec<Option<Summary>>,
+}
+
+impl Trends {
+    /// Summaries of what the bursts of each frame measured, in the order of the frames that were
+    /// tracked. A metric need not be in all frames.
+    ///
+    /// # Errors
+    /// Not one list of bursts a frame.
+    pub fn of(tracking: &Tracking, measured: Vec<Measured>) -> Result<Self> {
+        if measured.len() != tracking.frames.len() {
+            return Err(Error::Length {
+                what: "measured frames",
+                expected: tracking.frames.len(),
+                got: measured.len(),
+            });
+        }
+        let mut metrics: Vec<Metric> = Vec::new();
+        for (metric, _) in measured.iter().flat_map(|frame| &frame.columns) {
+            if metrics.iter().all(|known| known.name != metric.name) {
+                metrics.push(metric.clone());
+            }
+        }
+        let members: Vec<_> = tracking.objects.iter().map(|o| o.members.clone()).collect();
+        let mut table = Vec::with_capacity(members.len() * measured.len() * metrics.len());
+        for object in &members {
+            for (frame, clusters) in measured.iter().zip(object) {
+                for metric in &metrics {
+                    let values = frame.of_clusters(&metric.name, clusters);
+                    table.push(values.and_then(|values| Summary::of(&values)));
+                }
+            }
+        }
+        let frames = tracking.frames.iter();
+        Ok(Trends {
+            metrics,
+            frames: frames
+                .map(|frame| (frame.name.clone(), frame.tasks))
+                .collect(),
+            members,
+            measured,
+            table,
+        })
+    }
+
+    /// The metrics of all frames.
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
+    /// How many frames there are.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// How many processes computed in each frame.
+    pub fn tasks(&self) -> Vec<u32> {
+        self.frames.iter().map(|frame| frame.1).collect()
+    }
+
+    pub(super) fn metric(&self, name: &str) -> Result<usize> {
+        let found = self.metrics.iter().position(|metric| metric.name == name);
+        found.ok_or_else(|| {
+            let known: Vec<&str> = self.metrics.iter().map(|m| m.name.as_str()).collect();
+            Error::UnknownMetric {
+                name: name.to_owned(),
+                known: known.join(", "),
+            }
+        })
+    }
+
+    pub(super) fn object(&self, object: ObjectId) -> Result<usize> {
+        let index = (object.0 as usize).checked_sub(1);
+        index
+            .filter(|&index| index < self.members.len())
+            .ok_or(Error::Unknown {
+                what: "object",
+                id: object.0 as usize,
+                count: self.members.len(),
+            })
+    }
+
+    pub(super) fn at(&self, object: usize, frame: usize, metric: usize) -> Option<&Summary> {
+        let row = object * self.frames.len() + frame;
+        self.table.get(row * self.metrics.len() + metric)?.as_ref()
+    }
+
+    /// A metric of an object in each frame; `None` where the object is not seen or the frame does not
+    /// have the metric.
+    ///
+    /// # Errors
+    /// An object or metric that is not there.
+    pub fn series(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
+        let (object, metric) = (self.object(object)?, self.metric(metric)?);
+        let frames = 0..self.frames.len();
+        Ok(frames
+            .map(|frame| self.at(object, frame, metric).copied())
+            .collect())
+    }
+
+    /// The same times the number of tasks of each frame. Flat instructions mean that the work is
+    /// divided, growing ones that code is replicated.
+    ///
+    /// # Errors
+    /// An object or metric that is not there.
+    pub fn series_by_tasks(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
+        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
+        let scaled = series.map(|(summary, frame)| Some(summary?.scaled(f64::from(frame.1))));
+        Ok(scaled.collect())
+    }
+
+    /// The power law of the means of a metric over the number of tasks, with intervals of a confidence
+    /// such as 0.95. `None` if the object is seen with fewer than two numbers of tasks, or a mean is
+    /// not positive.
+    ///
+    /// # Errors
+    /// An object or metric that is not there.
+    pub fn fit(&self, object: ObjectId, metric: &str, level: f64) -> Result<Option<PowerLaw>> {
+        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
+        let points =
+            series.filter_map(|(summary, frame)| Some((f64::from(frame.1), summary?.mean)));
+        Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
+    }
+
+    /// The number of tasks that the series goes on with: as many times those of the last frame as
+    /// those are of the frame before. `None` unless the last two differ.
+    pub fn next_tasks(&self) -> Option<f64> {
+        let [.., before, last] = self.frames.as_slice() else {
+            return None;
+        };
+        let (before, last) = (f64::from(before.1), f64::from(last.1));
+        let next = last * last / before;
+        (next.is_finite() && next > 0.0 && before != last).then_some(next)
+    }
+}

@@ -1,0 +1,280 @@
+//! Trends of objects whose laws are known.
+
+use perf_core::{CancelToken, Nanos};
+use perf_testdata::wide::Xorshift;
+use perf_track::track::{ObjectId, Observation, Tracking, Windows, windows};
+use perf_track::trend::{Counters, Expect, Measured, PowerLaw, Summary, Trends};
+use perf_track::{Burst, Bursts, ClusterId, Column, Points, Thread};
+use proptest::prelude::*;
+
+/// Two phases on 2, 4, 8, 16 tasks: the first divides its instructions and loses IPC, the second
+/// replicates them.
+fn series() -> (Tracking, Trends) {
+    let mut random = Xorshift::new(3);
+    let mut jitter = || 1.0 + 0.001 * (random.below(2001) as f64 - 1000.0) / 1000.0;
+    let tasks = [2u32, 4, 8, 16];
+    let labels: Vec<ClusterId> = (0..60).map(|at| ClusterId(1 + at % 2)).collect();
+    let mut measured = Vec::new();
+    let mut points = Vec::new();
+    let mut times = Vec::new();
+    for (frame, &tasks) in tasks.iter().enumerate() {
+        let (mut time, mut instructions, mut cycles) = (Vec::new(), Vec::new(), Vec::new());
+        for label in &labels {
+            let (i, ipc) = match label.0 {
+                1 => (
+                    1e9 / f64::from(tasks) * jitter(),
+                    2.0 * 0.9f64.powi(frame as i32),
+                ),
+                _ => (3e7 * jitter(), 0.5),
+            };
+            instructions.push(i);
+            cycles.push(i / ipc);
+            // The clock falls a little, too.
+            time.push(i / ipc / (2.5 - 0.1 * frame as f64) * jitter());
+        }
+        // One counter is missing.
+        cycles[7] = f64::NAN;
+        points.push(labels.iter().map(|id| f64::from(id.0)).collect::<Vec<_>>());
+        let frame = Measured::new(&labels)
+            .column("duration", "ns", time.clone())
+            .and_then(|frame| frame.column("instructions", "", instructions))
+            .and_then(|frame| frame.column("cycles", "", cycles));
+        measured.push(frame.expect("one each"));
+        times.push(time);
+    }
+    let frames: Vec<_> = points
+        .iter()
+        .zip(tasks)
+        .zip(&times)
+        .map(|((points, tasks), time)| {
+            let points = Points::new(points, 1).expect("points");
+            Observation::new(format!("{tasks} tasks"), tasks, points, &labels, time).expect("seen")
+        })
+        .collect();
+    let params = Tracking::params().check().expect("defaults");
+    let tracking = Tracking::of(&frames, &params, &(), &CancelToken::new()).expect("it tracks");
+    let trends = Trends::of(&tracking, measured).expect("a frame each");
+    (tracking, trends)
+}
+
+const FIRST: ObjectId = ObjectId(1);
+const SECOND: ObjectId = ObjectId(2);
+
+#[test]
+fn laws_and_predictions() {
+    let (tracking, trends) = series();
+    assert_eq!(tracking.objects[0].members, [[ClusterId(1)]; 4]);
+    let law = trends
+        .fit(FIRST, "instructions", 0.95)
+        .expect("known")
+        .expect("a law");
+    let (low, high) = law.interval.expect("four points");
+    assert!((law.exponent + 1.0).abs() < 1e-3 && low < law.exponent && law.exponent < high);
+    assert!(low > -1.01 && high < -0.99 && law.r_squared > 0.999_99);
+    assert_eq!(trends.next_tasks(), Some(32.0));
+    let next = law.predict(32.0);
+    let (low, high) = next.interval.expect("four points");
+    assert!(low < 1e9 / 32.0 && 1e9 / 32.0 < high && high / low < 1.01);
+    let flat = trends
+        .fit(SECOND, "instructions", 0.95)
+        .expect("known")
+        .expect("a law");
+    assert!(flat.exponent.abs() < 1e-3);
+    // Times the tasks it grows: replicated.
+    let by_tasks = trends
+        .series_by_tasks(SECOND, "instructions")
+        .expect("known");
+    let means: Vec<f64> = by_tasks
+        .iter()
+        .flatten()
+        .map(|summary| summary.mean)
+        .collect();
+    assert!((means[3] / means[0] - 8.0).abs() < 0.01);
+}
+
+#[test]
+fn factors_of_time_are_exact() {
+    let (_, trends) = series();
+    let counters = Counters::with_cycles("duration", "instructions", "cycles");
+    for object in [FIRST, SECOND] {
+        for (from, to) in [(0, 1), (1, 2), (0, 3), (3, 0)] {
+            let change = trends.change(object, from, to, &counters).expect("known");
+            let change = change.expect("both have counters");
+            let parts = change.instructions - change.ipc - change.frequency;
+            assert!((change.time - parts).abs() < 1e-12, "{change:?}");
+            let product: f64 = change.factors().iter().product();
+            assert!((product / change.time.exp() - 1.0).abs() < 1e-12);
+        }
+    }
+    let change = trends
+        .change(FIRST, 0, 1, &counters)
+        .expect("known")
+        .expect("counters");
+    let [instructions, ipc, frequency] = change.factors();
+    assert!((instructions - 0.5).abs() < 1e-3);
+    assert!((ipc - 1.0 / 0.9).abs() < 1e-3);
+    assert!((frequency - 2.5 / 2.4).abs() < 1e-3);
+    assert_eq!((change.counted, change.missing), (60, 0));
+    let change = trends
+        .change(SECOND, 0, 1, &counters)
+        .expect("known")
+        .expect("counters");
+    assert_eq!((change.counted, change.missing), (58, 2));
+    assert!(
+        trends
+            .change(FIRST, 0, 9, &counters)
+            .expect("known")
+            .is_none()
+    );
+    assert!(trends.change(ObjectId(9), 0, 1, &counters).is_err());
+    let unknown = Counters::with_ipc("duration", "instructions", "IPC");
+    assert!(trends.change(FIRST, 0, 1, &unknown).is_err());
+}
+
+#[test]
+fn flags_say_what_got_worse() {
+    let (_, trends) = series();
+    let expected = [Expect::divided("instructions"), Expect::divided("duration")];
+    let flags = trends.flags(&expected, 0.05).expect("known");
+    let replicated: Vec<_> = flags
+        .iter()
+        .filter(|flag| flag.metric == "instructions")
+        .collect();
+    assert_eq!(replicated.len(), 3);
+    assert!(
+        replicated
+            .iter()
+            .all(|flag| flag.object == SECOND && flag.by_tasks)
+    );
+    assert!(
+        replicated
+            .iter()
+            .all(|flag| (flag.factor - 2.0).abs() < 0.01)
+    );
+    // The first one's time, too: it loses IPC and clock.
+    let slower = flags.iter().filter(|flag| flag.object == FIRST);
+    assert_eq!(slower.count(), 3);
+    assert!(trends.flags(&expected, 3.0).expect("known").is_empty());
+    assert!(trends.flags(&expected, -1.0).is_err());
+    assert!(trends.flags(&[Expect::lower("heat")], 0.05).is_err());
+}
+
+#[test]
+fn tables_have_every_summary() {
+    let (_, trends) = series();
+    let mut out = Vec::new();
+    trends.write_csv(&mut out).expect("memory");
+    let text = String::from_utf8(out).expect("text");
+    assert_eq!(text.lines().count(), 1 + 2 * 4 * 3);
+    let columns = |line: &str| line.split(',').count();
+    let head = text.lines().next().expect("a head");
+    assert!(text.lines().all(|line| columns(line) == columns(head)));
+    assert!(text.contains("1,0,\"2 tasks\",2,1,\"duration\",\"ns\",30,0,"));
+}
+
+#[test]
+fn two_points_have_no_interval_and_one_no_law() {
+    let law = PowerLaw::fit(&[(2.0, 8.0), (4.0, 4.0)], 0.95).expect("two");
+    assert_eq!((law.interval, law.predict(8.0).interval), (None, None));
+    assert!((law.predict(8.0).value - 2.0).abs() < 1e-12);
+    for points in [
+        &[(2.0, 8.0)][..],
+        &[(2.0, 8.0), (2.0, 4.0)],
+        &[(2.0, 0.0), (4.0, 1.0)],
+        &[],
+    ] {
+        assert_eq!(PowerLaw::fit(points, 0.95), None);
+    }
+    assert_eq!(PowerLaw::fit(&[(2.0, 8.0), (4.0, 4.0)], 1.0), None);
+    assert_eq!(Summary::of(&[f64::NAN]), None);
+}
+
+proptest! {
+    #[test]
+    fn fits_equal_the_normal_equations(
+        logs in prop::collection::vec((0.0f64..8.0, -3.0f64..3.0), 3..12),
+    ) {
+        let points: Vec<_> = logs.iter().map(|(x, y)| (x.exp(), y.exp())).collect();
+        let law = PowerLaw::fit(&points, 0.9);
+        // The textbook: b = (n Sxy - Sx Sy) / (n Sxx - Sx^2), its error from the residuals.
+        let n = logs.len() as f64;
+        let sum = |of: &dyn Fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>();
+        let (sx, sy) = (sum(&|p| p.0), sum(&|p| p.1));
+        let (sxx, sxy) = (sum(&|p| p.0 * p.0), sum(&|p| p.0 * p.1));
+        let below = n * sxx - sx * sx;
+        prop_assume!(below > 1e-3);
+        let law = law.expect("points that differ");
+        let b = (n * sxy - sx * sy) / below;
+        let a = (sy - b * sx) / n;
+        prop_assert!((law.exponent - b).abs() < 1e-6 * (1.0 + b.abs()));
+        prop_assert!((law.coefficient.ln() - a).abs() < 1e-6 * (1.0 + a.abs()));
+        let rest = sum(&|p| (p.1 - a - b * p.0).powi(2)) / (n - 2.0);
+        let error = (rest * n / below).sqrt();
+        let (low, high) = law.interval.expect("three or more");
+        let t = (high - low) / 2.0 / error;
+        // Student's t at 90 %: 6.31 for one degree of freedom, 1.645 for infinitely many.
+        prop_assert!(t > 1.64 && t < 6.32, "{}", t);
+    }
+
+    #[test]
+    fn summaries_do_not_depend_on_order(mut values in prop::collection::vec(-1e6f64..1e6, 1..50)) {
+        let once = Summary::of(&values);
+        values.reverse();
+        prop_assert_eq!(once, Summary::of(&values));
+        let all = once.expect("some");
+        prop_assert!(all.min <= all.low && all.low <= all.median && all.median <= all.high);
+        prop_assert!(all.high <= all.max && all.q1 <= all.q3);
+    }
+}
+
+#[test]
+fn windows_lose_no_burst() {
+    let mut bursts = Bursts::new([]);
+    let thread = bursts.add_thread(Thread::default()).expect("one");
+    let solve = bursts.add_chain(&["solve"]).expect("one");
+    for at in 0..100i64 {
+        let (begin, end) = (Nanos(10 * at - 300), Nanos(10 * at - 292));
+        let burst = Burst {
+            thread,
+            begin,
+            end,
+            before: Some(solve),
+            after: None,
+        };
+        bursts.push(burst, &[]).expect("fine");
+    }
+    let values = (0..100).map(f64::from).collect();
+    let column = Column {
+        name: "n".into(),
+        unit: "1".into(),
+        values,
+    };
+    bursts.add_column(column).expect("one each");
+    for how in [
+        Windows::Count(7),
+        Windows::Width(Nanos(130)),
+        Windows::Count(1),
+    ] {
+        let cut = windows(&bursts, how).expect("it cuts");
+        let all: Vec<u32> = cut.iter().flat_map(|(_, rows)| rows.clone()).collect();
+        assert_eq!(all, (0..100).collect::<Vec<u32>>(), "{how:?}");
+        for (part, rows) in &cut {
+            let values: Vec<f64> = rows.iter().map(|&row| f64::from(row)).collect();
+            let column = part.column("n").expect("it is there");
+            assert_eq!((&column.values, column.unit.as_str()), (&values, "1"));
+            assert!(
+                part.rows()
+                    .iter()
+                    .all(|burst| part.chain(solve) == ["solve"] && burst.before == Some(solve))
+            );
+        }
+    }
+    assert!(windows(&bursts, Windows::Count(0)).is_err());
+    assert!(windows(&bursts, Windows::Width(Nanos(-1))).is_err());
+    assert!(windows(&bursts, Windows::Count(usize::MAX)).is_err());
+    assert!(
+        windows(&Bursts::new([]), Windows::Count(3))
+            .expect("nothing")
+            .is_empty()
+    );
+}
