@@ -50,7 +50,8 @@ impl PowerLaw {
     /// that is not positive and finite, or with a level that is not between 0 and 1.
     pub fn fit(points: &[(f64, f64)], level: f64) -> Option<Self> {
         let is_fine = |value: f64| value.is_finite() && value > 0.0;
-        if !points.iter().all(|&(x, y)| is_fine(x) && is_fine(y)) || !(level > 0.0 && level < 1.0) {
+        let level_is_fine = level > 0.0 && level < 1.0;
+        if !level_is_fine || !points.iter().all(|&(x, y)| is_fine(x) && is_fine(y)) {
             return None;
         }
         let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
