@@ -3,9 +3,9 @@
 use perf_core::CancelToken;
 use perf_testdata::corpus::corpus;
 use perf_track::track::{
-    Alignment, Callers, Event, Mode, Observation, Threshold, TrackParams, Tracking,
+    AlignedBursts, Callers, Event, Mode, Observation, Threshold, TrackParams, Tracking,
 };
-use perf_track::{ClusterId, Points};
+use perf_track::{Alignment, ClusterId, Points};
 use std::collections::BTreeMap;
 
 const TASKS: [u32; 3] = [2, 4, 16];
@@ -21,7 +21,7 @@ struct Recorded {
     time: Vec<f64>,
     /// Bursts of each rank in order of time.
     ranks: Vec<Vec<u32>>,
-    alignment: Alignment,
+    alignment: AlignedBursts,
     global: f64,
 }
 
@@ -61,7 +61,7 @@ impl Recorded {
             labels: Vec::new(),
             time: Vec::new(),
             ranks: vec![Vec::new(); tasks as usize],
-            alignment: Alignment::default(),
+            alignment: AlignedBursts::default(),
             global: 0.0,
         };
         let mut begins = Vec::new();
@@ -97,7 +97,8 @@ impl Recorded {
             let found: Vec<_> = row.iter().copied().flatten().collect();
             assert_eq!(found, expected, "the files agree");
         }
-        recorded.alignment = Alignment::from_sequences(&rows, &recorded.ranks).expect("aligned");
+        let alignment = Alignment::from_rows(&rows).expect("aligned");
+        recorded.alignment = AlignedBursts::of(&alignment, &recorded.ranks).expect("aligned");
         let scores = file(".SCORES.csv")?;
         let global = scores.lines().find_map(|line| line.strip_prefix("GLOBAL,"));
         recorded.global = global.expect("a score").parse().expect("a number");

@@ -2,9 +2,9 @@
 
 use super::callers::{Histogram, overlap};
 use super::matrix::Matrix;
-use super::nearest::{Nearest, squared};
 use super::side::Side;
 use crate::Result;
+use crate::cluster::KdTree;
 use perf_core::CancelToken;
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ const PIECE: usize = 4096;
 pub(crate) fn cross(
     from: &Side,
     to: &Side,
-    tree: &Nearest,
+    tree: &KdTree,
     shift: &[f64],
     reach: f64,
     cancel: &CancelToken,
 ) -> Result<(Matrix, Matrix)> {
     let mut plain = Matrix::filled(from.clusters, to.clusters, 0.0);
     let mut soft = plain.clone();
-    let pieces = found(from, tree, shift, cancel)?;
+    let pieces = found(from, to, tree, shift, cancel)?;
     for (&class, found) in from.classes.iter().zip(pieces.into_iter().flatten()) {
         let Some((partner, square)) = found else {
             continue;
@@ -44,37 +44,42 @@ pub(crate) fn cross(
     Ok((plain, soft.map(|value| value.min(1.0))))
 }
 
+/// The square of the Euclidean distance.
+fn squared(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// Cluster and squared distance.
 type Found = Option<(u32, f64)>;
 
 /// The nearest of each burst, in pieces.
 fn found(
     from: &Side,
-    tree: &Nearest,
+    to: &Side,
+    tree: &KdTree,
     shift: &[f64],
     cancel: &CancelToken,
 ) -> Result<Vec<Vec<Found>>> {
-    let work = |piece: &[f64]| {
+    let pieces: Vec<&[f64]> = from.coordinates.chunks(PIECE * from.dimensions).collect();
+    crate::par::map(&pieces, |piece| {
         cancel.check()?;
         let mut moved = vec![0.0; from.dimensions];
-        let points = piece.chunks(from.dimensions);
-        let find = points.map(|point| {
+        let mut found = Vec::with_capacity(piece.len() / from.dimensions);
+        for point in piece.chunks(from.dimensions) {
             let shifted = point.iter().zip(shift).map(|(value, shift)| value + shift);
             moved
                 .iter_mut()
                 .zip(shifted)
                 .for_each(|(to, value)| *to = value);
-            tree.find(&moved)
-        });
-        Ok(find.collect())
-    };
-    let piece = PIECE * from.dimensions;
-    #[cfg(feature = "parallel")]
-    {
-        use rayon::prelude::*;
-        from.coordinates.par_chunks(piece).map(work).collect()
-    }
-    #[cfg(not(feature = "parallel"))]
-    from.coordinates.chunks(piece).map(work).collect()
+            // Of several at equal distance it is the first, which is that of the lowest cluster.
+            let near = tree.nearest(&moved)?;
+            found.push(near.and_then(|near| {
+                let class = *to.classes.get(near.index as usize)?;
+                Some((class, near.distance * near.distance))
+            }));
+        }
+        Ok(found)
+    })
 }
 
 /// 1 at no distance, falling as a Gaussian whose deviation is `reach`.

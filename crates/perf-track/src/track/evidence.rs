@@ -1,13 +1,14 @@
 //! The evidence that clusters of two frames are the same: all evaluators, weighed.
 
+use super::aligned::sets;
 use super::callers::contained;
 use super::evaluate;
 use super::matrix::Matrix;
-use super::nearest::Nearest;
 use super::params::TrackChecked;
 use super::result::{Evaluator, Pair, Vote};
 use super::side::Side;
-use crate::Result;
+use crate::cluster::KdTree;
+use crate::{Points, Result};
 use perf_core::CancelToken;
 
 /// Below this overlap informative callers say that two clusters are not the same.
@@ -36,13 +37,13 @@ fn weight(evaluator: Evaluator) -> f64 {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) side: Side,
-    pub(crate) tree: Nearest,
+    pub(crate) tree: KdTree,
 }
 
 impl Prepared {
-    pub(crate) fn new(side: Side) -> Self {
-        let tree = Nearest::new(side.dimensions, &side.coordinates, &side.classes);
-        Prepared { side, tree }
+    pub(crate) fn new(side: Side) -> Result<Self> {
+        let tree = KdTree::new(Points::new(&side.coordinates, side.dimensions)?);
+        Ok(Prepared { side, tree })
     }
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn compare(
         && let (Some(steps_a), Some(steps_b)) = (&a.steps, &b.steps)
     {
         let partner = sure(&pair.evidence);
-        let (left, right) = (steps_a.sets(), steps_b.sets());
+        let (left, right) = (sets(steps_a), sets(steps_b));
         let counts = evaluate::sequences((&left, a.clusters), (&right, b.clusters), &partner);
         let matrix = agreement(&counts);
         if matrix.values().iter().any(|value| !value.is_nan()) {

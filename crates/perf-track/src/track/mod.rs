@@ -39,13 +39,12 @@
 //!
 //! Results do not depend on the order of points or the number of threads.
 
-mod alignment;
+mod aligned;
 mod assign;
 mod callers;
 mod evaluate;
 mod evidence;
 mod matrix;
-mod nearest;
 mod observe;
 mod optimal;
 mod params;
@@ -56,7 +55,7 @@ mod side;
 mod split;
 mod windows;
 
-pub use alignment::Alignment;
+pub use aligned::AlignedBursts;
 pub use callers::{CallerWeight, Callers};
 pub use matrix::Matrix;
 pub use observe::{MOST_CLUSTERS, Observation};

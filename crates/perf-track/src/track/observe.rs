@@ -1,7 +1,8 @@
 //! [`Observation`]: what tracking knows of one frame.
 
-use super::{Alignment, Callers};
-use crate::{ClusterId, Error, Frame, Labels, Points, Result};
+use super::{AlignedBursts, Callers};
+use crate::{Align, Bursts, ClusterId, Error, Frame, Labels, Points, Result, Sequences};
+use perf_core::{CancelToken, Nanos, Progress};
 
 /// The most clusters of a frame that can be tracked: each evaluator has a value for each pair.
 pub const MOST_CLUSTERS: usize = 2048;
@@ -29,7 +30,7 @@ pub struct Observation<'a> {
     pub(super) time: Vec<f64>,
     pub(super) before: Option<Callers>,
     pub(super) after: Option<Callers>,
-    pub(super) alignment: Option<Alignment>,
+    pub(super) alignment: Option<AlignedBursts>,
 }
 
 impl<'a> Observation<'a> {
@@ -138,9 +139,9 @@ impl<'a> Observation<'a> {
     ///
     /// # Errors
     /// A point in it that is not there.
-    pub fn with_alignment(mut self, alignment: Alignment) -> Result<Self> {
-        let cells = alignment.columns().iter().flatten();
-        if let Some(&point) = cells.clone().find(|&&point| point as usize >= self.len()) {
+    pub fn with_alignment(mut self, alignment: AlignedBursts) -> Result<Self> {
+        let mut cells = alignment.rows().iter().flatten().flatten();
+        if let Some(&point) = cells.find(|&&point| point as usize >= self.len()) {
             return Err(Error::Unknown {
                 what: "point of an alignment",
                 id: point as usize,
@@ -149,6 +150,59 @@ impl<'a> Observation<'a> {
         }
         self.alignment = Some(alignment);
         Ok(self)
+    }
+
+    /// Aligns the sequences of bursts of each thread, and adds that. `rows` says which burst each point
+    /// is, as in [`of`](Self::of).
+    ///
+    /// # Errors
+    /// Not one row a point, a row that is not there, and those of [`Align::align`].
+    pub fn align(
+        self,
+        bursts: &Bursts,
+        rows: &[u32],
+        align: &Align,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        if rows.len() != self.len() {
+            return Err(Error::Length {
+                what: "bursts of points",
+                expected: self.len(),
+                got: rows.len(),
+            });
+        }
+        let mut threads: Vec<Vec<(Nanos, u32)>> = vec![Vec::new(); bursts.threads().len()];
+        let mut shares = vec![0.0; self.clusters() + 1];
+        for (point, (&row, label)) in rows.iter().zip(&self.labels).enumerate() {
+            let burst = bursts.rows().get(row as usize).ok_or(Error::Unknown {
+                what: "burst",
+                id: row as usize,
+                count: bursts.len(),
+            })?;
+            if let Some(thread) = threads.get_mut(burst.thread as usize) {
+                thread.push((burst.begin, point as u32));
+            }
+            if let Some(share) = shares.get_mut(label.0 as usize) {
+                *share += self.time[point];
+            }
+        }
+        let all: f64 = shares.iter().sum();
+        shares
+            .iter_mut()
+            .for_each(|share| *share /= all.max(f64::MIN_POSITIVE));
+        let in_order = |mut thread: Vec<(Nanos, u32)>| {
+            thread.sort_unstable();
+            thread.into_iter().map(|(_, point)| point).collect()
+        };
+        let points: Vec<Vec<u32>> = threads.into_iter().map(in_order).collect();
+        let label = |&point: &u32| self.labels[point as usize];
+        let sequences = points
+            .iter()
+            .map(|points| points.iter().map(label).collect());
+        let sequences = Sequences::new(sequences.collect());
+        let alignment = align.align(&sequences, &shares, progress, cancel)?;
+        self.with_alignment(AlignedBursts::of(&alignment, &points)?)
     }
 
     /// The same with other clusters, such as those that

@@ -1,6 +1,6 @@
 //! [`Tracking::of`]: frames in, objects out.
 
-use super::alignment::Steps;
+use super::aligned::sets;
 use super::callers::Names;
 use super::evaluate;
 use super::evidence::{Prepared, compare};
@@ -53,8 +53,8 @@ impl Tracking {
         for frame in frames {
             cancel.check()?;
             let unresolved = params.mode() == Mode::Optimal;
-            let side = Side::new(frame, &names, params.caller_weight(), unresolved);
-            ready.push(Prepared::new(side));
+            let side = Side::new(frame, &names, params.caller_weight(), unresolved)?;
+            ready.push(Prepared::new(side)?);
         }
         let simultaneity: Vec<Matrix> = ready
             .iter()
@@ -95,10 +95,16 @@ impl Tracking {
     }
 }
 
-/// Simultaneity of a frame's clusters, without rows where the frame has no alignment.
+/// Simultaneity of a frame's clusters as shares, without rows where the frame has no alignment.
 fn simultaneity(side: &Side) -> Matrix {
-    let steps = side.steps.as_ref();
-    steps.map_or_else(Matrix::default, |steps| steps.simultaneity(side.clusters))
+    let Some(steps) = &side.steps else {
+        return Matrix::default();
+    };
+    let percent = steps.simultaneity(side.clusters);
+    let value = |i: usize, k: usize| percent.get(i + 1).and_then(|row| row.get(k + 1)).copied();
+    Matrix::from_fn(side.clusters, side.clusters, |i, k| {
+        value(i, k).unwrap_or(f64::NAN) / 100.0
+    })
 }
 
 fn published_pair(
@@ -118,7 +124,7 @@ fn published_pair(
     let known = |matrix: &Matrix| matrix.map(|value| if value.is_nan() { 0.0 } else { value });
     let (callers_there, callers_back) = (known(&callers), known(&callers_back));
     let (dense, dense_back) = (evaluate::knapsack(a, b), evaluate::knapsack(b, a));
-    let steps = |side: &Side| side.steps.as_ref().map_or_else(Vec::new, Steps::sets);
+    let steps = |side: &Side| side.steps.as_ref().map_or_else(Vec::new, sets);
     let (steps_a, steps_b) = (steps(a), steps(b));
     let together = |frame: usize, side: &'_ Side| {
         (params.use_sequences() && side.steps.is_some()).then_some((frame, side.global))

@@ -1,8 +1,8 @@
 //! One frame, made ready for evaluators.
 
-use super::alignment::Steps;
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observe::Observation;
+use crate::{Alignment, Result};
 
 /// The caller of bursts whose caller is not known.
 const UNRESOLVED: u32 = u32::MAX;
@@ -28,7 +28,7 @@ pub(crate) struct Side {
     pub(crate) centroids: Vec<f64>,
     pub(crate) before: Vec<Histogram>,
     pub(crate) after: Vec<Histogram>,
-    pub(crate) steps: Option<Steps>,
+    pub(crate) steps: Option<Alignment>,
     /// `score_k` of noise and each cluster, and their mean weighted by time.
     pub(crate) scores: Vec<f64>,
     pub(crate) global: f64,
@@ -42,7 +42,7 @@ impl Side {
         names: &Names,
         weight: CallerWeight,
         unresolved: bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let (clusters, dimensions) = (seen.clusters(), seen.points.dimensions());
         let number = |callers: &Option<Callers>| -> Vec<Option<u32>> {
             let Some(callers) = callers else {
@@ -85,10 +85,7 @@ impl Side {
             centroids: vec![0.0; clusters * dimensions],
             before: vec![Histogram::new(); clusters],
             after: vec![Histogram::new(); clusters],
-            steps: seen
-                .alignment
-                .as_ref()
-                .map(|alignment| alignment.count(&seen.labels)),
+            steps: None,
             scores: Vec::new(),
             global: 0.0,
         };
@@ -129,14 +126,17 @@ impl Side {
                 histogram.clear();
             }
         }
-        if let Some(steps) = &side.steps {
-            side.scores = steps.scores(clusters);
+        if let Some(aligned) = &seen.alignment {
+            let steps = aligned.labelled(&seen.labels)?;
             let times = std::iter::once(&side.noise_time).chain(&side.time);
-            let weighted = times.zip(&side.scores).map(|(time, score)| time * score);
-            let all = side.noise_time + side.time.iter().sum::<f64>();
-            side.global = weighted.sum::<f64>() / all.max(f64::MIN_POSITIVE);
+            let all = times.clone().sum::<f64>().max(f64::MIN_POSITIVE);
+            let shares: Vec<f64> = times.map(|time| time / all).collect();
+            let score = steps.score(&shares);
+            side.global = score.global;
+            side.scores = score.clusters.iter().map(|cluster| cluster.score).collect();
+            side.steps = Some(steps);
         }
-        side
+        Ok(side)
     }
 
     pub(crate) fn centroid(&self, class: usize) -> &[f64] {
