@@ -4,8 +4,11 @@
 
 pub mod cli;
 pub mod picture;
+pub mod plot;
 pub mod progress;
 pub mod recording;
+pub mod scatter;
+pub mod series;
 pub mod summary;
 pub mod table;
 pub mod timeline;

@@ -1,10 +1,11 @@
 //! Timelines as PNG pictures: direct pixels, a bitmap font, no window system.
 
+use crate::plot::Anchor;
 use crate::table::shortened;
 use embedded_graphics::mono_font::{MonoFont, MonoTextStyle, iso_8859_1};
 use embedded_graphics::pixelcolor::Rgb888;
 use embedded_graphics::prelude::*;
-use embedded_graphics::primitives::{PrimitiveStyle, Rectangle};
+use embedded_graphics::primitives::{Circle, Line, PrimitiveStyle, Rectangle};
 use embedded_graphics::text::{Alignment, Baseline, Text, TextStyleBuilder};
 use perfkit::core::Nanos;
 use std::collections::HashMap;
@@ -88,6 +89,45 @@ impl Canvas {
             .collect();
         encoder.write_header()?.write_image_data(&bytes)?;
         Ok(())
+    }
+
+    /// A filled rectangle: left, top, width, height.
+    pub fn rect(&mut self, [x, y, width, height]: [f64; 4], colour: Rgb888) {
+        let size = |length: f64| length.round().max(1.0) as u32;
+        self.fill(
+            x.round() as i32,
+            y.round() as i32,
+            size(width),
+            size(height),
+            colour,
+        );
+    }
+
+    /// A filled circle.
+    pub fn disc(&mut self, [x, y]: [f64; 2], radius: f64, colour: Rgb888) {
+        let diameter = (2.0 * radius).round().max(1.0) as u32;
+        let corner = Point::new((x - radius).round() as i32, (y - radius).round() as i32);
+        let circle = Circle::new(corner, diameter).into_styled(PrimitiveStyle::with_fill(colour));
+        let Ok(()) = circle.draw(self);
+    }
+
+    /// A line, one pixel wide.
+    pub fn line(&mut self, from: [f64; 2], to: [f64; 2], colour: Rgb888) {
+        let point = |[x, y]: [f64; 2]| Point::new(x.round() as i32, y.round() as i32);
+        let line = Line::new(point(from), point(to));
+        let Ok(()) = line
+            .into_styled(PrimitiveStyle::with_stroke(colour, 1))
+            .draw(self);
+    }
+
+    /// A line of text, at the middle of its height.
+    pub fn label(&mut self, [x, y]: [f64; 2], to: Anchor, colour: Rgb888, text: &str) {
+        let to = match to {
+            Anchor::Start => Alignment::Left,
+            Anchor::Middle => Alignment::Center,
+            Anchor::End => Alignment::Right,
+        };
+        self.text(x.round() as i32, y.round() as i32, text, colour, &SMALL, to);
     }
 
     fn fill(&mut self, x: i32, y: i32, width: u32, height: u32, colour: Rgb888) {
@@ -412,7 +452,7 @@ impl Colours {
 }
 
 /// A colour at a quarter less brightness a turn.
-fn darker(value: u32, turn: i32) -> Rgb888 {
+pub fn darker(value: u32, turn: i32) -> Rgb888 {
     let scale = 0.72_f64.powi(turn);
     let channel = |shift: u32| (f64::from(value >> shift & 0xff) * scale) as u8;
     Rgb888::new(channel(16), channel(8), channel(0))

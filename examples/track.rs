@@ -1,0 +1,629 @@
+//! Which phases of a program are the same from run to run, and how does each of them change?
+//!
+//! `cargo run --release --example track -- data/recordings/jacobi-4 data/recordings/jacobi-9
+//! data/recordings/jacobi-16 --min-duration 100us`
+
+use perfkit::track::track::{Event, LinkKind, Mode, Object};
+use perfkit::track::trend::{Counters, Expect, Flag, Summary, TimeChange};
+use perfkit_examples::cli::{self, Failure, Outcome};
+use perfkit_examples::recording::parse_time;
+use perfkit_examples::scatter::{picture, short};
+use perfkit_examples::series::{self, Options, Series};
+use perfkit_examples::table;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: track TRACE... [OPTIONS]
+
+Clusters the CPU bursts of recordings, and tracks the clusters from one to the next.
+
+  TRACE...            recordings in their order: OTF2 archives, Paraver traces
+  --metrics A,B       the axes of the space; default: ipc,instructions where the recording has them,
+                      else durations and its first counter
+  --eps E|auto        radius of a dense neighbourhood in that space; default: found for each frame
+  --min-points N      points of a dense neighbourhood, default 4
+  --min-duration T    leaves shorter bursts out, default 1ms
+  --windows N         cuts each recording into N windows of time
+  --mode M            optimal (default), or published: the heuristic of the literature, in which
+                      each frame has its own space
+  --whole             does not split clusters whose call sites another frame tells apart
+  --top N             objects to list, default 10
+  --csv OUT           also writes every metric of every object and frame as a table
+  --svg OUT           also draws frames, trends and an animation
+  --png OUT           also draws frames and trends
+  --json              one JSON object instead of text";
+
+fn main() -> ExitCode {
+    cli::main(USAGE, run)
+}
+
+/// What was asked for.
+#[derive(Debug, Default)]
+struct Asked {
+    paths: Vec<PathBuf>,
+    options: Options,
+    top: usize,
+    csv: Option<PathBuf>,
+    svg: Option<PathBuf>,
+    png: Option<PathBuf>,
+    json: bool,
+}
+
+/// The work: arguments in, text out.
+pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
+    let asked = parse(args)?;
+    let series = series::track(&asked.paths, &asked.options)?;
+    let failed = |path: &PathBuf| {
+        let path = path.display().to_string();
+        move |error: std::io::Error| Failure::Input(format!("{path}: {error}"))
+    };
+    if let Some(path) = &asked.csv {
+        let mut table = Vec::new();
+        series.trends.write_csv(&mut table).map_err(failed(path))?;
+        std::fs::write(path, table).map_err(failed(path))?;
+    }
+    let title = format!(
+        "{} objects in {} frames",
+        series.tracking.objects.len(),
+        series.frames.len()
+    );
+    if let Some(path) = &asked.svg {
+        std::fs::write(path, picture(&series, &title).svg()).map_err(failed(path))?;
+    }
+    if let Some(path) = &asked.png {
+        let canvas = picture(&series, &title).canvas();
+        let canvas = canvas.map_err(|error| Failure::Usage(error.to_string()))?;
+        canvas.save(path).map_err(failed(path))?;
+    }
+    let report = Report::of(&series)?;
+    if asked.json {
+        writeln!(out, "{}", report.json(asked.options.mode))?;
+        return Ok(());
+    }
+    report.text(asked.top, out)
+}
+
+fn parse(args: &[OsString]) -> Result<Asked, Failure> {
+    use lexopt::prelude::*;
+    let mut asked = Asked {
+        top: 10,
+        ..Asked::default()
+    };
+    let options = &mut asked.options;
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("metrics") => {
+                let text = parser.value()?.string()?;
+                let names = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|name| !name.is_empty());
+                options.metrics = names.map(String::from).collect();
+            }
+            Long("eps") => {
+                let text = parser.value()?.string()?;
+                options.eps = match text.as_str() {
+                    "auto" => None,
+                    number => Some(number.parse().map_err(|_| {
+                        Failure::Usage(format!("--eps {number}: neither a number nor auto"))
+                    })?),
+                };
+            }
+            Long("min-points") => options.min_points = parser.value()?.parse()?,
+            Long("min-duration") => {
+                options.min_duration = parse_time(&parser.value()?.string()?)?;
+            }
+            Long("windows") => options.windows = parser.value()?.parse()?,
+            Long("mode") => {
+                options.mode = match parser.value()?.string()?.as_str() {
+                    "optimal" => Mode::Optimal,
+                    "published" => Mode::Published,
+                    other => {
+                        let text = format!("--mode {other}: neither optimal nor published");
+                        return Err(Failure::Usage(text));
+                    }
+                };
+            }
+            Long("whole") => options.split = false,
+            Long("top") => asked.top = parser.value()?.parse()?,
+            Long("csv") => asked.csv = Some(parser.value()?.into()),
+            Long("svg") => asked.svg = Some(parser.value()?.into()),
+            Long("png") => asked.png = Some(parser.value()?.into()),
+            Long("json") => asked.json = true,
+            Short('h') | Long("help") => return Err(Failure::Help),
+            Value(path) => asked.paths.push(path.into()),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if asked.paths.is_empty() {
+        return Err(Failure::Usage("which recordings?".into()));
+    }
+    Ok(asked)
+}
+
+/// What is said about a series.
+struct Report<'s> {
+    series: &'s Series,
+    /// The metric that is the work, and what time is made of.
+    counters: Option<(String, Counters)>,
+    flags: Vec<Flag>,
+}
+
+impl<'s> Report<'s> {
+    fn of(series: &'s Series) -> Result<Self, Failure> {
+        let has = |name: &str| {
+            series
+                .trends
+                .metrics()
+                .iter()
+                .any(|metric| metric.name == name)
+        };
+        let work = if has("instructions") && has("ipc") {
+            let counters = Counters::with_ipc("duration", "instructions", "ipc");
+            Some(("instructions".to_owned(), counters))
+        } else {
+            // Any other counter as the work: a rate in place of IPC, and no frequency.
+            let work = series
+                .metrics
+                .iter()
+                .find(|name| *name != "duration" && !name.contains('/'));
+            work.map(|work| {
+                (
+                    work.clone(),
+                    Counters::with_cycles("duration", work, "duration"),
+                )
+            })
+        };
+        let mut expected = vec![Expect::divided("duration")];
+        if let Some((work, _)) = &work {
+            expected.push(Expect::divided(work));
+        }
+        if has("ipc") {
+            expected.push(Expect::higher("ipc"));
+        }
+        let flags = series.trends.flags(&expected, 0.05);
+        Ok(Report {
+            series,
+            counters: work,
+            flags: flags.map_err(cli::input)?,
+        })
+    }
+
+    fn change(&self, object: &Object, from: usize, to: usize) -> Option<TimeChange> {
+        let (_, counters) = self.counters.as_ref()?;
+        self.series
+            .trends
+            .change(object.id, from, to, counters)
+            .ok()
+            .flatten()
+    }
+
+    /// Frames in which an object is seen, and in which it is seen next.
+    fn steps(object: &Object) -> Vec<(usize, usize)> {
+        let seen = object
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(_, m)| !m.is_empty());
+        let seen: Vec<usize> = seen.map(|(frame, _)| frame).collect();
+        seen.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    fn name(&self, frame: usize) -> &str {
+        self.series
+            .frames
+            .get(frame)
+            .map_or("", |frame| frame.frame.name())
+    }
+
+    fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        self.frames(out)?;
+        self.objects(top, out)?;
+        self.changes(top, out)?;
+        self.laws(top, out)?;
+        self.worse(top, out)
+    }
+
+    fn frames(&self, out: &mut dyn Write) -> Outcome {
+        writeln!(
+            out,
+            "frames, in the space of {}",
+            self.series.metrics.join(" and ")
+        )?;
+        let frames = self.series.frames.iter().zip(&self.series.tracking.frames);
+        let rows = frames.map(|(clustered, found)| {
+            let all = found.clustered_time + found.noise_time;
+            vec![
+                found.name.clone(),
+                found.tasks.to_string(),
+                clustered.rows.len().to_string(),
+                format!("{:.3}", clustered.eps),
+                (found.clusters - clustered.parts.len()).to_string(),
+                clustered.parts.len().to_string(),
+                percent(found.noise_time / all),
+                found
+                    .score
+                    .map_or_else(String::new, |score| format!("{score:.2}")),
+                percent(found.coverage),
+            ]
+        });
+        let head = [
+            "frame",
+            "tasks",
+            "bursts",
+            "eps",
+            "clusters",
+            "split off",
+            "noise",
+            "SPMD",
+            "tracked",
+        ];
+        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        Ok(())
+    }
+
+    fn objects(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let objects = &self.series.tracking.objects;
+        writeln!(
+            out,
+            "\nobjects by share of the time: clusters in each frame"
+        )?;
+        let rows = objects.iter().take(top).map(|object| {
+            let mut row = vec![object.id.to_string()];
+            for (members, share) in object.members.iter().zip(&object.share) {
+                row.push(ids(members));
+                row.push(if members.is_empty() {
+                    String::new()
+                } else {
+                    percent(*share)
+                });
+            }
+            row.push(format!("{:.2}", object.confidence));
+            row.push(self.why(object));
+            row
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let mut head = vec!["object"];
+        for frame in &self.series.tracking.frames {
+            head.extend([frame.name.as_str(), "time"]);
+        }
+        head.extend(["confidence", "weakest link"]);
+        table::write(out, &head, &rows)?;
+        if objects.len() > top {
+            writeln!(out, "  and {} more", objects.len() - top)?;
+        }
+        for object in objects.iter().take(top) {
+            for event in &object.events {
+                writeln!(out, "  object {} {}", object.id, self.event(event))?;
+            }
+        }
+        for (frame, clustered) in self.series.frames.iter().enumerate() {
+            let first = self.series.tracking.frames[frame].clusters - clustered.parts.len();
+            for (index, of) in clustered.parts.iter().enumerate() {
+                let name = self.name(frame);
+                let id = first + index + 1;
+                writeln!(
+                    out,
+                    "  {name}: cluster {id} was split off {of} by its callers"
+                )?;
+            }
+        }
+        for frame in self
+            .series
+            .tracking
+            .frames
+            .iter()
+            .filter(|f| !f.untracked.is_empty())
+        {
+            writeln!(out, "  {}: untracked {}", frame.name, ids(&frame.untracked))?;
+        }
+        Ok(())
+    }
+
+    /// What every evaluator says of the weakest link of an object.
+    fn why(&self, object: &Object) -> String {
+        let weakest = object
+            .links
+            .iter()
+            .min_by(|a, b| a.confidence.total_cmp(&b.confidence));
+        let Some(link) = weakest else {
+            return "seen once".into();
+        };
+        let votes = link
+            .votes
+            .iter()
+            .map(|(who, value)| format!("{who} {value:.2}"));
+        votes.collect::<Vec<_>>().join(", ")
+    }
+
+    fn event(&self, event: &Event) -> String {
+        match event {
+            Event::Birth { frame } => format!("begins in {}", self.name(*frame)),
+            Event::Death { frame } => format!("ends after {}", self.name(*frame)),
+            Event::Split { frame, from, into } => {
+                format!("splits in {}: {from} into {}", self.name(*frame), ids(into))
+            }
+            Event::Merge { frame, from, into } => {
+                format!("merges in {}: {} into {into}", self.name(*frame), ids(from))
+            }
+            Event::Gap { frame, hidden_in } => {
+                let name = self.name(*frame);
+                match hidden_in {
+                    Some(host) => format!("is hidden in {name}: within cluster {host}"),
+                    None => format!("is missing from {name}"),
+                }
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn changes(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let Some((work, _)) = &self.counters else {
+            return Ok(());
+        };
+        let by_ipc = work == "instructions";
+        let mut rows = Vec::new();
+        for object in self.series.tracking.objects.iter().take(top) {
+            for (from, to) in Self::steps(object) {
+                let Some(change) = self.change(object, from, to) else {
+                    continue;
+                };
+                let [more, slower, clock] = change.factors();
+                let mut row = vec![
+                    object.id.to_string(),
+                    format!("{} -> {}", self.name(from), self.name(to)),
+                    format!("{:.3}", change.time.exp()),
+                    format!("{more:.3}"),
+                    format!("{slower:.3}"),
+                ];
+                if by_ipc {
+                    row.push(format!("{clock:.3}"));
+                }
+                rows.push(row);
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\nfactors of the time of a burst: their product is that of the time"
+        )?;
+        let mut head = vec!["object", "from -> to", "time", work.as_str()];
+        if by_ipc {
+            head.extend(["IPC", "frequency"]);
+        } else {
+            head.push("rate");
+        }
+        table::write(out, &head, &rows)?;
+        Ok(())
+    }
+
+    fn laws(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let mut rows = Vec::new();
+        for object in self.series.tracking.objects.iter().take(top) {
+            for metric in self.metrics() {
+                let Ok(Some(law)) = self.series.trends.fit(object.id, metric, 0.95) else {
+                    continue;
+                };
+                let range = |interval: Option<(f64, f64)>, text: fn(f64) -> String| {
+                    interval
+                        .map_or_else(String::new, |(a, b)| format!("{} to {}", text(a), text(b)))
+                };
+                let next = self
+                    .series
+                    .trends
+                    .next_tasks()
+                    .map(|tasks| law.predict(tasks));
+                let [value, interval] = next.map_or_else(Default::default, |next| {
+                    [short(next.value), range(next.interval, short)]
+                });
+                rows.push(vec![
+                    object.id.to_string(),
+                    metric.to_owned(),
+                    format!("{:+.2}", law.exponent),
+                    range(law.interval, |v| format!("{v:+.2}")),
+                    value,
+                    interval,
+                ]);
+            }
+        }
+        let Some(next) = self.series.trends.next_tasks().filter(|_| !rows.is_empty()) else {
+            return Ok(());
+        };
+        writeln!(
+            out,
+            "\npower laws over tasks, with 95 % intervals, and what they say of {next:.0}"
+        )?;
+        let head = [
+            "object", "metric", "exponent", "interval", "next", "interval",
+        ];
+        table::write(out, &head, &rows)?;
+        Ok(())
+    }
+
+    /// Durations and the axes of the space.
+    fn metrics(&self) -> Vec<&str> {
+        let axes = self.series.metrics.iter().map(String::as_str);
+        let mut metrics = vec!["duration"];
+        metrics.extend(axes.filter(|name| *name != "duration"));
+        metrics
+    }
+
+    fn worse(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let flags: Vec<&Flag> = self
+            .flags
+            .iter()
+            .filter(|flag| flag.object.0 as usize <= top)
+            .collect();
+        if flags.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nworse by more than 5 %")?;
+        for flag in flags {
+            let by_tasks = if flag.by_tasks { " times tasks" } else { "" };
+            writeln!(
+                out,
+                "  object {}: {}{by_tasks} x {:.2} from {} to {}",
+                flag.object,
+                flag.metric,
+                flag.factor,
+                self.name(flag.from),
+                self.name(flag.to),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, mode: Mode) -> Value {
+        let tracking = &self.series.tracking;
+        let frames = self
+            .series
+            .frames
+            .iter()
+            .zip(&tracking.frames)
+            .map(|(clustered, found)| {
+                let first = found.clusters - clustered.parts.len() + 1;
+                let parts = clustered.parts.iter().enumerate();
+                let parts = parts.map(|(index, of)| json!({ "id": first + index, "of": of.0 }));
+                let all = found.clustered_time + found.noise_time;
+                json!({
+                    "name": found.name,
+                    "tasks": found.tasks,
+                    "bursts": clustered.rows.len(),
+                    "eps": clustered.eps,
+                    "clusters": found.clusters,
+                    "parts": parts.collect::<Vec<_>>(),
+                    "noise": found.noise_time / all.max(f64::MIN_POSITIVE),
+                    "spmd_score": found.score,
+                    "untracked": numbers(&found.untracked),
+                })
+            });
+        let coverage: Vec<f64> = tracking.frames.iter().map(|frame| frame.coverage).collect();
+        let flags = self.flags.iter().map(|flag| {
+            json!({
+                "object": flag.object.0,
+                "metric": flag.metric,
+                "times_tasks": flag.by_tasks,
+                "from": flag.from,
+                "to": flag.to,
+                "factor": flag.factor,
+            })
+        });
+        json!({
+            "mode": if mode == Mode::Published { "published" } else { "optimal" },
+            "metrics": self.series.metrics,
+            "frames": frames.collect::<Vec<_>>(),
+            "objects": tracking.objects.iter().map(|o| self.object_json(o)).collect::<Vec<_>>(),
+            "coverage": coverage,
+            "flags": flags.collect::<Vec<_>>(),
+        })
+    }
+
+    fn object_json(&self, object: &Object) -> Value {
+        let links = object.links.iter().map(|link| {
+            let votes = link
+                .votes
+                .iter()
+                .map(|(who, value)| (who.to_string(), json!(value)));
+            json!({
+                "from": [link.from.0, link.from.1.0],
+                "to": [link.to.0, link.to.1.0],
+                "kind": match link.kind {
+                    LinkKind::Continues => "continues",
+                    LinkKind::Bridges => "bridges",
+                    LinkKind::Splits => "splits",
+                    LinkKind::Merges => "merges",
+                    _ => "groups",
+                },
+                "evidence": link.evidence,
+                "confidence": link.confidence,
+                "votes": votes.collect::<serde_json::Map<_, _>>(),
+            })
+        });
+        let changes = Self::steps(object).into_iter().filter_map(|(from, to)| {
+            let change = self.change(object, from, to)?;
+            let [work, rate, frequency] = change.factors();
+            Some(json!({
+                "from": from,
+                "to": to,
+                "time": change.time.exp(),
+                "work": work,
+                "rate": rate,
+                "frequency": frequency,
+            }))
+        });
+        let trend = self.series.trends.metrics().iter().map(|metric| {
+            let series = self
+                .series
+                .trends
+                .series(object.id, &metric.name)
+                .unwrap_or_default();
+            let law = self
+                .series
+                .trends
+                .fit(object.id, &metric.name, 0.95)
+                .ok()
+                .flatten();
+            let next = self.series.trends.next_tasks();
+            let value = json!({
+                "unit": metric.unit,
+                "frames": series.iter().map(|s| s.as_ref().map(summary)).collect::<Vec<_>>(),
+                "law": law.map(|law| {
+                    let next = next.map(|tasks| {
+                        let next = law.predict(tasks);
+                        json!({ "tasks": tasks, "value": next.value, "interval": next.interval })
+                    });
+                    json!({
+                        "coefficient": law.coefficient,
+                        "exponent": law.exponent,
+                        "interval": law.interval,
+                        "r_squared": law.r_squared,
+                        "next": next,
+                    })
+                }),
+            });
+            (metric.name.clone(), value)
+        });
+        let members: Vec<Vec<u32>> = object.members.iter().map(|ids| numbers(ids)).collect();
+        json!({
+            "id": object.id.0,
+            "members": members,
+            "confidence": object.confidence,
+            "share": object.share,
+            "events": object.events.iter().map(|event| self.event(event)).collect::<Vec<_>>(),
+            "links": links.collect::<Vec<_>>(),
+            "changes": changes.collect::<Vec<_>>(),
+            "trend": trend.collect::<serde_json::Map<_, _>>(),
+        })
+    }
+}
+
+fn summary(of: &Summary) -> Value {
+    json!({
+        "count": of.count,
+        "mean": of.mean,
+        "deviation": of.deviation,
+        "box": [of.low, of.q1, of.median, of.q3, of.high],
+        "min": of.min,
+        "max": of.max,
+    })
+}
+
+fn numbers(ids: &[perfkit::track::ClusterId]) -> Vec<u32> {
+    ids.iter().map(|id| id.0).collect()
+}
+
+fn ids(ids: &[perfkit::track::ClusterId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    ids.join("+")
+}
+
+fn percent(share: f64) -> String {
+    let share = if share.is_finite() { share } else { 0.0 };
+    format!("{:.1} %", 100.0 * share)
+}
