@@ -105,7 +105,7 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
         let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
         let found = found.by_weight(&time).map_err(input)?;
         let all = scaled
-            .spread(&bursts, found.as_slice(), ClusterId::NOISE)
+            .spread(found.as_slice(), &bursts, ClusterId::NOISE)
             .map_err(input)?;
         frames.push(Clustered {
             frame: Frame::new(name, bursts, Labels::new(all)).map_err(input)?,
@@ -157,7 +157,7 @@ fn objects(
             let bursts = clustered.frame.bursts().clone();
             let labels = parts.labels.as_slice();
             let all = scaled
-                .spread(&bursts, labels, ClusterId::NOISE)
+                .spread(labels, &bursts, ClusterId::NOISE)
                 .map_err(input)?;
             let name = clustered.frame.name().to_owned();
             clustered.labels = labels.to_vec();
