@@ -91,6 +91,17 @@ pub enum Error {
         /// What is allowed.
         range: &'static str,
     },
+    /// Points whose distances give no scale to choose a radius by.
+    #[error("no radius: there are too few points, or nearly all are at the same few places")]
+    NoScale,
+    /// A clustering library that failed.
+    #[error("{backend}: {why}")]
+    Backend {
+        /// Which algorithm of which library.
+        backend: &'static str,
+        /// What it says.
+        why: String,
+    },
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

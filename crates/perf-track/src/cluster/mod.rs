@@ -3,15 +3,40 @@
 //! | question | item |
 //! |---|---|
 //! | clusters of density, exactly | [`Dbscan`] |
+//! | which radius | [`EpsSearch`], [`k_distances`] |
+//! | clusters without a radius | [`Hdbscan`] |
+//! | clusters that suit a score | [`Refinement`] |
+//! | far too many points | [`Sampled`] |
+//! | clusters that mix code | [`split_by_key`] |
+//! | how alike two results are | [`Agreement`], [`same_core_partition`] |
 //! | nearest neighbours | [`KdTree`] |
+//! | other algorithms | anything that is a [`Clusterer`]; `linfa` with the feature of that name |
 
+mod agreement;
 mod dbscan;
 mod distance;
+mod eps;
+mod hdbscan;
+mod k_distance;
+#[cfg(feature = "linfa")]
+pub mod linfa;
 mod par;
+mod refine;
+mod sample;
+mod split;
 mod tree;
 mod union;
 
+pub use agreement::{Agreement, same_core_partition};
 pub use dbscan::{Border, Checked, Dbscan, DbscanParams, Index, Scan};
+pub use eps::{EpsChecked, EpsChoice, EpsParams, EpsSearch, EpsStep, EpsWhy, knee};
+pub use hdbscan::{Hdbscan, HdbscanChecked, HdbscanParams, Hierarchy};
+pub use k_distance::k_distances;
+pub use refine::{
+    RefineChecked, RefineMode, RefineNode, RefineParams, Refined, Refinement, Score, merge_together,
+};
+pub use sample::{Sampled, stratified};
+pub use split::split_by_key;
 pub use tree::{KdTree, Near};
 
 use crate::{Labels, Points, Result};

@@ -23,6 +23,58 @@ pub(crate) fn map<R: Send>(
     (0..count).map(work).collect()
 }
 
+/// `work` on each number below `count`, for small work: many numbers a job.
+#[cfg(feature = "parallel")]
+pub(crate) fn collect<R: Send>(count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    use rayon::prelude::*;
+    let all = (0..count).into_par_iter().with_min_len(1024);
+    all.map(work).collect()
+}
+
+/// `work` on each number below `count`, for small work: many numbers a job.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn collect<R: Send>(count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    (0..count).map(work).collect()
+}
+
+/// `work` on each number below `count`, each a job of its own.
+#[cfg(feature = "parallel")]
+pub(crate) fn jobs<R: Send>(count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    use rayon::prelude::*;
+    let all = (0..count).into_par_iter().with_max_len(1);
+    all.map(work).collect()
+}
+
+/// `work` on each number below `count`, each a job of its own.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn jobs<R: Send>(count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    (0..count).map(work).collect()
+}
+
+/// `work` on each item with its number, each a job of its own.
+#[cfg(feature = "parallel")]
+pub(crate) fn each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Send + Sync) {
+    use rayon::prelude::*;
+    let all = items.into_par_iter().enumerate().with_max_len(1);
+    all.for_each(|(number, item)| work(number, item));
+}
+
+/// `work` on each item with its number, each a job of its own.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Send + Sync) {
+    for (number, item) in items.into_iter().enumerate() {
+        work(number, item);
+    }
+}
+
+/// How many jobs can run at once.
+pub(crate) fn lanes() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    return 1;
+}
+
 /// Both, maybe at once.
 #[cfg(feature = "parallel")]
 pub(crate) fn join<A: Send, B: Send>(

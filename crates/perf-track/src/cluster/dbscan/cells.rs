@@ -3,6 +3,7 @@
 use crate::Points;
 use crate::cluster::distance::{Bounds, enclose};
 use crate::cluster::par;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
 /// stays far below the margin that [`MARGIN`] leaves.
@@ -52,8 +53,7 @@ struct Layout<const D: usize> {
 impl<const D: usize> Layout<D> {
     /// `None` where eps is too small for the extent of the points.
     fn new(points: Points<'_>, eps: f64) -> Option<Self> {
-        let (mut low, mut high) = ([0.0; D], [0.0; D]);
-        enclose(points.iter(), &mut low, &mut high);
+        let (low, high) = extent(points);
         let side = eps / (D as f64).sqrt() * MARGIN;
         let (mut strides, mut cells) = ([0; D], 1_u64);
         for axis in (0..D).rev() {
@@ -101,25 +101,23 @@ impl<const D: usize> Cells<D> {
     /// Sorts the points into cells; `None` where eps is too small for their extent.
     pub(super) fn new(points: Points<'_>, eps: f64) -> Option<Self> {
         let layout = Layout::<D>::new(points, eps)?;
-        let (index, start, keys) = if layout.cells <= 4 * points.len() as u64 {
-            counted(points, &layout)
-        } else {
-            sorted(points, &layout)
+        let room = 4 * points.len() as u64 / layout.cells;
+        let (index, start, keys) = match (room as usize).min(par::lanes()) {
+            0 => sorted(points, &layout),
+            lanes => counted(points, &layout, lanes),
         };
         let values = points.values();
-        let point = |&at: &u32| {
+        let points: Vec<[f64; D]> = par::collect(index.len(), |place| {
             let mut point = [0.0; D];
-            point.copy_from_slice(&values[at as usize * D..][..D]);
+            point.copy_from_slice(&values[index[place] as usize * D..][..D]);
             point
-        };
-        let points: Vec<[f64; D]> = index.iter().map(point).collect();
-        let boxes = start.windows(2).map(|pair| {
+        });
+        let boxes = par::collect(keys.len(), |cell| {
             let (mut low, mut high) = ([0.0; D], [0.0; D]);
-            let inside = &points[pair[0] as usize..pair[1] as usize];
+            let inside = &points[start[cell] as usize..start[cell + 1] as usize];
             enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
             (low, high)
         });
-        let boxes = boxes.collect();
         Some(Cells {
             points,
             index,
@@ -200,35 +198,70 @@ impl<const D: usize> Cells<D> {
 
 type Sorted = (Vec<u32>, Vec<u32>, Vec<u64>);
 
-/// One count a cell of the grid, where there are not many more cells than points.
-fn counted<const D: usize>(points: Points<'_>, layout: &Layout<D>) -> Sorted {
-    let mut ends = vec![0_u32; layout.cells as usize];
-    for point in points.iter() {
-        ends[layout.key(point) as usize] += 1;
-    }
+/// The smallest box around all points.
+fn extent<const D: usize>(points: Points<'_>) -> ([f64; D], [f64; D]) {
+    const PIECE: usize = 1 << 16;
+    let pieces = par::collect(par::pieces(points.len(), PIECE), |piece| {
+        let range = par::piece_of(points.len(), PIECE, piece);
+        let (mut low, mut high) = ([0.0; D], [0.0; D]);
+        let inside = points.values()[range.start * D..range.end * D].chunks_exact(D);
+        enclose(inside, &mut low, &mut high);
+        (low, high)
+    });
+    let (mut low, mut high) = ([0.0; D], [0.0; D]);
+    let corners = pieces.iter().flat_map(|(low, high)| [&low[..], &high[..]]);
+    enclose(corners, &mut low, &mut high);
+    (low, high)
+}
+
+/// One count a cell of the grid and lane, where there are not many more cells than points. Each
+/// lane counts and places a stretch of the points, those of the lanes before it first, so that
+/// the order does not depend on how many there are.
+fn counted<const D: usize>(points: Points<'_>, layout: &Layout<D>, lanes: usize) -> Sorted {
+    let stretch = points.len().div_ceil(lanes);
+    let stretch_of = |lane| {
+        let range = par::piece_of(points.len(), stretch, lane);
+        let inside = points.values()[range.start * D..range.end * D].chunks_exact(D);
+        inside.zip(range.start as u32..)
+    };
+    let mut next = par::jobs(par::pieces(points.len(), stretch), |lane| {
+        let mut counts = vec![0_u32; layout.cells as usize];
+        for (point, _) in stretch_of(lane) {
+            counts[layout.key(point) as usize] += 1;
+        }
+        counts
+    });
     let (mut start, mut keys, mut sum) = (vec![0], Vec::new(), 0);
-    for (key, end) in ends.iter_mut().enumerate() {
-        if *end > 0 {
-            let count = std::mem::replace(end, sum);
+    for key in 0..layout.cells as usize {
+        let before = sum;
+        for counts in &mut next {
+            let count = std::mem::replace(&mut counts[key], sum);
             sum += count;
+        }
+        if sum > before {
             start.push(sum);
             keys.push(key as u64);
         }
     }
-    let mut index = vec![0; points.len()];
-    for (at, point) in points.iter().enumerate() {
-        let next = &mut ends[layout.key(point) as usize];
-        index[*next as usize] = at as u32;
-        *next += 1;
-    }
-    (index, start, keys)
+    // Lanes write to places of their own, all over the list: shared, but never the same.
+    let mut index: Vec<AtomicU32> = Vec::new();
+    index.resize_with(points.len(), AtomicU32::default);
+    par::each(next, |lane, mut next| {
+        for (point, at) in stretch_of(lane) {
+            let place = &mut next[layout.key(point) as usize];
+            index[*place as usize].store(at, Ordering::Relaxed);
+            *place += 1;
+        }
+    });
+    let index = index.into_iter().map(AtomicU32::into_inner);
+    (index.collect(), start, keys)
 }
 
 fn sorted<const D: usize>(points: Points<'_>, layout: &Layout<D>) -> Sorted {
-    let keyed = points.iter().enumerate();
-    let mut keyed: Vec<(u64, u32)> = keyed
-        .map(|(at, point)| (layout.key(point), at as u32))
-        .collect();
+    let mut keyed = par::collect(points.len(), |at| {
+        let point = &points.values()[at * D..][..D];
+        (layout.key(point), at as u32)
+    });
     par::sort(&mut keyed);
     let (mut start, mut keys) = (Vec::new(), Vec::new());
     for (at, &(key, _)) in keyed.iter().enumerate() {

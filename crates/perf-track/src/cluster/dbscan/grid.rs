@@ -47,14 +47,10 @@ pub(super) fn scan<const D: usize>(
         })?;
     }
     let (cluster_of, seeds) = grid.number(&core, &sets);
-    let labels = grid.pieces("border points", progress, cancel, |range| {
-        grid.label(range, &core, &cluster_of, &seeds, params)
+    let found = Found::new(points.len());
+    grid.pieces("border points", progress, cancel, |range| {
+        grid.label(range, &core, &cluster_of, &seeds, params, &found);
     })?;
-    let mut found = Found::new(points.len(), seeds.len());
-    let places = labels.iter().flatten().zip(&core).zip(&grid.cells.index);
-    for ((&label, &core), &index) in places {
-        found.set(index, label, core);
-    }
     Ok(Some(found))
 }
 
@@ -223,7 +219,7 @@ impl<const D: usize> Grid<D> {
         )
     }
 
-    /// The cluster of each point of these cells, from 0, or none.
+    /// Finds the cluster of each point of these cells.
     fn label(
         &self,
         range: Range<usize>,
@@ -231,13 +227,13 @@ impl<const D: usize> Grid<D> {
         cluster_of: &[u32],
         seeds: &[u32],
         params: &Checked,
-    ) -> Vec<Option<u32>> {
-        let places = self.cells.range(range.start).start..self.cells.range(range.end - 1).end;
-        let mut labels = Vec::with_capacity(places.len());
+        found: &Found,
+    ) {
         self.cells.around(range, 2, false, |cell, around| {
             for place in self.cells.range(cell) {
+                let index = self.cells.index[place];
                 if core[place] {
-                    labels.push(Some(cluster_of[cell]));
+                    found.set(index, cluster_of[cell], true);
                     continue;
                 }
                 let point = &self.cells.points[place];
@@ -254,9 +250,10 @@ impl<const D: usize> Grid<D> {
                         }
                     }
                 }
-                labels.push(claim.cluster());
+                if let Some(cluster) = claim.cluster() {
+                    found.set(index, cluster, false);
+                }
             }
         });
-        labels
     }
 }

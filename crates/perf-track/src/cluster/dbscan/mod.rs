@@ -12,6 +12,7 @@ pub use params::{Border, Checked, DbscanParams, Index};
 use super::Clusterer;
 use crate::{ClusterId, Labels, Points, Result};
 use perf_core::{CancelToken, Progress};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Density-based clusters (Ester, Kriegel, Sander and Xu 1996).
 ///
@@ -136,35 +137,36 @@ impl Scan {
     }
 }
 
-/// Labels and core flags in the order the points were given in, as they are filled in.
+/// Labels and core flags in the order the points were given in, as they are filled in: by several
+/// threads at once, each point by one.
 #[derive(Debug)]
 struct Found {
-    labels: Vec<ClusterId>,
-    core: Vec<bool>,
-    clusters: usize,
+    labels: Vec<AtomicU32>,
+    core: Vec<AtomicBool>,
 }
 
 impl Found {
-    fn new(points: usize, clusters: usize) -> Self {
-        Found {
-            labels: vec![ClusterId::NOISE; points],
-            core: vec![false; points],
-            clusters,
-        }
+    fn new(points: usize) -> Self {
+        let (mut labels, mut core) = (Vec::new(), Vec::new());
+        labels.resize_with(points, AtomicU32::default);
+        core.resize_with(points, AtomicBool::default);
+        Found { labels, core }
     }
 
-    fn set(&mut self, index: u32, cluster: Option<u32>, core: bool) {
-        self.labels[index as usize] = cluster.map_or(ClusterId::NOISE, |id| ClusterId(id + 1));
-        self.core[index as usize] = core;
+    /// A point and its cluster, from 0.
+    fn set(&self, index: u32, cluster: u32, core: bool) {
+        self.labels[index as usize].store(cluster + 1, Ordering::Relaxed);
+        self.core[index as usize].store(core, Ordering::Relaxed);
     }
 
     fn finish(self) -> Scan {
-        let labels = Labels::new(self.labels);
-        debug_assert_eq!(labels.clusters(), self.clusters);
+        let labels = self.labels.into_iter().map(|id| ClusterId(id.into_inner()));
+        let core = self.core.into_iter().map(AtomicBool::into_inner);
+        let (labels, core) = (Labels::new(labels.collect()), core.collect::<Vec<bool>>());
         Scan {
-            cores: self.core.iter().filter(|&&core| core).count(),
+            cores: core.iter().filter(|&&core| core).count(),
             labels,
-            core: self.core,
+            core,
         }
     }
 }

@@ -67,25 +67,24 @@ fn walk<const D: usize>(
     cancel.check()?;
     progress.advance("clusters", count as u64, count as u64);
     let (cluster_of, seeds) = join.number();
-    let labels = par::map(pieces, |piece| {
+    let found = Found::new(count);
+    par::map(pieces, |piece| {
         cancel.check()?;
-        let label = |place: usize| {
+        for place in range(piece) {
+            let index = view.tree.indices()[place];
             if core[place] {
-                return Some(cluster_of[place]);
+                found.set(index, cluster_of[place], true);
+                continue;
             }
             let mut claim = Claim::new(params.border(), &seeds);
             join.claim(view.tree.root(), view.point(place), &cluster_of, &mut claim);
-            claim.cluster()
-        };
-        let labels: Vec<Option<u32>> = range(piece).map(label).collect();
-        progress.advance("border points", labels.len() as u64, count as u64);
-        Ok(labels)
+            if let Some(cluster) = claim.cluster() {
+                found.set(index, cluster, false);
+            }
+        }
+        progress.advance("border points", range(piece).len() as u64, count as u64);
+        Ok(())
     })?;
-    let mut found = Found::new(count, seeds.len());
-    let places = labels.iter().flatten().zip(&core).zip(view.tree.indices());
-    for ((&label, &core), &index) in places {
-        found.set(index, label, core);
-    }
     Ok(found)
 }
 

@@ -4,6 +4,7 @@ mod build;
 mod query;
 
 pub use query::Near;
+pub(crate) use query::Nearest;
 
 use crate::cluster::distance::Bounds;
 use crate::{Error, Points, Result};

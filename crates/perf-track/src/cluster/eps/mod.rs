@@ -1,0 +1,200 @@
+//! [`EpsSearch`]: the radius of [`Dbscan`](super::Dbscan) from the points themselves.
+
+mod knee;
+mod params;
+
+pub use knee::knee;
+pub use params::{EpsChecked, EpsParams};
+
+use super::k_distance::some_squared;
+use super::tree::KdTree;
+use super::{Agreement, Dbscan};
+use crate::{Error, Labels, Points, Result};
+use perf_core::{CancelToken, Progress};
+
+/// Finds eps in two steps, and says how much the choice matters.
+///
+/// 1. *Knee*: the distances to the neighbour that makes a point core, in falling order, bend where
+///    noise ends and clusters begin; see [`knee`].
+/// 2. *Sweep*: DBSCAN with eps from the knee a few octaves down and up, two steps an octave.
+///    Neighbouring steps that agree (adjusted Rand index of at least 0.9) with two clusters or more
+///    form a stable run. The run with the largest (octaves long) - (octaves away from the knee)
+///    wins, and eps is the middle of it: the radius whose doubling or halving matters least.
+///    Without any such run it is the knee.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::{Points, cluster::EpsSearch};
+/// // Three heaps, 1 apart, of points 0.01 apart.
+/// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
+/// let search = EpsSearch::new(EpsSearch::params().min_points(4).check()?);
+/// let choice = search.choose(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// assert!(choice.eps > 0.02 && choice.eps < 0.8);
+/// assert_eq!(choice.clusters, 3);
+/// assert_eq!(choice.sensitivity, 0.0);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct EpsSearch(EpsChecked);
+
+/// Why [`EpsChoice::eps`] is what it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum EpsWhy {
+    /// The middle of a run of eps that give nearly the same clusters.
+    Stable {
+        /// Smallest eps of the run.
+        low: f64,
+        /// Largest eps of the run.
+        high: f64,
+    },
+    /// The knee: there is no stable run with two clusters or more.
+    Knee,
+}
+
+/// One DBSCAN of the sweep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EpsStep {
+    /// The radius.
+    pub eps: f64,
+    /// How many clusters there are.
+    pub clusters: usize,
+    /// Share of the points that are noise, 0 to 1.
+    pub noise: f64,
+    /// Adjusted Rand index between this step and the next one; 1 at the last.
+    pub rand: f64,
+    /// Mirkin distance between this step and the next one, 0 to 1; 0 at the last.
+    pub mirkin: f64,
+}
+
+/// A radius, and how it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EpsChoice {
+    /// The radius.
+    pub eps: f64,
+    /// Why this one.
+    pub why: EpsWhy,
+    /// Where the k-distance graph bends.
+    pub knee: f64,
+    /// How many clusters there are at `eps`.
+    pub clusters: usize,
+    /// Share of the points that are noise at `eps`, 0 to 1.
+    pub noise: f64,
+    /// The sweep, eps ascending.
+    pub sweep: Vec<EpsStep>,
+    /// How much the clusters change if eps does: 1 less the mean adjusted Rand index of the clusters
+    /// at `eps` with those at `eps` times and over the square root of 2. 0 is not at all.
+    pub sensitivity: f64,
+}
+
+impl EpsSearch {
+    /// Parameters with their defaults.
+    pub fn params() -> EpsParams {
+        EpsParams::default()
+    }
+
+    /// A search with these parameters.
+    pub fn new(params: EpsChecked) -> Self {
+        EpsSearch(params)
+    }
+
+    /// Finds eps for these points.
+    ///
+    /// # Errors
+    /// [`Error::NoScale`] where no two distances tell anything: less points than a neighbourhood
+    /// needs, or (nearly) all of them at a few places; and [`Error::Cancelled`].
+    pub fn choose(
+        &self,
+        points: Points<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<EpsChoice> {
+        cancel.check()?;
+        let params = &self.0;
+        let k = params.min_points().saturating_sub(1).max(1);
+        let step = points.len().div_ceil(params.queries()).max(1);
+        let tree = KdTree::new(points);
+        let squared = some_squared(&tree, k, step, progress, cancel)?;
+        let mut distances: Vec<f64> = squared.into_iter().map(f64::sqrt).collect();
+        drop(tree);
+        distances.sort_by(|a, b| b.total_cmp(a));
+        let knee = knee(&distances).ok_or(Error::NoScale)?;
+        let steps = (2.0 * params.octaves()).round() as i32;
+        let (mut sweep, mut before): (Vec<EpsStep>, Option<Labels>) = (Vec::new(), None);
+        for step in -steps..=steps {
+            let eps = knee * 2.0_f64.powf(f64::from(step) / 2.0);
+            if !(1e-150..=1e150).contains(&eps) {
+                continue;
+            }
+            let labels = self.cluster(points, eps, cancel)?;
+            if let (Some(before), Some(last)) = (&before, sweep.last_mut()) {
+                let agreement = Agreement::new(before, &labels)?;
+                (last.rand, last.mirkin) = (agreement.adjusted_rand(), agreement.mirkin());
+            }
+            sweep.push(EpsStep {
+                eps,
+                clusters: labels.clusters(),
+                noise: labels.noise() as f64 / points.len() as f64,
+                rand: 1.0,
+                mirkin: 0.0,
+            });
+            before = Some(labels);
+            progress.advance("eps sweep", 1, 2 * steps as u64 + 1);
+        }
+        let (eps, why) = self.decide(&sweep, knee);
+        let labels = self.cluster(points, eps, cancel)?;
+        let mut sensitivity = 0.0;
+        for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
+            let beside = (eps * factor).clamp(1e-150, 1e150);
+            let other = self.cluster(points, beside, cancel)?;
+            sensitivity += (1.0 - Agreement::new(&labels, &other)?.adjusted_rand()) / 2.0;
+        }
+        Ok(EpsChoice {
+            eps,
+            why,
+            knee,
+            clusters: labels.clusters(),
+            noise: labels.noise() as f64 / points.len() as f64,
+            sweep,
+            sensitivity,
+        })
+    }
+
+    fn cluster(&self, points: Points<'_>, eps: f64, cancel: &CancelToken) -> Result<Labels> {
+        let params = Dbscan::params().eps(eps).min_points(self.0.min_points());
+        let scan = Dbscan::new(params.check()?).scan(points, &(), cancel)?;
+        Ok(scan.into_labels())
+    }
+
+    fn decide(&self, sweep: &[EpsStep], knee: f64) -> (f64, EpsWhy) {
+        let (mut best, mut start): (Option<(f64, f64, f64)>, usize) = (None, 0);
+        for at in 0..sweep.len() {
+            let holds = sweep[at].rand >= self.0.alike()
+                && sweep[at].clusters >= 2
+                && sweep.get(at + 1).is_some_and(|next| next.clusters >= 2);
+            if holds {
+                continue;
+            }
+            let (low, high) = (sweep[start].eps, sweep[at].eps);
+            if at > start {
+                let away = (low / knee).log2().max((knee / high).log2()).max(0.0);
+                let score = (high / low).log2() - away;
+                // Of equals the one nearer to the knee, then the smaller radius. The scores are
+                // multiples of half an octave but for rounding.
+                let rank = ((4.0 * score).round(), -(4.0 * away).round());
+                let known = best.map(|(score, low, high)| {
+                    let away = (low / knee).log2().max((knee / high).log2()).max(0.0);
+                    (score, -(4.0 * away).round())
+                });
+                if known.is_none_or(|known| rank > known) {
+                    best = Some((rank.0, low, high));
+                }
+            }
+            start = at + 1;
+        }
+        match best {
+            Some((_, low, high)) => ((low * high).sqrt(), EpsWhy::Stable { low, high }),
+            None => (knee, EpsWhy::Knee),
+        }
+    }
+}

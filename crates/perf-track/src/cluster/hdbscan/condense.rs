@@ -1,0 +1,212 @@
+//! From the spanning tree to clusters: the condensed tree and the choice by excess of mass.
+
+use super::Hierarchy;
+use super::spanning::Edge;
+use crate::{ClusterId, Labels};
+
+/// What one merge of the spanning tree's edges, shortest first, unites.
+#[derive(Clone, Copy, Debug)]
+struct Merge {
+    left: u32,
+    right: u32,
+    size: u32,
+    /// Density of the merge: 1 over its distance.
+    density: f64,
+}
+
+/// A cluster of the condensed tree.
+#[derive(Clone, Copy, Debug)]
+struct Cluster {
+    parent: u32,
+    birth: f64,
+    /// Excess of mass.
+    stability: f64,
+    /// Density at which the last of its own points falls out.
+    last: f64,
+}
+
+/// The condensed tree: parents come before their children.
+#[derive(Debug)]
+pub(super) struct Condensed {
+    clusters: Vec<Cluster>,
+    /// For each point the cluster it falls out of, and the density at which it does.
+    left: Vec<(u32, f64)>,
+    single: bool,
+}
+
+/// Condenses the tree of `count` points that ascending `edges` make.
+pub(super) fn clusters(count: usize, edges: &[Edge], size: usize, single: bool) -> Condensed {
+    let merges = merges(count, edges);
+    let root = Cluster {
+        parent: u32::MAX,
+        birth: 0.0,
+        stability: 0.0,
+        last: 0.0,
+    };
+    let mut condensed = Condensed {
+        clusters: vec![root],
+        left: vec![(0, 0.0); count],
+        single,
+    };
+    // Nodes below `count` are points, `count` + i is merge i.
+    let top = (count + merges.len()).saturating_sub(1) as u32;
+    let size_of = |node: u32| match (node as usize).checked_sub(count) {
+        Some(merge) => merges[merge].size as usize,
+        None => 1,
+    };
+    let mut open = vec![(top, 0_u32)];
+    while let Some((node, cluster)) = open.pop() {
+        let Some(merge) = (node as usize).checked_sub(count).map(|at| merges[at]) else {
+            continue;
+        };
+        let halves = [merge.left, merge.right];
+        let large = halves.map(|half| size_of(half) >= size);
+        let rise = merge.density - condensed.clusters[cluster as usize].birth;
+        for (half, is_large) in halves.into_iter().zip(large) {
+            if is_large && !(large[0] && large[1]) {
+                open.push((half, cluster));
+                continue;
+            }
+            condensed.clusters[cluster as usize].stability += rise * size_of(half) as f64;
+            if is_large {
+                let child = condensed.clusters.len() as u32;
+                condensed.clusters.push(Cluster {
+                    parent: cluster,
+                    birth: merge.density,
+                    ..root
+                });
+                open.push((half, child));
+            } else {
+                condensed.fall(half, cluster, merge.density, &merges);
+            }
+        }
+    }
+    condensed
+}
+
+/// Unites along the edges. Distances of 0 count as half the shortest other one, so that densities
+/// are finite.
+fn merges(count: usize, edges: &[Edge]) -> Vec<Merge> {
+    let shortest = edges
+        .iter()
+        .map(|edge| edge.0)
+        .find(|&squared| squared > 0.0);
+    let shortest = shortest.map_or(1.0, |squared| squared.sqrt() / 2.0);
+    let mut top: Vec<u32> = (0..count as u32).collect();
+    let mut parent = top.clone();
+    let mut size = vec![1_u32; count];
+    let find = |parent: &mut Vec<u32>, mut x: u32| {
+        while parent[x as usize] != x {
+            parent[x as usize] = parent[parent[x as usize] as usize];
+            x = parent[x as usize];
+        }
+        x
+    };
+    let mut merges = Vec::with_capacity(edges.len());
+    for (&(squared, a, b), node) in edges.iter().zip(count as u32..) {
+        let (a, b) = (find(&mut parent, a), find(&mut parent, b));
+        let distance = squared.sqrt().max(shortest);
+        let sum = size[a as usize] + size[b as usize];
+        merges.push(Merge {
+            left: top[a as usize],
+            right: top[b as usize],
+            size: sum,
+            density: 1.0 / distance,
+        });
+        let (low, high) = if size[a as usize] < size[b as usize] {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        parent[low as usize] = high;
+        size[high as usize] = sum;
+        top[high as usize] = node;
+    }
+    merges
+}
+
+impl Condensed {
+    /// All points below `node` leave `cluster`.
+    fn fall(&mut self, node: u32, cluster: u32, density: f64, merges: &[Merge]) {
+        let count = self.left.len();
+        let own = &mut self.clusters[cluster as usize];
+        own.last = own.last.max(density);
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            match (node as usize).checked_sub(count) {
+                Some(merge) => open.extend([merges[merge].left, merges[merge].right]),
+                None => self.left[node as usize] = (cluster, density),
+            }
+        }
+    }
+
+    /// Which clusters are chosen: those that hold more mass than the best of what is below them.
+    fn choose(&self) -> Vec<bool> {
+        let mut below = vec![0.0; self.clusters.len()];
+        let mut chosen = vec![false; self.clusters.len()];
+        for (at, cluster) in self.clusters.iter().enumerate().rev() {
+            let may = at > 0 || self.single;
+            // Equal but for rounding goes to the parent, whatever order sums were made in.
+            chosen[at] = may && cluster.stability >= below[at] * (1.0 - 1e-9);
+            let best = if chosen[at] {
+                cluster.stability
+            } else {
+                below[at]
+            };
+            if let Some(parent) = below.get_mut(cluster.parent as usize) {
+                *parent += best;
+            }
+        }
+        // None within another: the highest counts. Parents are settled before their children.
+        let mut within = vec![false; chosen.len()];
+        for at in 1..chosen.len() {
+            let parent = self.clusters[at].parent as usize;
+            within[at] = within[parent] || chosen[parent];
+            chosen[at] &= !within[at];
+        }
+        chosen
+    }
+
+    pub(super) fn hierarchy(&self, count: usize) -> Hierarchy {
+        let chosen = self.choose();
+        // The chosen cluster at or above each, and the highest density at or below it.
+        let (mut owner, mut last) = (vec![None; chosen.len()], vec![0.0_f64; chosen.len()]);
+        for at in 0..chosen.len() {
+            let above = owner
+                .get(self.clusters[at].parent as usize)
+                .copied()
+                .flatten();
+            owner[at] = above.or(chosen[at].then_some(at));
+        }
+        for (at, owner) in owner.iter().enumerate() {
+            if let Some(owner) = *owner {
+                last[owner] = last[owner].max(self.clusters[at].last);
+            }
+        }
+        let mut number = vec![0_u32; chosen.len()];
+        let mut stability = Vec::new();
+        let (mut labels, mut strength) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for &(cluster, density) in &self.left {
+            let Some(owner) = owner[cluster as usize] else {
+                labels.push(ClusterId::NOISE);
+                strength.push(0.0);
+                continue;
+            };
+            if number[owner] == 0 {
+                stability.push(self.clusters[owner].stability);
+                number[owner] = stability.len() as u32;
+            }
+            labels.push(ClusterId(number[owner]));
+            strength.push(if last[owner] > 0.0 {
+                density / last[owner]
+            } else {
+                1.0
+            });
+        }
+        Hierarchy {
+            labels: Labels::new(labels),
+            strength,
+            stability,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! [`Hdbscan`]: clusters of density without a radius.
+
+mod condense;
+mod params;
+mod spanning;
+
+pub use params::{HdbscanChecked, HdbscanParams};
+
+use super::{Clusterer, KdTree, k_distance};
+use crate::{ClusterId, Labels, Points, Result};
+use perf_core::{CancelToken, Progress};
+
+/// Hierarchical density-based clusters (Campello, Moulavi and Sander 2013).
+///
+/// The core distance of a point is that to its `min_points`-th nearest point, itself included, as
+/// in [`Dbscan`](super::Dbscan); the mutual reachability distance of two points is the largest of
+/// their two core distances and their distance. The minimum spanning tree under it holds DBSCAN's
+/// clusters for every eps at once. Cut from the top, a part that splits into two of at least
+/// `min_cluster_size` points is a cluster with two children; what splits off otherwise falls out.
+/// Of all clusters those are chosen whose excess of mass is largest, none within another.
+///
+/// Equal distances are ordered by the indices of the points. Clusters are numbered by their
+/// first point. The spanning tree is found by Borůvka's method over a k-d tree, near n log n in few
+/// dimensions; memory is O(n).
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::{Points, cluster::Hdbscan};
+/// // Two heaps, one of them ten times as dense, and a point far away.
+/// let mut values: Vec<f64> = (0..20).map(|i| 0.01 * f64::from(i)).collect();
+/// values.extend((0..20).map(|i| 5.0 + 0.1 * f64::from(i)));
+/// values.push(50.0);
+/// let hdbscan = Hdbscan::new(Hdbscan::params().min_cluster_size(5).check()?);
+/// let found = hdbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// assert_eq!(found.labels().sizes(), [20, 20]);
+/// assert_eq!(found.labels().noise(), 1);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hdbscan(HdbscanChecked);
+
+/// What [`Hdbscan::scan`] finds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hierarchy {
+    labels: Labels,
+    strength: Vec<f64>,
+    stability: Vec<f64>,
+}
+
+impl Hierarchy {
+    /// The cluster of each point.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// How firmly each point belongs to its cluster, 0 to 1: the density at which it falls out over
+    /// the highest one at which any does. 0 for noise.
+    pub fn strength(&self) -> &[f64] {
+        &self.strength
+    }
+
+    /// The excess of mass of each cluster: the sum over its points of how much further than its
+    /// birth the density (1 over distance) rises until they leave it.
+    pub fn stability(&self) -> &[f64] {
+        &self.stability
+    }
+}
+
+impl Hdbscan {
+    /// Parameters with their defaults.
+    pub fn params() -> HdbscanParams {
+        HdbscanParams::default()
+    }
+
+    /// Clusters with these parameters.
+    pub fn new(params: HdbscanChecked) -> Self {
+        Hdbscan(params)
+    }
+
+    /// Labels, and how firm they are.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn scan(
+        &self,
+        points: Points<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Hierarchy> {
+        cancel.check()?;
+        let noise = Hierarchy {
+            labels: Labels::new(vec![ClusterId::NOISE; points.len()]),
+            strength: vec![0.0; points.len()],
+            stability: Vec::new(),
+        };
+        let (size, least) = (self.0.min_cluster_size(), self.0.min_points());
+        // A core distance beyond all points: nothing is ever dense enough.
+        if points.len() < size || points.len() < least {
+            return Ok(noise);
+        }
+        let tree = KdTree::new(points);
+        let core = match least {
+            1 => vec![0.0; points.len()],
+            _ => k_distance::squared(&tree, least - 1, progress, cancel)?,
+        };
+        let edges = spanning::edges(&tree, &core, progress, cancel)?;
+        drop(tree);
+        let clusters = condense::clusters(points.len(), &edges, size, self.0.single());
+        Ok(clusters.hierarchy(points.len()))
+    }
+}
+
+impl Clusterer for Hdbscan {
+    fn cluster(
+        &self,
+        points: Points<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Labels> {
+        Ok(self.scan(points, progress, cancel)?.labels)
+    }
+}

@@ -1,0 +1,69 @@
+//! [`HdbscanParams`] and what they check to, [`HdbscanChecked`].
+
+use crate::{Error, Result};
+
+/// Parameters of [`Hdbscan`](super::Hdbscan): set them, then [`check`](Self::check).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HdbscanParams {
+    min_cluster_size: Option<usize>,
+    min_points: Option<usize>,
+    single: bool,
+}
+
+impl HdbscanParams {
+    /// Fewest points of a cluster. Default 10, at least 2.
+    pub fn min_cluster_size(mut self, size: usize) -> Self {
+        self.min_cluster_size = Some(size);
+        self
+    }
+
+    /// Points within its core distance, itself included: what makes thin bridges between clusters
+    /// long. Default `min_cluster_size`, at least 1.
+    pub fn min_points(mut self, min_points: usize) -> Self {
+        self.min_points = Some(min_points);
+        self
+    }
+
+    /// Whether all points may be one cluster. Default false: if they never split, all is noise.
+    pub fn single(mut self, single: bool) -> Self {
+        self.single = single;
+        self
+    }
+
+    /// Checks them.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`].
+    pub fn check(self) -> Result<HdbscanChecked> {
+        let checked = HdbscanChecked(self);
+        let wrong = |name, value: usize, range| {
+            let value = value.to_string();
+            Err(Error::Parameter { name, value, range })
+        };
+        match (checked.min_cluster_size(), checked.min_points()) {
+            (size @ 0..2, _) => wrong("min_cluster_size", size, "at least 2"),
+            (_, 0) => wrong("min_points", 0, "at least 1"),
+            _ => Ok(checked),
+        }
+    }
+}
+
+/// Parameters that [`HdbscanParams::check`] let pass: what an [`Hdbscan`](super::Hdbscan) runs with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HdbscanChecked(HdbscanParams);
+
+impl HdbscanChecked {
+    /// Fewest points of a cluster.
+    pub fn min_cluster_size(&self) -> usize {
+        self.0.min_cluster_size.unwrap_or(10)
+    }
+
+    /// Points within the core distance of a point.
+    pub fn min_points(&self) -> usize {
+        self.0.min_points.unwrap_or(self.min_cluster_size())
+    }
+
+    pub(super) fn single(&self) -> bool {
+        self.0.single
+    }
+}

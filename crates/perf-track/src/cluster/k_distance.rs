@@ -1,0 +1,94 @@
+//! [`k_distances`]: how far the k-th neighbour of each point is.
+
+use super::tree::{KdTree, Nearest, by_dimension};
+use super::{par, tree};
+use crate::{Error, Points, Result};
+use perf_core::{CancelToken, Progress};
+
+/// Points that a thread takes at a time.
+const PIECE: usize = 512;
+
+/// The distance of each point to its `k`-th nearest other point, in the order of the points.
+/// Infinite where there are not that many others. Time is near n k log n, memory O(n).
+///
+/// Sorted in falling order this is the k-distance graph of Ester et al. (1996, section 4.2): points
+/// left of its knee are noise for eps at the knee.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::{Points, cluster::k_distances};
+/// let points = Points::new(&[0.0, 1.0, 3.0, 3.5], 1)?;
+/// let second = k_distances(points, 2, &(), &CancelToken::new())?;
+/// assert_eq!(second, [3.0, 2.0, 2.0, 2.5]);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+///
+/// # Errors
+/// `k` is 0, or [`Error::Cancelled`].
+pub fn k_distances(
+    points: Points<'_>,
+    k: usize,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Vec<f64>> {
+    cancel.check()?;
+    let mut all = squared(&KdTree::new(points), k, progress, cancel)?;
+    all.iter_mut()
+        .for_each(|distance| *distance = distance.sqrt());
+    Ok(all)
+}
+
+/// Squares of the distances, by index.
+pub(crate) fn squared(
+    tree: &KdTree,
+    k: usize,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Vec<f64>> {
+    let found = some_squared(tree, k, 1, progress, cancel)?;
+    let mut all = vec![0.0; tree.len()];
+    for (&index, distance) in tree.indices().iter().zip(found) {
+        all[index as usize] = distance;
+    }
+    Ok(all)
+}
+
+/// Squares of the distances of every `step`-th point, in the order of the tree, so that those that
+/// follow each other look in the same places.
+pub(crate) fn some_squared(
+    tree: &KdTree,
+    k: usize,
+    step: usize,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Vec<f64>> {
+    if k == 0 {
+        return Err(Error::Parameter {
+            name: "k",
+            value: "0".into(),
+            range: "at least 1",
+        });
+    }
+    let count = tree.len().div_ceil(step.max(1));
+    if k >= tree.len() {
+        return Ok(vec![f64::INFINITY; count]);
+    }
+    let found = by_dimension!(tree, view => par::map(par::pieces(count, PIECE), |piece| {
+        cancel.check()?;
+        let range = par::piece_of(count, PIECE, piece);
+        let mut nearest = Nearest::new(k);
+        let mut found = Vec::with_capacity(range.len());
+        for at in range {
+            found.push(kth(view, at * step.max(1), &mut nearest));
+        }
+        progress.advance("k-distances", found.len() as u64, count as u64);
+        Ok(found)
+    })?);
+    Ok(found.concat())
+}
+
+fn kth<const D: usize>(view: tree::View<'_, D>, place: usize, nearest: &mut Nearest) -> f64 {
+    nearest.found.clear();
+    view.nearest(view.tree.root(), view.point(place), place, nearest);
+    nearest.found.last().map_or(f64::INFINITY, |last| last.0)
+}

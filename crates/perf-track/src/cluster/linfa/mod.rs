@@ -1,0 +1,62 @@
+//! Algorithms of the library linfa-clustering behind [`Clusterer`](super::Clusterer) (feature
+//! `linfa`).
+//!
+//! They stop when cancelled before they start, not on the way, and report nothing. All take a fixed
+//! seed where they need chance: the same points get the same labels.
+
+mod density;
+mod parts;
+
+pub use density::{LinfaDbscan, LinfaOptics};
+pub use parts::{LinfaKMeans, LinfaMixture};
+
+use crate::{ClusterId, Error, Labels, Points, Result};
+use ndarray::ArrayView2;
+
+fn array(points: Points<'_>) -> Result<ArrayView2<'_, f64>> {
+    let shape = (points.len(), points.dimensions());
+    ArrayView2::from_shape(shape, points.values()).map_err(|error| failed("linfa", error))
+}
+
+fn failed(backend: &'static str, error: impl std::fmt::Display) -> Error {
+    Error::Backend {
+        backend,
+        why: error.to_string(),
+    }
+}
+
+/// Clusters from 0 or none, numbered anew by their first points.
+fn numbered(clusters: impl Iterator<Item = Option<usize>>) -> Labels {
+    let mut numbers = std::collections::BTreeMap::new();
+    let ids = clusters.map(|cluster| match cluster {
+        Some(cluster) => {
+            let next = numbers.len() as u32 + 1;
+            ClusterId(*numbers.entry(cluster).or_insert(next))
+        }
+        None => ClusterId::NOISE,
+    });
+    Labels::new(ids.collect())
+}
+
+/// A radius that squares well.
+fn check_eps(name: &'static str, eps: f64) -> Result<f64> {
+    if (1e-150..=1e150).contains(&eps) {
+        return Ok(eps);
+    }
+    Err(Error::Parameter {
+        name,
+        value: eps.to_string(),
+        range: "from 1e-150 to 1e150",
+    })
+}
+
+fn at_least(name: &'static str, value: usize, least: usize, range: &'static str) -> Result<usize> {
+    if value >= least {
+        return Ok(value);
+    }
+    Err(Error::Parameter {
+        name,
+        value: value.to_string(),
+        range,
+    })
+}

@@ -1,0 +1,270 @@
+//! [`Refinement`]: aggregative refinement of clusters, driven by a score.
+
+mod params;
+mod together;
+
+pub use params::{RefineChecked, RefineMode, RefineParams};
+pub use together::merge_together;
+
+use super::{Dbscan, k_distances, knee};
+use crate::{ClusterId, Error, Labels, Points, Result};
+use perf_core::{CancelToken, Progress};
+
+/// How good each cluster is, such as its SPMD score.
+pub trait Score {
+    /// The score of clusters 1, 2, ... of these labels, 1 is perfect.
+    ///
+    /// # Errors
+    /// Whatever keeps it from a score.
+    fn scores(&self, labels: &Labels) -> Result<Vec<f64>>;
+
+    /// The clusters that appear at the same time, such as in one column of an alignment of the
+    /// tasks' sequences: one set for each such time. Clusters that always appear together are one
+    /// phase and are merged at the end ([`merge_together`]); none, the default, merges nothing.
+    ///
+    /// # Errors
+    /// Whatever keeps it from telling.
+    fn simultaneous(&self, labels: &Labels) -> Result<Vec<Vec<ClusterId>>> {
+        let _ = labels;
+        Ok(Vec::new())
+    }
+}
+
+impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
+    fn scores(&self, labels: &Labels) -> Result<Vec<f64>> {
+        self(labels)
+    }
+}
+
+/// Aggregative cluster refinement (Gonzalez, Huck, Gimenez and Labarta 2012).
+///
+/// DBSCAN with a small eps first. Clusters whose score is perfect stay; the points of all others,
+/// and noise, are clustered again with the next larger eps, until all is perfect or the list of eps
+/// ends. Clusters that always appear together are merged at last, and all are numbered by weight.
+///
+/// The default list of eps has no scale of its own: equal ratios from the [`knee`] of the
+/// k-distance graph to where its highest 0.5 % begin. [`RefineMode::Published`] takes the published
+/// list, whose constants assume coordinates scaled to 0..1.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::cluster::Refinement;
+/// use perf_track::{Labels, Points};
+/// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
+/// // Content with clusters of twenty.
+/// let score = |labels: &Labels| {
+///     let sizes = labels.sizes().into_iter();
+///     Ok(sizes.map(|size| if size == 20 { 1.0 } else { 0.5 }).collect::<Vec<f64>>())
+/// };
+/// let refinement = Refinement::new(Refinement::params().min_points(3).check()?);
+/// let points = Points::new(&values, 1)?;
+/// let refined = refinement.run(points, &[1.0; 60], &score, &(), &CancelToken::new())?;
+/// assert_eq!(refined.labels.sizes(), [20, 20, 20]);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refinement(RefineChecked);
+
+/// A cluster, or the noise, of one step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefineNode {
+    /// Step it appeared in, from 0: index into [`Refined::eps`].
+    pub step: usize,
+    /// Its cluster among all of that step; noise for what was left.
+    pub cluster: ClusterId,
+    /// How many points it has.
+    pub points: usize,
+    /// Its score; 0 for noise.
+    pub score: f64,
+    /// Nodes of the step before that it shares points with.
+    pub parents: Vec<usize>,
+    /// Its cluster in [`Refined::labels`], if it lasted to the end.
+    pub last: Option<ClusterId>,
+}
+
+/// What [`Refinement::run`] finds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refined {
+    /// The cluster of each point.
+    pub labels: Labels,
+    /// The eps of each step that was made, ascending.
+    pub eps: Vec<f64>,
+    /// The tree of steps: parents before children.
+    pub tree: Vec<RefineNode>,
+}
+
+impl Refinement {
+    /// Parameters with their defaults.
+    pub fn params() -> RefineParams {
+        RefineParams::default()
+    }
+
+    /// A refinement with these parameters.
+    pub fn new(params: RefineChecked) -> Self {
+        Refinement(params)
+    }
+
+    /// Refines clusters of `points`, whose `weights` (durations) number them in the end.
+    ///
+    /// # Errors
+    /// Not one weight a point, [`Error::NoScale`] where no eps can be told, what the score says, or
+    /// [`Error::Cancelled`].
+    pub fn run(
+        &self,
+        points: Points<'_>,
+        weights: &[f64],
+        score: &dyn Score,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Refined> {
+        let list = self.eps_list(points, progress, cancel)?;
+        let mut tree: Vec<RefineNode> = Vec::new();
+        // The node of each point, and whether the node is settled.
+        let mut node_of = vec![usize::MAX; points.len()];
+        let mut settled: Vec<bool> = Vec::new();
+        let mut used = Vec::new();
+        for (step, &eps) in list.iter().enumerate() {
+            let is_open = |&at: &usize| node_of[at] == usize::MAX || !settled[node_of[at]];
+            let open: Vec<usize> = (0..points.len()).filter(is_open).collect();
+            if open.is_empty() {
+                break;
+            }
+            used.push(eps);
+            let rows = open.iter().filter_map(|&at| points.get(at));
+            let values: Vec<f64> = rows.flatten().copied().collect();
+            let params = Dbscan::params().eps(eps).min_points(self.0.min_points());
+            let dbscan = Dbscan::new(params.check()?);
+            let some = Points::new(&values, points.dimensions())?;
+            let scan = dbscan.scan(some, &(), cancel)?;
+            let before = node_of.clone();
+            let first = tree.len();
+            let clusters = scan.labels().clusters();
+            for number in 0..=clusters as u32 {
+                tree.push(RefineNode {
+                    step,
+                    cluster: ClusterId(number),
+                    points: 0,
+                    score: 0.0,
+                    parents: Vec::new(),
+                    last: None,
+                });
+                settled.push(false);
+            }
+            for (&at, id) in open.iter().zip(scan.labels().as_slice()) {
+                let node = first + id.0 as usize;
+                node_of[at] = node;
+                tree[node].points += 1;
+                if before[at] != usize::MAX {
+                    tree[node].parents.push(before[at]);
+                }
+            }
+            for node in &mut tree[first..] {
+                node.parents.sort_unstable();
+                node.parents.dedup();
+            }
+            // Settled clusters are scored along with the new ones: a score may depend on all.
+            let (labels, nodes) = numbered(&node_of, &tree);
+            let scores = score.scores(&labels)?;
+            if scores.len() != nodes.len() {
+                return Err(Error::Length {
+                    what: "scores of clusters",
+                    expected: nodes.len(),
+                    got: scores.len(),
+                });
+            }
+            for ((&node, &score), number) in nodes.iter().zip(&scores).zip(1..) {
+                if node >= first {
+                    tree[node].score = score;
+                    tree[node].cluster = ClusterId(number);
+                    settled[node] = score >= self.0.perfect();
+                }
+            }
+            progress.advance("refinement", 1, list.len() as u64);
+        }
+        let (labels, _) = numbered(&node_of, &tree);
+        let merged = merge_together(&labels, &score.simultaneous(&labels)?)?.by_weight(weights)?;
+        for (&node, id) in node_of.iter().zip(merged.as_slice()) {
+            if let Some(node) = tree.get_mut(node) {
+                node.last = (!id.is_noise()).then_some(*id);
+            }
+        }
+        Ok(Refined {
+            labels: merged,
+            eps: used,
+            tree,
+        })
+    }
+
+    fn eps_list(
+        &self,
+        points: Points<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<f64>> {
+        let k = match self.0.mode() {
+            RefineMode::Published => self.0.min_points(),
+            RefineMode::ScaleFree => self.0.min_points() - 1,
+        };
+        let mut falling = k_distances(points, k.max(1), progress, cancel)?;
+        falling.retain(|distance| distance.is_finite());
+        falling.sort_by(|a, b| b.total_cmp(a));
+        let list = match self.0.mode() {
+            RefineMode::Published => published(&falling),
+            RefineMode::ScaleFree => self.scale_free(&falling)?,
+        };
+        if list.is_empty() {
+            Err(Error::NoScale)
+        } else {
+            Ok(list)
+        }
+    }
+
+    fn scale_free(&self, falling: &[f64]) -> Result<Vec<f64>> {
+        let low = knee(falling).ok_or(Error::NoScale)?;
+        let high = falling
+            .get(falling.len() / 200)
+            .copied()
+            .unwrap_or(low)
+            .max(low);
+        let last = (self.0.steps() - 1).max(1) as f64;
+        let ratio = (high / low).powf(1.0 / last);
+        let mut list: Vec<f64> = (0..self.0.steps())
+            .map(|step| low * ratio.powi(step as i32))
+            .filter(|eps| (1e-150..=1e150).contains(eps))
+            .collect();
+        list.dedup();
+        Ok(list)
+    }
+}
+
+/// All k-distances that are 0.0005 to 0.0015 above the next one, ascending.
+fn published(falling: &[f64]) -> Vec<f64> {
+    let pairs = falling.iter().zip(falling.iter().skip(1));
+    let steps = pairs.filter(|(high, low)| (0.0005..0.0015).contains(&(*high - *low)));
+    let mut list: Vec<f64> = steps.map(|(high, _)| *high).collect();
+    list.reverse();
+    list
+}
+
+/// Labels of the nodes that points are in, numbered in the order of the nodes, and these nodes.
+fn numbered(node_of: &[usize], tree: &[RefineNode]) -> (Labels, Vec<usize>) {
+    let mut used = vec![false; tree.len()];
+    for &node in node_of {
+        if let Some(used) = used.get_mut(node) {
+            *used = true;
+        }
+    }
+    let mut number = vec![ClusterId::NOISE; tree.len()];
+    let mut nodes = Vec::new();
+    for (node, used) in used.into_iter().enumerate() {
+        // Noise of a step that is over was clustered again in the next one.
+        if used && !tree[node].cluster.is_noise() {
+            nodes.push(node);
+            number[node] = ClusterId(nodes.len() as u32);
+        }
+    }
+    let labels = node_of
+        .iter()
+        .map(|&node| number.get(node).copied().unwrap_or_default());
+    (Labels::new(labels.collect()), nodes)
+}

@@ -1,0 +1,109 @@
+//! [`RefineParams`] and what they check to, [`RefineChecked`].
+
+use crate::{Error, Result};
+
+/// Where the eps of the steps come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RefineMode {
+    /// Equal ratios between two marks of the k-distance graph of the points.
+    #[default]
+    ScaleFree,
+    /// As published: every value of the k-distance graph (k = `min_points`, the point itself not
+    /// counted) that is 0.0005 to 0.0015 above the next one. For coordinates scaled to 0..1; fails
+    /// with [`Error::NoScale`] where so many points leave no such gaps.
+    Published,
+}
+
+/// Parameters of [`Refinement`](super::Refinement): set them, then [`check`](Self::check).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefineParams {
+    min_points: usize,
+    steps: usize,
+    perfect: f64,
+    mode: RefineMode,
+}
+
+impl Default for RefineParams {
+    fn default() -> Self {
+        RefineParams {
+            min_points: 4,
+            steps: 10,
+            perfect: 1.0,
+            mode: RefineMode::default(),
+        }
+    }
+}
+
+impl RefineParams {
+    /// Points within eps that make a point core, itself included. Default 4, at least 2; the
+    /// published method takes a quarter of the number of threads ([`for_threads`](Self::for_threads)).
+    pub fn min_points(mut self, min_points: usize) -> Self {
+        self.min_points = min_points;
+        self
+    }
+
+    /// A quarter of so many threads, at least 2, as [`min_points`](Self::min_points).
+    pub fn for_threads(self, threads: usize) -> Self {
+        self.min_points((threads / 4).max(2))
+    }
+
+    /// Steps of [`RefineMode::ScaleFree`], default 10, at least 1.
+    pub fn steps(mut self, steps: usize) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// Score from which on a cluster is left alone, default 1.
+    pub fn perfect(mut self, perfect: f64) -> Self {
+        self.perfect = perfect;
+        self
+    }
+
+    /// Where the eps of the steps come from, default [`RefineMode::ScaleFree`].
+    pub fn mode(mut self, mode: RefineMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Checks them.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`].
+    pub fn check(self) -> Result<RefineChecked> {
+        let wrong = |name, value: String, range| Err(Error::Parameter { name, value, range });
+        if self.min_points < 2 {
+            return wrong("min_points", self.min_points.to_string(), "at least 2");
+        }
+        if !(1..=10_000).contains(&self.steps) {
+            return wrong("steps", self.steps.to_string(), "from 1 to 10,000");
+        }
+        if !self.perfect.is_finite() {
+            return wrong("perfect", self.perfect.to_string(), "finite");
+        }
+        Ok(RefineChecked(self))
+    }
+}
+
+/// Parameters that [`RefineParams::check`] let pass: what a [`Refinement`](super::Refinement) runs
+/// with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefineChecked(RefineParams);
+
+impl RefineChecked {
+    pub(super) fn min_points(&self) -> usize {
+        self.0.min_points
+    }
+
+    pub(super) fn steps(&self) -> usize {
+        self.0.steps
+    }
+
+    pub(super) fn perfect(&self) -> f64 {
+        self.0.perfect
+    }
+
+    pub(super) fn mode(&self) -> RefineMode {
+        self.0.mode
+    }
+}

@@ -1,0 +1,137 @@
+//! [`split_by_key`]: clusters that mix code are taken apart.
+
+use crate::{ClusterId, Error, Labels, Result};
+use std::collections::BTreeMap;
+
+/// Splits each cluster by a categorical key of its points, such as the chain of callers.
+///
+/// Within a cluster a key stands for itself if it holds at least `min_share` (0 to 1) of the weight
+/// of the cluster's points that have a key; weights are durations, as a rule, so that many short
+/// bursts do not outweigh the long ones. If two or more keys do, each becomes a cluster of its own,
+/// and the points of other keys or none stay with the heaviest. Otherwise the cluster stays whole.
+/// Noise stays noise.
+///
+/// The result is numbered by weight ([`Labels::by_weight`]).
+///
+/// ```
+/// use perf_track::{ClusterId, Labels, cluster::split_by_key};
+/// let labels = Labels::new([1; 6].map(ClusterId).to_vec());
+/// let keys = [Some("solve"), Some("solve"), Some("pack"), Some("pack"), Some("log"), None];
+/// let weights = [5.0, 5.0, 4.0, 3.0, 0.1, 1.0];
+/// let split = split_by_key(&labels, &keys, &weights, 0.1)?;
+/// assert_eq!(split.as_slice(), [1, 1, 2, 2, 1, 1].map(ClusterId));
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+///
+/// # Errors
+/// Not one key and weight a label, a weight that is negative or not finite, or a share out of 0..1.
+pub fn split_by_key<K: Ord>(
+    labels: &Labels,
+    keys: &[Option<K>],
+    weights: &[f64],
+    min_share: f64,
+) -> Result<Labels> {
+    for (what, got) in [
+        ("keys of points", keys.len()),
+        ("weights of points", weights.len()),
+    ] {
+        if got != labels.len() {
+            return Err(Error::Length {
+                what,
+                expected: labels.len(),
+                got,
+            });
+        }
+    }
+    if !(0.0..=1.0).contains(&min_share) {
+        return Err(Error::Parameter {
+            name: "min_share",
+            value: min_share.to_string(),
+            range: "from 0 to 1",
+        });
+    }
+    if let Some(weight) = weights
+        .iter()
+        .find(|weight| !(weight.is_finite() && **weight >= 0.0))
+    {
+        return Err(Error::Parameter {
+            name: "weight of a point",
+            value: weight.to_string(),
+            range: "finite and at least 0",
+        });
+    }
+    let mut of_cluster: Vec<BTreeMap<&K, f64>> = Vec::new();
+    of_cluster.resize_with(labels.clusters(), BTreeMap::new);
+    let points = labels.as_slice().iter().zip(keys).zip(weights);
+    for ((id, key), weight) in points {
+        if let (Some(cluster), Some(key)) = (id.index(), key) {
+            *of_cluster[cluster].entry(key).or_insert(0.0) += weight;
+        }
+    }
+    // The new cluster of each key that stands for itself, and of all else, in each cluster.
+    let mut next = 0;
+    let parts: Vec<(BTreeMap<&K, u32>, u32)> = of_cluster
+        .into_iter()
+        .map(|keys| {
+            let total: f64 = keys.values().sum();
+            let shares = keys
+                .into_iter()
+                .filter(|(_, weight)| *weight >= min_share * total);
+            let mut large: Vec<(&K, f64)> = shares.filter(|(_, weight)| *weight > 0.0).collect();
+            // The heaviest first; of equals the lower key.
+            large.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+            let rest = next + 1;
+            next += large.len().max(1) as u32;
+            let named = large.into_iter().map(|(key, _)| key).zip(rest..);
+            (named.collect(), rest)
+        })
+        .collect();
+    let split = labels.as_slice().iter().zip(keys).map(|(id, key)| {
+        let Some((named, rest)) = id.index().and_then(|cluster| parts.get(cluster)) else {
+            return ClusterId::NOISE;
+        };
+        let own = key.as_ref().and_then(|key| named.get(key));
+        ClusterId(*own.unwrap_or(rest))
+    });
+    Labels::new(split.collect()).by_weight(weights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ids: &[u32]) -> Labels {
+        Labels::new(ids.iter().copied().map(ClusterId).collect())
+    }
+
+    #[test]
+    fn only_clusters_that_mix_are_split() {
+        let before = labels(&[1, 1, 1, 0, 2, 2, 2]);
+        let keys = [Some(7), Some(7), Some(8), Some(9), Some(7), None, Some(8)];
+        let weights = [1.0, 1.0, 1.0, 50.0, 4.0, 4.0, 0.2];
+        let split = split_by_key(&before, &keys, &weights, 0.2).expect("in range");
+        // Cluster 2 is nearly all key 7: it stays whole, and is the heaviest.
+        assert_eq!(split, labels(&[2, 2, 3, 0, 1, 1, 1]));
+        let whole = split_by_key(&before, &keys, &weights, 0.5).expect("in range");
+        assert_eq!(whole, labels(&[2, 2, 2, 0, 1, 1, 1]));
+    }
+
+    #[test]
+    fn clusters_without_keys_or_weight_stay() {
+        let before = labels(&[1, 1, 2, 2]);
+        let none: [Option<u32>; 4] = [None; 4];
+        let same = split_by_key(&before, &none, &[1.0; 4], 0.0).expect("in range");
+        assert_eq!(same, before);
+        let keys = [Some(1), Some(2), Some(1), Some(2)];
+        let weightless = split_by_key(&before, &keys, &[0.0; 4], 0.0).expect("in range");
+        assert_eq!(weightless, before);
+    }
+
+    #[test]
+    fn wrong_use_is_told() {
+        let before = labels(&[1]);
+        assert!(split_by_key::<u32>(&before, &[], &[1.0], 0.1).is_err());
+        assert!(split_by_key(&before, &[Some(1)], &[f64::NAN], 0.1).is_err());
+        assert!(split_by_key(&before, &[Some(1)], &[1.0], 1.5).is_err());
+    }
+}
