@@ -22,6 +22,33 @@ pub(super) enum DataType {
 
 const SCALE_FUNCTION: u32 = 27;
 
+/// A row whose bytes can be read into where it stays.
+pub(super) enum InMemory {
+    U64(Vec<u64>),
+    I64(Vec<i64>),
+    F64(Vec<f64>),
+}
+
+impl InMemory {
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            InMemory::U64(values) => bytemuck::cast_slice_mut(values),
+            InMemory::I64(values) => bytemuck::cast_slice_mut(values),
+            InMemory::F64(values) => bytemuck::cast_slice_mut(values),
+        }
+    }
+}
+
+impl From<InMemory> for Severities {
+    fn from(row: InMemory) -> Self {
+        match row {
+            InMemory::U64(values) => Severities::U64(values),
+            InMemory::I64(values) => Severities::I64(values),
+            InMemory::F64(values) => Severities::F64(values),
+        }
+    }
+}
+
 impl DataType {
     /// The type of this name. Some names have aliases.
     pub(super) fn named(name: &str) -> Option<Self> {
@@ -102,6 +129,22 @@ impl DataType {
             DataType::Doubles(count) => Combine::Elementwise(count),
             DataType::Histogram(bins) => Combine::Histogram(bins),
             DataType::ScaleFunction => Combine::Never(SCALE_FUNCTION),
+        }
+    }
+
+    /// A row of so many bytes to be filled, for types that are in memory what they are in a file.
+    pub(super) fn as_in_memory(self, size: u64, is_big: bool) -> Option<InMemory> {
+        if is_big != cfg!(target_endian = "big") {
+            return None;
+        }
+        let len = usize::try_from(size / 8).ok()?;
+        match self {
+            DataType::Double | DataType::Min | DataType::Max | DataType::Doubles(1) => {
+                Some(InMemory::F64(vec![0.0; len]))
+            }
+            DataType::Unsigned(8) => Some(InMemory::U64(vec![0; len])),
+            DataType::Signed(8) => Some(InMemory::I64(vec![0; len])),
+            _ => None,
         }
     }
 

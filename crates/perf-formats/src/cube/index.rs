@@ -125,27 +125,24 @@ impl Files<'_> {
             found.add_many(rules::MISSING_ROWS, missing as u64, place);
             numbers.truncate(available);
         }
-        let indexed = numbers.len();
-        let places = numbers.into_iter().zip(0u32..);
-        let rows = places.filter_map(|(number, place)| {
-            let path = paths.get(number as usize)?;
-            let is_stored = table
-                .packed
-                .get(place as usize)
-                .is_none_or(|row| row.size > 0);
-            Some((*path, place, is_stored))
-        });
-        let mut rows: Vec<_> = rows.collect();
-        rows.sort_unstable();
-        rows.dedup_by_key(|(path, ..)| *path);
-        let lost = indexed - rows.len();
-        found.add_many(
-            rules::BAD_ROWS,
-            lost as u64,
-            self.place(self.index, "index", HEAD),
-        );
-        let stored = rows.into_iter().filter(|(_, _, is_stored)| *is_stored);
-        table.rows = stored.map(|(path, place, _)| (path, place)).collect();
+        let mut lost = 0;
+        // The place of each call path in the index; of two the first counts.
+        let mut places = vec![None; paths.len()];
+        for (number, place) in numbers.into_iter().zip(0u32..) {
+            let path = paths.get(number as usize);
+            match path.and_then(|path| places.get_mut(path.index())) {
+                Some(slot @ None) => *slot = Some(place),
+                _ => lost += 1,
+            }
+        }
+        let is_stored = |place: u32| {
+            let packed = table.packed.get(place as usize);
+            packed.is_none_or(|row| row.size > 0)
+        };
+        let rows = (0u32..).map(CallPathId).zip(places);
+        let rows = rows.filter_map(|(path, place)| Some((path, place?)));
+        table.rows = rows.filter(|(_, place)| is_stored(*place)).collect();
+        found.add_many(rules::BAD_ROWS, lost, self.place(self.index, "index", HEAD));
         Ok(table)
     }
 

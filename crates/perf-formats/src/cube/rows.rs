@@ -29,6 +29,10 @@ pub(super) struct Ahead {
     last: u64,
 }
 
+/// Bytes of a row from which on reading it straight to where it stays is cheaper than reading
+/// ahead and copying: of 4096 numbers a row, 3200 rows take 27 ms instead of 45.
+const LONG: u64 = 1 << 13;
+
 /// Bytes that are read ahead.
 const AHEAD: u64 = 1 << 16;
 
@@ -59,6 +63,13 @@ const MOST_PACKED: u64 = 1032;
 
 impl FileRows {
     fn read(&self, table: &Table, kind: DataType, span: Span) -> Result<Severities> {
+        if !table.is_packed
+            && span.size >= LONG
+            && let Some(mut row) = kind.as_in_memory(span.size, table.is_big)
+        {
+            self.bytes.fill(span.start, row.bytes_mut())?;
+            return Ok(row.into());
+        }
         // A thread that would have to wait for another reads for itself.
         if let Ok(mut ahead) = self.ahead.try_lock() {
             return ahead.with(&self.bytes, span, |bytes| {

@@ -1,32 +1,63 @@
 //! `anchor.xml`: what the document says, before anything refers to anything.
 
+mod elements;
+mod fields;
 mod parse;
 
 pub(super) use parse::parse;
 
+use perf_core::{Location, LocationGroup, Region, SystemNode};
 use std::ops::Range;
 
-/// A document.
+/// A document. What is built here at once is complete but for references: those of the system
+/// tree are places in these tables.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cube) struct Anchor {
     pub(in crate::cube) version: String,
     pub(in crate::cube) attributes: Vec<(String, String)>,
-    pub(in crate::cube) metrics: Vec<Metric>,
-    pub(in crate::cube) regions: Vec<Region>,
-    pub(in crate::cube) cnodes: Vec<Cnode>,
-    pub(in crate::cube) nodes: Vec<Item>,
-    pub(in crate::cube) groups: Vec<Item>,
-    pub(in crate::cube) locations: Vec<Item>,
+    pub(in crate::cube) metrics: Numbered<Metric>,
+    pub(in crate::cube) regions: Numbered<Region>,
+    pub(in crate::cube) cnodes: Numbered<Cnode>,
+    /// Where call paths were called from and their parameters, by place.
+    pub(in crate::cube) parameters: Vec<(u32, String, String)>,
+    /// Attributes of call paths, by place.
+    pub(in crate::cube) remarks: Vec<(u32, String, String)>,
+    pub(in crate::cube) nodes: Numbered<SystemNode, (Space, u64)>,
+    pub(in crate::cube) groups: Numbered<LocationGroup>,
+    pub(in crate::cube) locations: Numbered<Location>,
     pub(in crate::cube) carts: Vec<Cart>,
     /// Rows of a Cube3 document, as they stand.
     pub(in crate::cube) rows: Vec<TextRow>,
 }
 
+/// Things in the order of the document, with the ids it gives them.
+#[derive(Clone, Debug)]
+pub(in crate::cube) struct Numbered<T, K = u64> {
+    /// Id, and where the element begins.
+    pub(in crate::cube) ids: Vec<(K, usize)>,
+    pub(in crate::cube) things: Vec<T>,
+}
+
+impl<T, K> Default for Numbered<T, K> {
+    fn default() -> Self {
+        Numbered {
+            ids: Vec::new(),
+            things: Vec::new(),
+        }
+    }
+}
+
+impl<T, K> Numbered<T, K> {
+    fn push(&mut self, id: K, at: usize, thing: T) {
+        self.ids.push((id, at));
+        self.things.push(thing);
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(in crate::cube) struct Metric {
-    pub(in crate::cube) id: u64,
-    pub(in crate::cube) at: usize,
-    pub(in crate::cube) parent: Option<usize>,
+    /// Place of the metric this one is part of.
+    pub(in crate::cube) parent: Option<u32>,
     pub(in crate::cube) kind: String,
     pub(in crate::cube) visibility: String,
     pub(in crate::cube) display: String,
@@ -42,29 +73,14 @@ pub(in crate::cube) struct Metric {
     pub(in crate::cube) attributes: Vec<(String, String)>,
 }
 
-#[derive(Clone, Debug, Default)]
-pub(in crate::cube) struct Region {
-    pub(in crate::cube) id: u64,
-    pub(in crate::cube) at: usize,
-    pub(in crate::cube) file: String,
-    pub(in crate::cube) lines: (i64, i64),
-    pub(in crate::cube) name: String,
-    pub(in crate::cube) mangled: String,
-    pub(in crate::cube) paradigm: String,
-    pub(in crate::cube) role: String,
-}
-
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cube) struct Cnode {
     pub(in crate::cube) id: u64,
     pub(in crate::cube) at: usize,
-    pub(in crate::cube) parent: Option<usize>,
+    /// Place of the call path this one was called from.
+    pub(in crate::cube) parent: Option<u32>,
+    /// Id of its region.
     pub(in crate::cube) callee: u64,
-    pub(in crate::cube) line: Option<String>,
-    pub(in crate::cube) file: Option<String>,
-    /// (kind:key, value).
-    pub(in crate::cube) parameters: Vec<(String, String)>,
-    pub(in crate::cube) attributes: Vec<(String, String)>,
 }
 
 /// Numbers of their own: Cube4 numbers all system nodes alike, Cube3 machines and nodes apart.
@@ -74,21 +90,6 @@ pub(in crate::cube) enum Space {
     Any,
     Machine,
     Node,
-}
-
-/// A part of the machine.
-#[derive(Clone, Debug, Default)]
-pub(in crate::cube) struct Item {
-    pub(in crate::cube) space: Space,
-    pub(in crate::cube) id: u64,
-    pub(in crate::cube) at: usize,
-    /// The node of a node or group, the group of a location.
-    pub(in crate::cube) parent: Option<usize>,
-    pub(in crate::cube) name: String,
-    pub(in crate::cube) class: String,
-    pub(in crate::cube) rank: String,
-    pub(in crate::cube) description: String,
-    pub(in crate::cube) attributes: Vec<(String, String)>,
 }
 
 /// What has coordinates.
@@ -106,7 +107,8 @@ pub(in crate::cube) struct Cart {
     pub(in crate::cube) at: usize,
     /// Name, size, whether it is periodic.
     pub(in crate::cube) dimensions: Vec<(String, u32, bool)>,
-    pub(in crate::cube) coordinates: Vec<(Whose, u64, String)>,
+    /// Whose, its id, and one number an axis; `None` for what is no list of numbers.
+    pub(in crate::cube) coordinates: Vec<(Whose, u64, Option<Vec<u32>>)>,
 }
 
 #[derive(Clone, Debug, Default)]

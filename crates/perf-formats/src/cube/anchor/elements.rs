@@ -1,0 +1,293 @@
+//! Opening tags: each thing of a document gets its place in a table.
+
+use super::super::names::{self, property};
+use super::parse::{Parser, What};
+use super::{Cart, Cnode, Metric, Space, TextRow, Whose};
+use crate::xml::{self, Tag, number, text};
+use crate::{Error, Result};
+use perf_core::{Location, LocationGroup, LocationGroupId, Region, SystemNode, SystemNodeId};
+
+fn owned(raw: Option<&[u8]>) -> String {
+    raw.map_or_else(String::new, |raw| text(raw).into_owned())
+}
+
+impl<'a> Parser<'a> {
+    /// What an element is; `end` is where its tag ends.
+    pub(super) fn element(&mut self, tag: &Tag<'a>, end: usize) -> Result<What> {
+        Ok(match tag.name {
+            b"cube" => {
+                self.anchor.version = tag.get("version").unwrap_or_default();
+                What::Other
+            }
+            b"metric" => self.metric(tag)?,
+            b"region" => self.region(tag)?,
+            b"cnode" => self.cnode(tag)?,
+            b"systemtreenode" => self.node(tag, Space::Any, "")?,
+            b"machine" => self.node(tag, Space::Machine, "machine")?,
+            b"node" => self.node(tag, Space::Node, "node")?,
+            b"locationgroup" | b"process" => self.group(tag)?,
+            b"location" | b"thread" => self.location(tag)?,
+            b"cart" => {
+                self.anchor.carts.push(Cart {
+                    name: tag.get("name").unwrap_or_default(),
+                    at: tag.at,
+                    ..Cart::default()
+                });
+                self.count(self.anchor.carts.len(), "topologies", tag.at)?;
+                What::Cart
+            }
+            b"dim" => self.dimension(tag),
+            b"coord" => self.coordinate(tag),
+            b"attr" => {
+                let [key, value] = tag.each(["key", "value"]).map(owned);
+                self.attribute(key, value);
+                What::Other
+            }
+            b"parameter" => self.parameter(tag),
+            b"matrix" => What::Matrix(self.id(tag, tag.raw("metricId"), "metricId")?),
+            b"row" => {
+                let Some((_, What::Matrix(metric))) = self.stack.last() else {
+                    let expected = "<row> within <matrix>".into();
+                    return Err(self.malformed(tag.at, expected, "elsewhere".into()));
+                };
+                let metric = *metric;
+                let cnode = self.id(tag, tag.raw("cnodeId"), "cnodeId")?;
+                let at = end..end;
+                self.anchor.rows.push(TextRow { metric, cnode, at });
+                What::Row
+            }
+            _ => match self.stack.last() {
+                None | Some((_, What::Other | What::Field | What::Row | What::Matrix(_))) => {
+                    What::Other
+                }
+                Some(_) => {
+                    if tag.name == b"cubeplaggr" {
+                        self.detail = tag.get("cubeplaggrtype").unwrap_or_default();
+                    }
+                    What::Field
+                }
+            },
+        })
+    }
+
+    fn id(&self, tag: &Tag<'_>, raw: Option<&[u8]>, name: &str) -> Result<u64> {
+        raw.and_then(xml::id).ok_or_else(|| {
+            let got = raw.map_or("none".into(), text).into_owned();
+            let expected = format!("a number as {name} of <{}>", text(tag.name));
+            self.malformed(tag.at, expected, got)
+        })
+    }
+
+    /// The place of the last of `count`, unless there are too many.
+    fn count(&self, count: usize, what: &'static str, at: usize) -> Result<u32> {
+        let limit = self.options.get_limits().definitions;
+        match u32::try_from(count) {
+            Ok(few) if few <= limit => Ok(few.saturating_sub(1)),
+            _ => Err(Error::Limit {
+                place: self.place(at),
+                what,
+                got: count as u64,
+                limit: limit.into(),
+            }),
+        }
+    }
+
+    fn metric(&mut self, tag: &Tag<'a>) -> Result<What> {
+        let parent = self.inside(|what| match what {
+            What::Metric(at) => Some(*at),
+            _ => None,
+        });
+        let [id, kind, visibility] = tag.each(["id", "type", "viztype"]);
+        let id = self.id(tag, id, "id")?;
+        let metric = Metric {
+            parent,
+            kind: owned(kind),
+            visibility: owned(visibility),
+            ..Metric::default()
+        };
+        let metrics = &mut self.anchor.metrics;
+        metrics.push(id, tag.at, metric);
+        let count = metrics.ids.len();
+        Ok(What::Metric(self.count(count, "metrics", tag.at)?))
+    }
+
+    fn region(&mut self, tag: &Tag<'a>) -> Result<What> {
+        let [id, file, begin, end] = tag.each(["id", "mod", "begin", "end"]);
+        let id = self.id(tag, id, "id")?;
+        // A line that is not known is -1.
+        let line = |raw: Option<&[u8]>| raw.and_then(number::<u32>);
+        let region = Region {
+            file: Some(owned(file)).filter(|file| !file.is_empty()),
+            lines: line(begin).map(|begin| (begin, line(end).unwrap_or(begin))),
+            ..Region::default()
+        };
+        let regions = &mut self.anchor.regions;
+        regions.push(id, tag.at, region);
+        let count = regions.ids.len();
+        Ok(What::Region(self.count(count, "regions", tag.at)?))
+    }
+
+    fn cnode(&mut self, tag: &Tag<'a>) -> Result<What> {
+        let parent = self.inside(|what| match what {
+            What::Cnode(at) => Some(*at),
+            _ => None,
+        });
+        let [id, callee, line, file] = tag.each(["id", "calleeId", "line", "mod"]);
+        let id = self.id(tag, id, "id")?;
+        let callee = self.id(tag, callee, "calleeId")?;
+        let cnodes = &mut self.anchor.cnodes;
+        let cnode = Cnode {
+            id,
+            at: tag.at,
+            parent,
+            callee,
+        };
+        cnodes.push(id, tag.at, cnode);
+        let count = cnodes.ids.len();
+        let at = self.count(count, "call paths", tag.at)?;
+        let line = line.filter(|line| *line != b"-1");
+        let file = file.filter(|file| !file.is_empty() && *file != b"-1");
+        for (name, value) in [(property::LINE, line), (property::FILE, file)] {
+            if value.is_some() {
+                let fact = (at, name.to_string(), owned(value));
+                self.anchor.parameters.push(fact);
+            }
+        }
+        Ok(What::Cnode(at))
+    }
+
+    fn parameter(&mut self, tag: &Tag<'a>) -> What {
+        if let Some((_, What::Cnode(at))) = self.stack.last() {
+            let [kind, key, value] = tag.each(["partype", "parkey", "parvalue"]);
+            let kind = kind.map_or("string".into(), text);
+            let name = format!("{}:{kind}:{}", property::PARAMETER, owned(key));
+            let fact = (*at, name, owned(value));
+            self.anchor.parameters.push(fact);
+        }
+        What::Other
+    }
+
+    /// The system node that is open.
+    fn parent(&self) -> Option<SystemNodeId> {
+        let at = self.inside(|what| match what {
+            What::Node(at) => Some(*at),
+            _ => None,
+        });
+        at.map(SystemNodeId)
+    }
+
+    fn node(&mut self, tag: &Tag<'a>, space: Space, class: &str) -> Result<What> {
+        let id = self.id(tag, tag.raw("Id"), "Id")?;
+        let node = SystemNode {
+            class: class.into(),
+            parent: self.parent(),
+            ..SystemNode::default()
+        };
+        let nodes = &mut self.anchor.nodes;
+        nodes.push((space, id), tag.at, node);
+        let count = nodes.ids.len();
+        Ok(What::Node(self.count(count, "system nodes", tag.at)?))
+    }
+
+    fn group(&mut self, tag: &Tag<'a>) -> Result<What> {
+        let id = self.id(tag, tag.raw("Id"), "Id")?;
+        let group = LocationGroup {
+            // Cube3 has processes and threads alone, and no word for their kind.
+            kind: names::group_kind("process"),
+            parent: self.parent(),
+            ..LocationGroup::default()
+        };
+        let groups = &mut self.anchor.groups;
+        groups.push(id, tag.at, group);
+        let count = groups.ids.len();
+        Ok(What::Group(self.count(count, "processes", tag.at)?))
+    }
+
+    fn location(&mut self, tag: &Tag<'a>) -> Result<What> {
+        let key = self.id(tag, tag.raw("Id"), "Id")?;
+        let group = self.inside(|what| match what {
+            What::Group(at) => Some(*at),
+            _ => None,
+        });
+        let location = Location {
+            kind: names::location_kind("thread"),
+            group: group.map(LocationGroupId),
+            key,
+            ..Location::default()
+        };
+        let locations = &mut self.anchor.locations;
+        locations.push(key, tag.at, location);
+        let count = locations.ids.len();
+        Ok(What::Location(self.count(count, "locations", tag.at)?))
+    }
+
+    fn dimension(&mut self, tag: &Tag<'a>) -> What {
+        let [name, size, periodic] = tag.each(["name", "size", "periodic"]);
+        let size = size.and_then(number).unwrap_or(0);
+        let dimension = (owned(name), size, periodic == Some(b"true"));
+        if let (Some((_, What::Cart)), Some(cart)) =
+            (self.stack.last(), self.anchor.carts.last_mut())
+        {
+            cart.dimensions.push(dimension);
+        }
+        What::Other
+    }
+
+    fn coordinate(&mut self, tag: &Tag<'a>) -> What {
+        const WHOSE: [Whose; 7] = [
+            Whose::Location,
+            Whose::Location,
+            Whose::Group,
+            Whose::Group,
+            Whose::Node(Space::Any),
+            Whose::Node(Space::Node),
+            Whose::Node(Space::Machine),
+        ];
+        let ids = tag.each([
+            "locId", "thrdId", "lgId", "procId", "stnId", "nodeId", "machId",
+        ]);
+        let mut ids = WHOSE.into_iter().zip(ids);
+        let found = ids.find_map(|(whose, raw)| Some((whose, xml::id(raw?)?)));
+        match (found, self.stack.last(), self.anchor.carts.last_mut()) {
+            (Some((whose, id)), Some((_, What::Cart)), Some(cart)) => {
+                cart.coordinates.push((whose, id, None));
+                What::Coordinate
+            }
+            _ => {
+                self.bad_coordinates(tag.at);
+                What::Other
+            }
+        }
+    }
+
+    fn attribute(&mut self, key: String, value: String) {
+        let anchor = &mut self.anchor;
+        let list = match self.stack.last() {
+            Some((_, What::Cnode(at))) => {
+                anchor.remarks.push((*at, key, value));
+                return;
+            }
+            Some((_, What::Metric(at))) => {
+                let metric = anchor.metrics.things.get_mut(*at as usize);
+                metric.map(|metric| &mut metric.attributes)
+            }
+            Some((_, What::Node(at))) => {
+                let node = anchor.nodes.things.get_mut(*at as usize);
+                node.map(|node| &mut node.properties)
+            }
+            Some((_, What::Group(at))) => {
+                let group = anchor.groups.things.get_mut(*at as usize);
+                group.map(|group| &mut group.properties)
+            }
+            Some((_, What::Location(at))) => {
+                let location = anchor.locations.things.get_mut(*at as usize);
+                location.map(|location| &mut location.properties)
+            }
+            Some((b"cube", _)) => Some(&mut anchor.attributes),
+            _ => None,
+        };
+        if let Some(list) = list {
+            list.push((key, value));
+        }
+    }
+}

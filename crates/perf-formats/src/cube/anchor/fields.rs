@@ -1,0 +1,136 @@
+//! Texts of elements: each goes to the thing it stands in.
+
+use super::super::names::{self, property};
+use super::Metric;
+use super::parse::{Parser, What};
+use perf_core::{Location, LocationGroup, Region, SystemNode};
+use std::borrow::Cow;
+
+impl Parser<'_> {
+    /// Text of a field goes to what it is in. Says whether that has such a field.
+    pub(super) fn field(&mut self, name: &[u8], text: Cow<'_, str>) -> bool {
+        let anchor = &mut self.anchor;
+        let done = match self.stack.last() {
+            Some((_, What::Region(at))) => {
+                let region = anchor.regions.things.get_mut(*at as usize);
+                region.map(|region| of_region(region, name, text))
+            }
+            Some((_, What::Group(at))) => {
+                let group = anchor.groups.things.get_mut(*at as usize);
+                group.map(|group| of_group(group, name, text))
+            }
+            Some((_, What::Location(at))) => {
+                let location = anchor.locations.things.get_mut(*at as usize);
+                location.map(|location| of_location(location, name, text))
+            }
+            Some((_, What::Node(at))) => {
+                let node = anchor.nodes.things.get_mut(*at as usize);
+                node.map(|node| of_node(node, name, text))
+            }
+            Some((_, What::Metric(at))) => {
+                let which = std::mem::take(&mut self.detail);
+                let metric = anchor.metrics.things.get_mut(*at as usize);
+                metric.map(|metric| of_metric(metric, name, text, which))
+            }
+            _ => None,
+        };
+        done.unwrap_or(false)
+    }
+
+    /// Numbers of the coordinate that was opened last.
+    pub(super) fn coordinates(&mut self, text: &str) {
+        let numbers = text.split_ascii_whitespace().map(str::parse);
+        let numbers = numbers.collect::<Result<Vec<u32>, _>>().ok();
+        let cart = self.anchor.carts.last_mut();
+        if let Some(last) = cart.and_then(|cart| cart.coordinates.last_mut()) {
+            last.2 = numbers;
+        }
+    }
+
+    /// A region without a name for linkers has that for people.
+    pub(super) fn region_ends(&mut self, at: u32) {
+        let region = self.anchor.regions.things.get_mut(at as usize);
+        if let Some(region) = region.filter(|region| region.canonical.is_empty()) {
+            region.canonical.clone_from(&region.name);
+        }
+    }
+}
+
+fn word(text: &str) -> String {
+    text.trim().into()
+}
+
+fn of_metric(metric: &mut Metric, name: &[u8], text: Cow<'_, str>, which: String) -> bool {
+    match name {
+        b"disp_name" => metric.display = text.into_owned(),
+        b"uniq_name" => metric.unique = text.into_owned(),
+        b"dtype" => metric.data_type = word(&text),
+        b"uom" => metric.unit = text.into_owned(),
+        b"val" => metric.is_void = text.trim() == "VOID",
+        b"url" => metric.url = text.into_owned(),
+        b"descr" => metric.description = text.into_owned(),
+        b"cubepl" => metric.expression = text.into_owned(),
+        b"cubeplinit" => metric.init = text.into_owned(),
+        b"cubeplaggr" => metric.aggregations.push((which, text.into_owned())),
+        _ => return false,
+    }
+    true
+}
+
+fn of_region(region: &mut Region, name: &[u8], text: Cow<'_, str>) -> bool {
+    match name {
+        b"name" => region.name = text.into_owned(),
+        b"mangled_name" => region.canonical = text.into_owned(),
+        b"paradigm" => region.paradigm = names::paradigm(text.trim()),
+        b"role" => region.role = names::role(text.trim()),
+        b"url" | b"descr" => {}
+        _ => return false,
+    }
+    true
+}
+
+fn of_node(node: &mut SystemNode, name: &[u8], text: Cow<'_, str>) -> bool {
+    match name {
+        b"name" => node.name = text.into_owned(),
+        b"class" | b"type" => node.class = word(&text),
+        b"descr" => first(&mut node.properties, property::DESCRIPTION, &text),
+        _ => return false,
+    }
+    true
+}
+
+fn of_group(group: &mut LocationGroup, name: &[u8], text: Cow<'_, str>) -> bool {
+    match name {
+        b"name" => group.name = text.into_owned(),
+        b"rank" => first(&mut group.properties, property::RANK, text.trim()),
+        b"class" | b"type" => {
+            // Without a word it stays what it is.
+            let word = Some(text.trim()).filter(|word| !word.is_empty());
+            group.kind = word.map_or(group.kind, names::group_kind);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn of_location(location: &mut Location, name: &[u8], text: Cow<'_, str>) -> bool {
+    match name {
+        b"name" => location.name = text.into_owned(),
+        b"rank" => first(&mut location.properties, property::RANK, text.trim()),
+        b"class" | b"type" => {
+            let word = Some(text.trim()).filter(|word| !word.is_empty());
+            location.kind = word.map_or(location.kind, names::location_kind);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// What the format has a field for stands before attributes.
+fn first(properties: &mut Vec<(String, String)>, name: &str, value: &str) {
+    if !value.is_empty() {
+        // Mostly the only one.
+        properties.reserve_exact(1);
+        properties.insert(0, (name.into(), value.into()));
+    }
+}

@@ -1,0 +1,70 @@
+//! Call paths: their order, their regions, what is known about them.
+
+use super::ids::Ids;
+use super::{Resolved, Resolver};
+use crate::cube::anchor::{Cnode, Numbered};
+use crate::cube::order::Forest;
+use crate::{Error, Result};
+use perf_core::{CallPath, CallPathId, Region, RegionId};
+
+/// Place of a call path, name and value of a fact about it.
+type Fact = (u32, String, String);
+
+impl Resolver<'_> {
+    pub(super) fn calls(
+        &mut self,
+        cnodes: Numbered<Cnode>,
+        facts: [Vec<Fact>; 2],
+        regions: &Ids,
+        resolved: &mut Resolved,
+    ) -> Result<()> {
+        // A call path is called what the file calls it, as far as ids allow: here parents come
+        // first. Where they do not in the file, the order of the document has to do.
+        let id_of = |place: u32| cnodes.ids.get(place as usize).map(|(id, _)| *id);
+        let mut all = cnodes.things.iter().zip(&cnodes.ids);
+        let is_sorted = all.all(|(cnode, (id, _))| {
+            let parent = cnode.parent.and_then(id_of);
+            parent.is_none_or(|parent| parent < *id)
+        });
+        let (cnodes, ids) = match is_sorted {
+            true => self.sorted(cnodes, "call path")?,
+            false => {
+                let ids = self.unsorted(&cnodes, "call path")?;
+                (cnodes.things, ids)
+            }
+        };
+        let mut parents = Vec::with_capacity(cnodes.len());
+        for cnode in &cnodes {
+            let region = match regions.get(&cnode.callee) {
+                Some(region) => RegionId(region),
+                None => {
+                    let what = format!("call path {}, region {}", cnode.id, cnode.callee);
+                    self.unresolved(cnode.at, what);
+                    self.placeholder(resolved)?
+                }
+            };
+            let parent = cnode.parent.map(|place| CallPathId(ids.placed(place)));
+            resolved.calls.push(CallPath { region, parent })?;
+            parents.push(parent);
+        }
+        for (place, name, value) in facts.into_iter().flatten() {
+            let path = CallPathId(ids.placed(place));
+            resolved.calls.annotate(path, name, value);
+        }
+        resolved.cnodes = cnodes.iter().map(|cnode| cnode.id).collect();
+        resolved.forest = Forest::new(&parents, ids.in_document());
+        Ok(())
+    }
+
+    /// A region that stands for those that are not defined.
+    fn placeholder(&self, resolved: &mut Resolved) -> Result<RegionId> {
+        const NAME: &str = "undefined region";
+        if resolved.regions.last().is_none_or(|last| last.name != NAME) {
+            resolved.regions.push(Region::named(NAME));
+        }
+        let id = RegionId::from_index(resolved.regions.len() - 1);
+        id.ok_or_else(|| Error::Usage {
+            what: "more than 2^32 regions".into(),
+        })
+    }
+}

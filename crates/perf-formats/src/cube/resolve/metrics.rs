@@ -1,0 +1,106 @@
+//! Metrics: what they are and how they are stored.
+
+use super::{Resolved, Resolver, Stored};
+use crate::Result;
+use crate::cube::anchor::{Metric, Numbered};
+use crate::cube::dtype::DataType;
+use crate::cube::names::property;
+use crate::cube::order::Order;
+use crate::cube::rules;
+use perf_core::{Combine, MetricId, ProfileMetric, Scope, ValueType};
+
+impl Resolver<'_> {
+    pub(super) fn metrics(
+        &mut self,
+        metrics: Numbered<Metric>,
+        resolved: &mut Resolved,
+    ) -> Result<()> {
+        let mut about = metrics.ids.clone();
+        about.sort_unstable();
+        let (metrics, ids) = self.sorted(metrics, "metric")?;
+        for (mut metric, (id, at)) in metrics.into_iter().zip(about) {
+            let parent = metric.parent.map(|place| MetricId(ids.placed(place)));
+            // Numbers of a text have one type, whatever it says.
+            if self.is_text {
+                metric.data_type = "DOUBLE".into();
+            }
+            let kind = DataType::named(&metric.data_type).unwrap_or_else(|| {
+                let place = self.place(at).record(metric.unique.clone());
+                self.found.add(rules::UNKNOWN_TYPE, place);
+                DataType::Double
+            });
+            let (about, stored) = describe(metric, id, parent, kind);
+            resolved.metrics.push(about);
+            resolved.stored.push(stored);
+        }
+        Ok(())
+    }
+}
+
+/// What a metric is, and how it is stored.
+fn describe(
+    metric: Metric,
+    id: u64,
+    parent: Option<MetricId>,
+    kind: DataType,
+) -> (ProfileMetric, Stored) {
+    let is_derived = match metric.kind.as_str() {
+        "POSTDERIVED" | "DERIVED" => true,
+        other => other.starts_with("PREDERIVED"),
+    };
+    let scope = match metric.kind.as_str() {
+        "INCLUSIVE" | "PREDERIVED_INCLUSIVE" | "POSTDERIVED" | "DERIVED" => Scope::Inclusive,
+        // A type that is missing is EXCLUSIVE; simple metrics are of their call path alone.
+        _ => Scope::Exclusive,
+    };
+    let mut properties = Vec::new();
+    let mut keep = |name: &str, value: String, usual: &str| {
+        if !value.is_empty() && value != usual {
+            properties.push((name.to_string(), value));
+        }
+    };
+    keep(property::DATA_TYPE, metric.data_type, "");
+    if is_derived || metric.kind == "SIMPLE" {
+        keep(property::METRIC_TYPE, metric.kind.clone(), "");
+    }
+    keep(property::DISPLAY_NAME, metric.display, &metric.unique);
+    keep(property::URL, metric.url, "");
+    keep(property::VISIBILITY, metric.visibility.clone(), "NORMAL");
+    keep(property::EXPRESSION, metric.expression, "");
+    keep(property::INIT, metric.init, "");
+    for (which, expression) in metric.aggregations {
+        let name = format!("{}:{which}", property::AGGREGATION);
+        keep(&name, expression, "");
+    }
+    properties.extend(metric.attributes);
+    let (value_type, combine) = match is_derived {
+        true => (ValueType::F64, Combine::Never(1)),
+        false => (kind.value_type(), kind.combine()),
+    };
+    let prefix = match metric.visibility.as_str() {
+        "GHOST" => "ghost_",
+        _ => "",
+    };
+    let stored = Stored {
+        id,
+        kind,
+        order: Order::of(scope, metric.kind == "SIMPLE"),
+        member: format!("{prefix}{id}"),
+        has_rows: !is_derived && !metric.is_void,
+    };
+    let metric = perf_core::Metric {
+        name: metric.unique,
+        description: metric.description,
+        unit: metric.unit,
+        value_type,
+        parent,
+        ..perf_core::Metric::default()
+    };
+    let about = ProfileMetric {
+        metric,
+        scope,
+        combine,
+        properties,
+    };
+    (about, stored)
+}

@@ -1,0 +1,86 @@
+//! From what an anchor says to the nouns: ids become indices, references are checked.
+
+mod calls;
+mod ids;
+mod metrics;
+mod system;
+
+use super::anchor::Anchor;
+use super::dtype::DataType;
+use super::order::{Forest, Order};
+use super::rules;
+use crate::{OpenOptions, Result};
+use perf_core::{CallTree, CartTopology, Diagnostics, Place, ProfileMetric, Region, SystemTree};
+use std::sync::Arc;
+
+/// The definitions of a profile, and what its rows need.
+#[derive(Debug, Default)]
+pub(super) struct Resolved {
+    pub(super) system: SystemTree,
+    pub(super) regions: Vec<Region>,
+    pub(super) calls: CallTree,
+    pub(super) metrics: Vec<ProfileMetric>,
+    pub(super) topologies: Vec<CartTopology>,
+    pub(super) properties: Vec<(String, String)>,
+    /// Siblings in the order of the document.
+    pub(super) forest: Forest,
+    /// Ids of the file, by call path.
+    pub(super) cnodes: Vec<u64>,
+    /// Layout, numbering and members, by metric.
+    pub(super) stored: Vec<Stored>,
+}
+
+/// How the rows of a metric are stored.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) id: u64,
+    pub(super) kind: DataType,
+    pub(super) order: Order,
+    /// Name of its members, without extension.
+    pub(super) member: String,
+    /// Whether it may have rows: derived metrics and those of no values have none.
+    pub(super) has_rows: bool,
+}
+
+pub(super) struct Resolver<'a> {
+    pub(super) file: &'a Arc<str>,
+    pub(super) options: &'a OpenOptions<'a>,
+    pub(super) found: &'a mut Diagnostics,
+    /// Whether rows are text, as in Cube3, so that types of metrics mean nothing.
+    pub(super) is_text: bool,
+}
+
+impl Resolver<'_> {
+    pub(super) fn resolve(&mut self, anchor: Anchor) -> Result<Resolved> {
+        let mut resolved = Resolved {
+            properties: anchor.attributes,
+            ..Resolved::default()
+        };
+        self.metrics(anchor.metrics, &mut resolved)?;
+        let (regions, region_ids) = self.sorted(anchor.regions, "region")?;
+        resolved.regions = regions;
+        let facts = [anchor.parameters, anchor.remarks];
+        self.calls(anchor.cnodes, facts, &region_ids, &mut resolved)?;
+        self.system(
+            anchor.nodes,
+            anchor.groups,
+            anchor.locations,
+            anchor.carts,
+            &mut resolved,
+        )?;
+        let clustering = ("CLUSTERING".to_string(), "ON".to_string());
+        if resolved.properties.contains(&clustering) {
+            self.found.add(rules::CLUSTERING, self.place(0));
+        }
+        Ok(resolved)
+    }
+
+    fn place(&self, at: usize) -> Place {
+        Place::file(Arc::clone(self.file)).at(at as u64)
+    }
+
+    fn unresolved(&mut self, at: usize, what: String) {
+        let place = self.place(at).record(what);
+        self.found.add(rules::UNRESOLVED, place);
+    }
+}
