@@ -169,10 +169,11 @@ fn topology(profile: &Profile, rule: Option<&Rule>) -> Result<Topology, Failure>
             let found = known.iter().find(|cart| cart.name == *name);
             let names: Vec<_> = known.iter().map(|cart| cart.name.as_str()).collect();
             let missing = || {
-                let names = names.join(", ");
-                Failure::Usage(format!(
-                    "there is no grid `{name}` in the file, but: {names}"
-                ))
+                let names = match names.is_empty() {
+                    true => "it has none".into(),
+                    false => format!("but: {}", names.join(", ")),
+                };
+                Failure::Input(format!("there is no grid `{name}` in the file; {names}"))
             };
             cart(found.ok_or_else(missing)?)
         }
@@ -203,7 +204,18 @@ fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
         .filter(|(_, line)| !line.trim().is_empty())
     {
         let numbers = coordinates_in(line);
-        all.push(numbers.ok_or_else(|| wrong(format!("line {}: no coordinates", at + 1)))?);
+        let numbers = numbers.ok_or_else(|| wrong(format!("line {}: no coordinates", at + 1)))?;
+        let axes = all.first().map_or(numbers.len(), Vec::len);
+        if numbers.len() != axes {
+            let count = numbers.len();
+            let what = format!("{count} coordinates, {axes} in the lines before");
+            return Err(wrong(format!("line {}: {what}", at + 1)));
+        }
+        all.push(numbers);
+    }
+    if all.len() > locations {
+        let lines = all.len();
+        return Err(wrong(format!("{lines} lines, but {locations} locations")));
     }
     let axes = all.iter().map(Vec::len).max().unwrap_or_default();
     let along = |axis: usize| all.iter().filter_map(move |at: &Vec<usize>| at.get(axis));
@@ -351,6 +363,12 @@ impl<'a> List<'a> {
         let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
         let shares: Vec<String> = self.power.share.iter().map(percent).collect();
         writeln!(out, "  its power   {} along the axes", shares.join(", "))?;
+        if self.power.share.iter().all(|share| *share == 0.0) {
+            writeln!(
+                out,
+                "  note        the reference is the same everywhere, so that nothing follows it"
+            )?;
+        }
         let text = |f: &[f64]| f.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
         let rest = text(self.power.rest().f());
         writeln!(
@@ -478,7 +496,7 @@ fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {
             .iter()
             .map(|metric| metric.metric.name.as_str());
         let names = names.collect::<Vec<_>>().join(", ");
-        Failure::Usage(format!(
+        Failure::Input(format!(
             "--metric {name}: there is none of that name, but: {names}"
         ))
     })
@@ -487,7 +505,17 @@ fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {
 /// A call path by number or by the names of its regions.
 fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
     let count = profile.calls().paths().len();
-    let missing = || Failure::Usage(format!("--path {text}: there is no such call path"));
+    let missing = || {
+        let name = |at| profile.calls().name(at, profile.regions());
+        let all = (0..count).filter_map(CallPathId::from_index).map(name);
+        let alike = all.filter(|name| name.contains(text)).take(3);
+        let alike = alike.collect::<Vec<_>>().join("`, `");
+        let hint = match alike.is_empty() {
+            true => format!("there are {count}, from number 0 on"),
+            false => format!("but `{alike}`"),
+        };
+        Failure::Input(format!("--path {text}: there is no such call path; {hint}"))
+    };
     if let Ok(number) = text.parse::<u32>() {
         let known = (number as usize) < count;
         return known.then_some(CallPathId(number)).ok_or_else(missing);

@@ -2,9 +2,9 @@
 
 use super::{Profile, ProfileMetric, Scope, SparseRows};
 use crate::{
-    CallPathId, CallTree, CancelToken, Close, Error, Event, LocationView, Merge, Metric, MetricId,
-    Progress, Region, RegionId, ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType,
-    Visitor, replay,
+    CallPathId, CallTree, CancelToken, CartMembers, CartTopology, Close, Definitions, Error, Event,
+    LocationId, LocationView, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
+    ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType, Visitor, replay,
 };
 use std::sync::Arc;
 
@@ -29,6 +29,10 @@ impl Profile {
     /// path of their own: its region `(outside regions)` follows those of the trace and has neither
     /// time nor visits. It is there only where there are such bytes, so that the bytes of a profile
     /// are those of the events.
+    ///
+    /// Grids over the ranks of a communicator become grids over its processes, since a profile has
+    /// no communicators; over its locations where these have no processes. They stay as they are
+    /// where the trace does not say who the ranks are.
     ///
     /// Also returns what [`replay`] mended. Within a window, time is what lies in the window and a
     /// frame that was open before counts as a visit.
@@ -108,9 +112,41 @@ impl Profile {
         }
         let system = definitions.system.clone();
         let rows = Arc::new(rows.finish(calls.paths().len()));
-        let profile = Profile::new(system, regions, calls, metrics, rows)?
-            .with_topologies(definitions.topologies.clone());
+        let grids = definitions.topologies.iter();
+        let grids = grids.map(|grid| over_parts(grid, definitions)).collect();
+        let profile = Profile::new(system, regions, calls, metrics, rows)?.with_topologies(grids);
         Ok((profile, counts))
+    }
+}
+
+/// A grid over ranks as one over the parts of the machine that these are. Coordinates of ranks
+/// that the recording knows nothing about are left out.
+fn over_parts(grid: &CartTopology, definitions: &Definitions) -> CartTopology {
+    let comm = grid.comm.filter(|_| grid.of == CartMembers::Ranks);
+    let comm = comm.and_then(|id| definitions.comms.get(id.index()));
+    let Some(Members::Ranks(members)) = comm.map(|comm| &comm.members) else {
+        return grid.clone();
+    };
+    let system = &definitions.system;
+    let processes = |member: &Option<LocationId>| member.map(|id| system.process(id));
+    let have_processes = !members.iter().filter_map(processes).any(|it| it.is_none());
+    let part = |rank: u32| {
+        let location = members.get(rank as usize).copied().flatten()?;
+        match have_processes {
+            true => system.process(location).map(|process| process.0),
+            false => Some(location.0),
+        }
+    };
+    let coordinates = grid.coordinates.iter();
+    let coordinates = coordinates.filter_map(|(rank, at)| Some((part(*rank)?, at.clone())));
+    CartTopology {
+        of: match have_processes {
+            true => CartMembers::Groups,
+            false => CartMembers::Locations,
+        },
+        comm: None,
+        coordinates: coordinates.collect(),
+        ..grid.clone()
     }
 }
 
