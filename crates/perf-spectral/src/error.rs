@@ -61,6 +61,16 @@ pub enum Error {
     /// The file of spectra.
     #[error("spectra: {0}")]
     Io(#[from] std::sync::Arc<std::io::Error>),
+    /// A file that [`Spectra::open`](crate::Spectra::open) cannot use.
+    #[error("spectra, byte {at}: expected {expected}, found {found}")]
+    Store {
+        /// Where in the file.
+        at: u64,
+        /// What should be there.
+        expected: String,
+        /// What is.
+        found: String,
+    },
     /// The topology does not fit the profile.
     #[error(transparent)]
     Topology(#[from] perf_topology::Error),

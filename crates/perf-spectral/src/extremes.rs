@@ -1,6 +1,6 @@
 //! The largest and the smallest of the working space, with ties to the smallest shift.
 
-use crate::real::Real;
+use crate::real::{Aligned, Real};
 use crate::transform::{Scratch, Transform};
 
 /// A value of R and the shift it is at.
@@ -15,18 +15,10 @@ pub struct Peak {
     pub norm: u64,
 }
 
-/// The largest and smallest number of each column of a tile, of lines that rustfft transforms and of odd
-/// shapes.
-fn look<T: Real>(planes: [&[T]; 2], columns: usize, width: usize) -> (T, T) {
-    let start = planes[0].first().copied().unwrap_or_default();
-    let rows = planes
-        .into_iter()
-        .flat_map(|plane| plane.chunks_exact(width));
-    let values = rows.flat_map(|row| row.iter().take(columns));
-    values.fold((start, start), |(high, low), value| {
-        let high = if *value > high { *value } else { high };
-        (high, if *value < low { *value } else { low })
-    })
+/// Whether any number of a row passes a test, all of them at once.
+#[inline(always)]
+fn any<T: Real>(row: &[T], passes: impl Fn(T) -> bool) -> bool {
+    row.iter().fold(false, |any, value| any | passes(*value))
 }
 
 impl<T: Real> Transform<T> {
@@ -34,26 +26,21 @@ impl<T: Real> Transform<T> {
     /// value without shift. `norm` is what R is a quotient of.
     pub(crate) fn extremes(&self, scratch: &mut Scratch<T>, norm: f64) -> [Peak; 3] {
         let layout = &self.layout;
-        let along = layout.along();
-        scratch.bounds.clear();
-        let even = layout.real_axis.is_some();
-        for tile in 0..along {
-            let [re, im] = &mut scratch.work;
-            let (re, im) = (re.get_mut(), im.get_mut());
-            let columns = layout.width.min(layout.rows - tile * layout.width);
-            let (re, im, found) = self.inverse_rest_of(tile, re, im, &mut scratch.lines);
-            let planes: [&[T]; 2] = [re, if even { im } else { &[] }];
-            let bounds = match found {
-                Some(found) => found.used(columns),
-                None => look(planes, columns, layout.width),
-            };
-            scratch.bounds.push(bounds);
-        }
+        let (width, step) = (layout.width, layout.below * layout.width);
         let wide = |value: T| value.wide();
-        let high = scratch.bounds.iter().map(|bounds| wide(bounds.0));
-        let high = high.fold(f64::NEG_INFINITY, f64::max);
-        let low = scratch.bounds.iter().map(|bounds| wide(bounds.1));
-        let low = low.fold(f64::INFINITY, f64::min);
+        let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
+        for tile in 0..layout.along() {
+            self.inverse_rest_of(tile, scratch);
+            let columns = width.min(layout.rows - tile * width);
+            let range = tile * step..(tile + 1) * step;
+            let rows = |from: &Aligned<T>, pick: fn(f64, f64) -> f64, start: f64| {
+                let rows = from.get()[range.clone()].chunks_exact(width);
+                let values = rows.flat_map(|row| &row[..columns]);
+                values.fold(start, |most, value| pick(most, wide(*value)))
+            };
+            high = rows(&scratch.high, f64::max, high);
+            low = rows(&scratch.low, f64::min, low);
+        }
         let zero = wide(scratch.work[0].get()[0]);
         let peak = |value: f64, norm2, at| Peak {
             r: (value / norm).clamp(-1.0, 1.0),
@@ -77,21 +64,23 @@ impl<T: Real> Transform<T> {
         // A little less, since it is rounded.
         let (edge, up) = (T::of(sign * (least - T::TIE * least.abs())), sign > 0.0);
         let reaches = |value: T| if up { value >= edge } else { value <= edge };
-        for (tile, (high, low)) in scratch.bounds.iter().enumerate() {
-            let top = if sign > 0.0 { high.wide() } else { -low.wide() };
-            if top < least {
+        // The extremes along the real axis tell where there is nothing near.
+        let bounds = if up { &scratch.high } else { &scratch.low };
+        let rows = bounds.get().chunks_exact(width).enumerate();
+        for (number, bounds) in rows {
+            if !any(bounds, &reaches) {
                 continue;
             }
+            let (tile, below) = (number / layout.below, number % layout.below);
             let columns = width.min(layout.rows - tile * width);
-            for sample in 0..samples {
-                let plane = &scratch.work[sample].get()[tile * block..(tile + 1) * block];
-                for (at, row) in plane.chunks_exact(width).enumerate() {
-                    // Most rows hold nothing near: a test of all columns at once.
-                    let near = row.iter().fold(false, |near, value| near | reaches(*value));
-                    if !near {
+            for at in (below..layout.depth).step_by(layout.below) {
+                for sample in 0..samples {
+                    let plane = scratch.work[sample].get();
+                    let row = &plane[tile * block + at * width..][..columns];
+                    if !any(row, &reaches) {
                         continue;
                     }
-                    for (column, value) in row[..columns].iter().enumerate() {
+                    for (column, value) in row.iter().enumerate() {
                         let value = value.wide() * sign;
                         if value < least {
                             continue;

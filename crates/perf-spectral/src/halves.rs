@@ -9,42 +9,12 @@ impl<T: Real> Transform<T> {
     /// After the transform of length L/2 over samples (2 s, 2 s + 1): that of length L. Slot 0 has
     /// frequencies 0 and L/2, both real along this axis.
     pub(crate) fn split(&self, re: &mut [T], im: &mut [T]) {
-        self.real_axis::<true>(re, im);
+        T::real_axis(true, &self.turns, self.layout.slots, re, im);
     }
 
     /// The way back, before the inverse of length L/2; times 2.
     pub(crate) fn unsplit(&self, re: &mut [T], im: &mut [T]) {
-        self.real_axis::<false>(re, im);
-    }
-
-    fn real_axis<const FORWARD: bool>(&self, re: &mut [T], im: &mut [T]) {
-        let (slots, step) = (self.layout.slots, self.layout.below * self.layout.width);
-        let arch = Arch::new();
-        arch.dispatch(Ends {
-            re: &mut re[..step],
-            im: &mut im[..step],
-        });
-        for slot in 1..slots.div_ceil(2) {
-            let back = slots - slot;
-            let (low_re, high_re) = re.split_at_mut(back * step);
-            let (low_im, high_im) = im.split_at_mut(back * step);
-            arch.dispatch(Turn::<T, FORWARD> {
-                one: [
-                    &mut low_re[slot * step..][..step],
-                    &mut low_im[slot * step..][..step],
-                ],
-                two: [&mut high_re[..step], &mut high_im[..step]],
-                turn: self.turns[slot],
-            });
-        }
-        if slots.is_multiple_of(2) {
-            let range = slots / 2 * step..(slots / 2 + 1) * step;
-            arch.dispatch(Middle {
-                re: &mut re[range.clone()],
-                im: &mut im[range],
-                by: if FORWARD { 1.0 } else { 2.0 },
-            });
-        }
+        T::real_axis(false, &self.turns, self.layout.slots, re, im);
     }
 
     /// Takes the two spectra of slot 0 apart, see [`Layout`](crate::layout::Layout).
@@ -109,6 +79,42 @@ impl<T: Real> Transform<T> {
             first[0][two] = *re;
             first[1][two] = T::default() - *im;
         }
+    }
+}
+
+/// Between the transform of L/2 slots and that of L samples, in either direction.
+pub(crate) fn real_axis<T: Real, const FORWARD: bool>(
+    turns: &[[T; 2]],
+    slots: usize,
+    re: &mut [T],
+    im: &mut [T],
+) {
+    let step = re.len() / slots;
+    let arch = Arch::new();
+    arch.dispatch(Ends {
+        re: &mut re[..step],
+        im: &mut im[..step],
+    });
+    for slot in 1..slots.div_ceil(2) {
+        let back = slots - slot;
+        let (low_re, high_re) = re.split_at_mut(back * step);
+        let (low_im, high_im) = im.split_at_mut(back * step);
+        arch.dispatch(Turn::<T, FORWARD> {
+            one: [
+                &mut low_re[slot * step..][..step],
+                &mut low_im[slot * step..][..step],
+            ],
+            two: [&mut high_re[..step], &mut high_im[..step]],
+            turn: turns[slot],
+        });
+    }
+    if slots.is_multiple_of(2) {
+        let range = slots / 2 * step..(slots / 2 + 1) * step;
+        arch.dispatch(Middle {
+            re: &mut re[range.clone()],
+            im: &mut im[range],
+            by: if FORWARD { 1.0 } else { 2.0 },
+        });
     }
 }
 
@@ -202,40 +208,6 @@ impl<T: Real, const FORWARD: bool> WithSimd for Turn<'_, T, FORWARD> {
                 *yr = T::vadd(s, er, oi);
                 *yi = T::vsub(s, or, ei);
             }
-        }
-    }
-}
-
-/// A square block with rows and columns swapped; as many rows as there is room for.
-pub(crate) fn turn<T: Real>(from: &[T], to: &mut [T], width: usize) {
-    match width {
-        8 => turn_of::<T, 8>(from, to),
-        _ => turn_of::<T, 16>(from, to),
-    }
-}
-
-fn turn_of<T: Real, const N: usize>(from: &[T], to: &mut [T]) {
-    let (Some(from), to) = (
-        from.as_chunks::<N>().0.first_chunk::<N>(),
-        to.as_chunks_mut::<N>().0,
-    ) else {
-        return;
-    };
-    for (row, to) in to.iter_mut().enumerate().take(N) {
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = from[row % N];
-        }
-    }
-}
-
-/// As [`turn`], of a block that may lack rows.
-pub(crate) fn turn_some<T: Real>(from: &[T], to: &mut [T], width: usize) {
-    if from.len() == width * width {
-        return turn(from, to, width);
-    }
-    for (column, from) in from.chunks_exact(width).enumerate() {
-        for (to, from) in to.chunks_exact_mut(width).zip(from) {
-            to[column] = *from;
         }
     }
 }

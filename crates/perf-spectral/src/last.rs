@@ -5,16 +5,6 @@ use crate::butterfly::{Cx, Roots, dft, times};
 use crate::real::{Real, vectors_mut};
 use pulp::{Simd, WithSimd};
 
-/// Columns of the widest tile.
-const MOST: usize = 16;
-
-/// Largest and smallest number of each column.
-#[derive(Clone, Copy, Debug)]
-pub struct Columns<T> {
-    pub(crate) high: [T; MOST],
-    pub(crate) low: [T; MOST],
-}
-
 /// Inverse along a real axis of `2 P Q` samples, see the module.
 pub(crate) struct Last<'a, T, const P: usize, const Q: usize> {
     pub(crate) roots: [&'a Roots<T>; 2],
@@ -23,13 +13,16 @@ pub(crate) struct Last<'a, T, const P: usize, const Q: usize> {
     pub(crate) turns: &'a [[T; 2]],
     pub(crate) re: &'a mut [T],
     pub(crate) im: &'a mut [T],
+    /// The largest and the smallest number of all slots, for each of `step` numbers.
+    pub(crate) high: &'a mut [T],
+    pub(crate) low: &'a mut [T],
 }
 
 impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
-    type Output = Columns<T>;
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, s: S) -> Columns<T> {
+    fn with_simd<S: Simd>(self, s: S) {
         let slots = P * Q;
         let (twiddles, turns) = (&self.twiddles[..slots], &self.turns[..slots / 2 + 1]);
         let (re, im) = (vectors_mut(s, self.re), vectors_mut(s, self.im));
@@ -37,14 +30,9 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
         let (re, im) = (&mut re[..n * slots], &mut im[..n * slots]);
         let zero = T::splat(s, T::default());
         let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
-        // Vectors of a row.
-        let per = T::COLUMNS * size_of::<T>() / size_of::<T::V<S>>();
-        let (mut high, mut low) = ([re[0]; MOST], [re[0]; MOST]);
-        high[..per].copy_from_slice(&re[..per]);
-        low[..per].copy_from_slice(&re[..per]);
-        let mut first = true;
+        let (high, low) = (vectors_mut(s, self.high), vectors_mut(s, self.low));
+        let (high, low) = (&mut high[..n], &mut low[..n]);
         for i in 0..n {
-            let column = i % per;
             // Planes are swapped, which makes the forward transform below the inverse.
             let (a, b) = (re[i], im[i]);
             middle[0][0] = Cx {
@@ -88,11 +76,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
                     }
                 }
             }
-            let (mut top, mut bottom) = if first {
-                (middle[0][0].im, middle[0][0].im)
-            } else {
-                (high[column % MOST], low[column % MOST])
-            };
+            let (mut top, mut bottom) = (zero, zero);
             for r in 0..P {
                 let mut x = [Cx { re: zero, im: zero }; Q];
                 for t in 0..Q {
@@ -100,7 +84,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
                 }
                 dft::<T, S, Q>(s, self.roots[1], &mut x);
                 for t in 0..Q {
-                    if first && r == 0 && t == 0 {
+                    if r == 0 && t == 0 {
                         (top, bottom) = (x[0].im, x[0].im);
                     }
                     let at = (r + P * t) * n + i;
@@ -110,35 +94,8 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
                     bottom = T::smaller(s, bottom, T::smaller(s, x[t].re, x[t].im));
                 }
             }
-            high[column % MOST] = top;
-            low[column % MOST] = bottom;
-            first = i + 1 < per;
+            high[i] = top;
+            low[i] = bottom;
         }
-        let mut columns = Columns {
-            high: [T::default(); MOST],
-            low: [T::default(); MOST],
-        };
-        let high: &[T] = bytemuck::try_cast_slice(&high[..per]).unwrap_or_default();
-        let low: &[T] = bytemuck::try_cast_slice(&low[..per]).unwrap_or_default();
-        let count = high.len().min(MOST);
-        columns.high[..count].copy_from_slice(&high[..count]);
-        columns.low[..count].copy_from_slice(&low[..count]);
-        columns
-    }
-}
-
-impl<T: Real> Columns<T> {
-    /// Largest and smallest of the columns in use.
-    pub(crate) fn used(&self, columns: usize) -> (T, T) {
-        let (mut top, mut bottom) = (self.high[0], self.low[0]);
-        for at in 1..columns.min(MOST) {
-            if self.high[at] > top {
-                top = self.high[at];
-            }
-            if self.low[at] < bottom {
-                bottom = self.low[at];
-            }
-        }
-        (top, bottom)
     }
 }

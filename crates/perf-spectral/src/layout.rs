@@ -56,6 +56,9 @@ pub(crate) struct Layout {
     pub(crate) tiles: Vec<Tile>,
     /// Which axis is real.
     pub(crate) real_axis: Option<usize>,
+    /// Outer points that follow each other in a view: a power of two, at most the width, that
+    /// divides their number.
+    pub(crate) run: usize,
 }
 
 /// A place of slot 0: outer and inner number, and its number among all of slot 0, row by row.
@@ -109,7 +112,7 @@ impl Layout {
         let real_axis = even.max_by_key(|axis| dims[*axis]);
         let real = real_axis.map_or(1, |axis| dims[axis]);
         let slots = real.div_ceil(2);
-        let (outer, inner) = halves(dims, real_axis, slots);
+        let (outer, inner) = halves(dims, real_axis, slots, width);
         let lens = |axes: &[usize]| axes.iter().map(|axis| dims[*axis]).collect::<Vec<_>>();
         let (outer_lens, inner_lens) = (lens(&outer), lens(&inner));
         let rows: usize = outer_lens.iter().product();
@@ -141,6 +144,7 @@ impl Layout {
             outer_axes: outer,
             inner_axes: inner,
             real_axis,
+            run: 1,
         };
         let mut at = vec![0; dims.len()];
         let sum = |at: &[usize]| -> (u32, u64) {
@@ -178,6 +182,15 @@ impl Layout {
                 layout.place2.push(place);
                 layout.norm2.push(norm);
             }
+        }
+        while 2 * layout.run <= width
+            && rows.is_multiple_of(2 * layout.run)
+            && layout
+                .place1
+                .chunks_exact(2 * layout.run)
+                .all(|places| places.windows(2).all(|two| two[1] == two[0] + 1))
+        {
+            layout.run *= 2;
         }
         layout.find_pairs();
         layout.find_tiles();
@@ -269,13 +282,18 @@ fn opposite(mut number: usize, lens: &[usize]) -> usize {
 }
 
 /// Splits the axes but the real one and those of length 1 so that the larger half is smallest.
-fn halves(dims: &[usize], real: Option<usize>, slots: usize) -> (Vec<usize>, Vec<usize>) {
+fn halves(
+    dims: &[usize],
+    real: Option<usize>,
+    slots: usize,
+    width: usize,
+) -> (Vec<usize>, Vec<usize>) {
     let free: Vec<usize> = (0..dims.len())
         .filter(|axis| Some(*axis) != real && dims[*axis] > 1)
         .collect();
-    // Of equal ways that with the last axes among the outer ones: the columns of a tile then follow each
-    // other in a view.
-    let mut best = (usize::MAX, 0usize);
+    // Of equal ways one whose tiles are full, and then that with the last axes among the outer ones: the
+    // columns of a tile then follow each other in a view.
+    let mut best = (usize::MAX, false, 0usize);
     // At most 2^16 ways.
     for way in 0..1usize << free.len() {
         let (mut outer, mut inner) = (1, slots);
@@ -287,11 +305,12 @@ fn halves(dims: &[usize], real: Option<usize>, slots: usize) -> (Vec<usize>, Vec
             };
             *side *= dims[*axis];
         }
-        best = best.min((outer.max(inner), !way));
+        let ragged = !(inner / slots).is_multiple_of(width);
+        best = best.min((outer.max(inner), ragged, !way));
     }
     let (mut outer, mut inner) = (Vec::new(), Vec::new());
     for (bit, axis) in free.into_iter().enumerate() {
-        let side = if best.1 >> bit & 1 == 0 {
+        let side = if best.2 >> bit & 1 == 0 {
             &mut outer
         } else {
             &mut inner

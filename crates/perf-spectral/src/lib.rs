@@ -38,7 +38,7 @@
 //! | which views go with this one? | [`Spectra::rank`], pruned, or all |
 //! | which pairs of views go together? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
 //! | could that be chance? | [`Spectra::confidence`] |
-//! | more than memory holds? | [`Spectra::builder_in`] keeps spectra in a file |
+//! | more than memory holds? | [`Spectra::builder_in`] keeps spectra in a file, [`Spectra::open`] opens it again |
 //! | the transform itself | [`Transform`] |
 //! | other filters | [`Filter`]: [`Band`], [`Harmonics`], [`Without`], [`Both`] |
 //!
@@ -62,10 +62,13 @@ mod axes;
 )]
 mod butterfly;
 mod coefficient;
+mod collect;
+mod dispatch;
 mod energy;
 mod error;
 mod extremes;
 mod filter;
+mod gather;
 mod halves;
 #[expect(
     clippy::needless_range_loop,
@@ -83,9 +86,12 @@ mod reference;
 mod spectra;
 mod store;
 mod surrogate;
+mod table;
 mod transform;
+mod turn;
 
 pub use axes::AxisPower;
+pub use collect::SpectraBuilder;
 pub use error::{Error, Result};
 pub use extremes::Peak;
 pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, Without};
@@ -94,6 +100,6 @@ pub use profile::{Missing, same_paths, stored_rows};
 pub use rank::{CheckedRank, Match, RankParams, Ranking, Score};
 pub use real::Real;
 pub use reference::{Bound, Correlation, Reference};
-pub use spectra::{Spectra, SpectraBuilder, View};
+pub use spectra::{Spectra, View};
 pub use surrogate::{CheckedNull, Confidence, NullParams};
 pub use transform::{Scratch, Transform};

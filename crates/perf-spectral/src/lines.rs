@@ -1,9 +1,9 @@
 //! [`Line`]: the transform along one axis of a tile.
 
 use crate::butterfly::{Double, Roots, Single};
-use crate::last::{Columns, Last};
+use crate::dispatch::{dispatch, has_vectors};
+use crate::last::Last;
 use crate::real::Real;
-use pulp::Arch;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn factors(len: usize) -> Option<(usize, usize)> {
 
 impl<T: Real> Line<T> {
     pub(crate) fn new(len: usize, planner: &mut FftPlanner<T>) -> Self {
-        let short = factors(len);
+        let short = factors(len).filter(|_| has_vectors());
         let (p, q) = short.unwrap_or((1, 1));
         let twiddle = |at: usize| {
             let angle = -((at / p * (at % p)) as f64) * std::f64::consts::TAU / len as f64;
@@ -83,26 +83,27 @@ impl<T: Real> Line<T> {
         columns: usize,
         space: &mut LineSpace<T>,
     ) {
-        let arch = Arch::new();
         macro_rules! single {
             ($p:literal) => {
-                arch.dispatch(Single::<T, $p> {
+                dispatch(Single::<T, $p> {
                     roots: &self.roots[0],
                     re,
                     im,
                     step,
                 })
+                .unwrap_or_default()
             };
         }
         macro_rules! double {
             ($p:literal, $q:literal) => {
-                arch.dispatch(Double::<T, $p, $q> {
+                dispatch(Double::<T, $p, $q> {
                     roots: [&self.roots[0], &self.roots[1]],
                     twiddles: &self.twiddles,
                     re,
                     im,
                     step,
                 })
+                .unwrap_or_default()
             };
         }
         match (self.len, &self.long) {
@@ -130,26 +131,34 @@ impl<T: Real> Line<T> {
     }
 
     /// The last step of an inverse transform, where this is a short line of L/2 slots of a real axis:
-    /// all that lies between the spectrum along it and the extremes of each column. `None` by rustfft.
+    /// all that lies between the spectrum along it and the extremes of what comes out, see [`Last`].
+    /// Whether it was done: not by rustfft.
     pub(crate) fn last_all(
         &self,
         turns: &[[T; 2]],
-        re: &mut [T],
-        im: &mut [T],
-    ) -> Option<Columns<T>> {
-        let arch = Arch::new();
+        planes: [&mut [T]; 2],
+        bounds: [&mut [T]; 2],
+    ) -> bool {
+        let [re, im] = planes;
+        let [high, low] = bounds;
         macro_rules! last {
             ($p:literal, $q:literal) => {
-                arch.dispatch(Last::<T, $p, $q> {
+                dispatch(Last::<T, $p, $q> {
                     roots: [&self.roots[0], &self.roots[1]],
                     twiddles: &self.twiddles,
                     turns,
                     re,
                     im,
+                    high,
+                    low,
                 })
+                .is_some()
             };
         }
-        Some(match self.len {
+        if self.long.is_some() {
+            return false;
+        }
+        match self.len {
             1 => last!(1, 1),
             2 => last!(2, 1),
             3 => last!(3, 1),
@@ -169,8 +178,8 @@ impl<T: Real> Line<T> {
             28 => last!(4, 7),
             32 => last!(4, 8),
             64 => last!(8, 8),
-            _ => return None,
-        })
+            _ => false,
+        }
     }
 
     /// A row of lines at a time into one array each, and back.

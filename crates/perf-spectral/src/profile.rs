@@ -1,7 +1,7 @@
 //! Views from profiles, and what is the same call path in two of them.
 
+use crate::collect::SpectraBuilder;
 use crate::real::Real;
-use crate::spectra::SpectraBuilder;
 use crate::{Error, Result};
 use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress};
 use perf_topology::Topology;

@@ -1,8 +1,10 @@
 //! [`Real`]: the two kinds of floating point that spectra come in.
 
-use crate::last::Columns;
+use crate::halves::real_axis;
 use crate::lines::{Line, LineSpace};
-use pulp::Simd;
+use crate::reference::{Product, Sums};
+use crate::turn::{Blocks, turn_f32, turn_f64};
+use pulp::{Arch, Simd};
 use std::fmt::Debug;
 
 /// `f64` or `f32`: spectra in single precision take half the memory and half the time.
@@ -15,8 +17,9 @@ impl Real for f32 {}
 
 pub(crate) mod kernel {
     use super::{Debug, Simd};
-    use crate::last::Columns;
     use crate::lines::{Line, LineSpace};
+    use crate::reference::{Product, Sums};
+    use crate::turn::Blocks;
 
     /// What the transforms need of a number: itself, and vectors of it.
     pub trait Kernel:
@@ -77,9 +80,23 @@ pub(crate) mod kernel {
         fn last(
             line: &Line<Self>,
             turns: &[[Self; 2]],
+            planes: [&mut [Self]; 2],
+            bounds: [&mut [Self]; 2],
+        ) -> bool;
+        /// What lies between a transform of L/2 slots and one of L samples, likewise.
+        fn real_axis(
+            forward: bool,
+            turns: &[[Self; 2]],
+            slots: usize,
             re: &mut [Self],
             im: &mut [Self],
-        ) -> Option<Columns<Self>>;
+        );
+        /// The product of two spectra, likewise.
+        fn product(work: Product<'_, Self>);
+        /// Sums over two spectra, likewise.
+        fn sums(work: Sums<'_, Self>) -> (f64, f64);
+        /// Square blocks of [`COLUMNS`](Self::COLUMNS) rows, turned.
+        fn turn(blocks: Blocks<'_, Self>);
         /// From little-endian bytes to the machine's own, in place; and back.
         fn little_endian(values: &mut [Self]);
     }
@@ -88,7 +105,7 @@ pub(crate) mod kernel {
 macro_rules! kernel {
     ($real:ident, $columns:literal, $nothing:literal, $tie:literal, $slack:literal, $vector:ident,
      $splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $max:ident, $min:ident,
-     $sqrt:ident) => {
+     $sqrt:ident, $turn:ident) => {
         impl kernel::Kernel for $real {
             const COLUMNS: usize = $columns;
             const NOTHING: f64 = $nothing;
@@ -152,10 +169,36 @@ macro_rules! kernel {
             fn last(
                 line: &Line<Self>,
                 turns: &[[Self; 2]],
+                planes: [&mut [Self]; 2],
+                bounds: [&mut [Self]; 2],
+            ) -> bool {
+                line.last_all(turns, planes, bounds)
+            }
+            #[inline(never)]
+            fn real_axis(
+                forward: bool,
+                turns: &[[Self; 2]],
+                slots: usize,
                 re: &mut [Self],
                 im: &mut [Self],
-            ) -> Option<Columns<Self>> {
-                line.last_all(turns, re, im)
+            ) {
+                if forward {
+                    real_axis::<Self, true>(turns, slots, re, im);
+                } else {
+                    real_axis::<Self, false>(turns, slots, re, im);
+                }
+            }
+            #[inline(never)]
+            fn product(work: Product<'_, Self>) {
+                Arch::new().dispatch(work)
+            }
+            #[inline(never)]
+            fn sums(work: Sums<'_, Self>) -> (f64, f64) {
+                Arch::new().dispatch(work)
+            }
+            #[inline(never)]
+            fn turn(blocks: Blocks<'_, Self>) {
+                $turn(blocks)
             }
             fn little_endian(values: &mut [Self]) {
                 if cfg!(target_endian = "big") {
@@ -182,7 +225,8 @@ kernel!(
     mul_add_e_f64s,
     max_f64s,
     min_f64s,
-    sqrt_f64s
+    sqrt_f64s,
+    turn_f64
 );
 kernel!(
     f32,
@@ -198,7 +242,8 @@ kernel!(
     mul_add_e_f32s,
     max_f32s,
     min_f32s,
-    sqrt_f32s
+    sqrt_f32s,
+    turn_f32
 );
 
 /// A slice as vectors. Lengths are multiples of a row, and a row of a vector.

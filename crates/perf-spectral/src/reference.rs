@@ -5,7 +5,7 @@ use crate::extremes::Peak;
 use crate::real::{Real, vectors, vectors_mut};
 use crate::transform::{Scratch, Transform};
 use crate::{Filter, Result};
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 /// R over all shifts, by what matters of it (section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -190,7 +190,7 @@ impl<T: Real> Transform<T> {
             );
             let (a, b) = (a.split_at(size), b.split_at(size));
             if columns == layout.width {
-                Arch::new().dispatch(Product { a, b, re, im });
+                T::product(Product { a, b, re, im });
             } else {
                 let one = a.0.iter().zip(a.1).zip(b.0.iter().zip(b.1));
                 for (at, ((ar, ai), (br, bi))) in one.enumerate() {
@@ -213,7 +213,6 @@ impl<T: Real> Transform<T> {
         let a = reference.product.as_slice();
         let mut magnitudes = reference.magnitude.as_slice();
         let (mut zero, mut most) = (0.0, 0.0);
-        let arch = Arch::new();
         for Run { re, im, len } in self.layout.runs() {
             let (magnitude, rest) = magnitudes.split_at(len);
             magnitudes = rest;
@@ -221,7 +220,7 @@ impl<T: Real> Transform<T> {
             const PIECE: usize = 1024;
             for from in (0..len).step_by(PIECE) {
                 let to = (from + PIECE).min(len);
-                let sums = arch.dispatch(Sums {
+                let sums = T::sums(Sums {
                     a: [&a[re + from..re + to], &a[im + from..im + to]],
                     b: [&spectrum[re + from..re + to], &spectrum[im + from..im + to]],
                     magnitude: &magnitude[from..to],
@@ -245,7 +244,8 @@ impl<T: Real> Transform<T> {
 }
 
 /// The product of two spectra, into a tile.
-struct Product<'a, T> {
+#[derive(Debug)]
+pub struct Product<'a, T> {
     a: (&'a [T], &'a [T]),
     b: (&'a [T], &'a [T]),
     re: &'a mut [T],
@@ -271,7 +271,8 @@ impl<T: Real> WithSimd for Product<'_, T> {
 }
 
 /// `sum Re(a b)` and `sum m |b|` of a stretch.
-struct Sums<'a, T> {
+#[derive(Debug)]
+pub struct Sums<'a, T> {
     a: [&'a [T]; 2],
     b: [&'a [T]; 2],
     magnitude: &'a [T],

@@ -2,6 +2,9 @@
 
 use crate::Result;
 use crate::real::{Aligned, Real};
+use crate::spectra::View;
+use crate::table::{Counts, HEADER, checksum, header, table};
+use crate::transform::Transform;
 use std::fs::File;
 
 /// Spectra, by number, all of the same length.
@@ -11,7 +14,7 @@ pub(crate) enum Store<T> {
     File(Spill),
 }
 
-/// A file of spectra, one after the other, little-endian.
+/// A file of spectra, one after the other, behind a header, see [`table`](crate::table).
 #[derive(Debug)]
 pub(crate) struct Spill {
     file: File,
@@ -20,8 +23,37 @@ pub(crate) struct Spill {
 }
 
 impl<T: Real> Store<T> {
-    pub(crate) fn in_file(file: File) -> Self {
-        Store::File(Spill { file, count: 0 })
+    /// A new file.
+    pub(crate) fn in_file(file: File, header: &[u8]) -> Result<Self> {
+        let spill = Spill { file, count: 0 };
+        spill.write(header, 0)?;
+        Ok(Store::File(spill))
+    }
+
+    /// A file of some spectra.
+    pub(crate) fn opened(file: File, count: u64) -> Self {
+        Store::File(Spill { file, count })
+    }
+
+    /// Writes what is known of the views behind the spectra, and says so in the header, last of all.
+    pub(crate) fn save(&self, plan: &Transform<T>, views: &[View]) -> Result<()> {
+        let Store::File(spill) = self else {
+            return Ok(());
+        };
+        let bytes = table(views);
+        let counts = Counts {
+            spectra: spill.count,
+            views: views.len() as u64,
+            table: place(spill.count, plan.len() * size_of::<T>()),
+            bytes: bytes.len() as u64,
+            sum: checksum(&bytes),
+        };
+        spill.write(&bytes, counts.table)?;
+        // A file may be an old one, and longer.
+        spill.file.set_len(counts.table + counts.bytes)?;
+        spill.file.sync_data()?;
+        spill.write(&header::<T>(&plan.layout, &counts), 0)?;
+        Ok(())
     }
 
     /// Keeps one more spectrum; its number.
@@ -35,7 +67,7 @@ impl<T: Real> Store<T> {
                 let values = spectrum.get_mut();
                 T::little_endian(values);
                 let bytes: &[u8] = bytemuck::cast_slice(values);
-                spill.write(bytes, spill.count * bytes.len() as u64)?;
+                spill.write(bytes, place(spill.count, bytes.len()))?;
                 T::little_endian(values);
                 spill.count += 1;
                 Ok(spill.count as usize - 1)
@@ -50,8 +82,8 @@ impl<T: Real> Store<T> {
             Store::File(spill) => {
                 let values = space.get_mut();
                 let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
-                let from = at as u64 * bytes.len() as u64;
-                spill.read(bytes, from)?;
+                let from = place(at as u64, bytes.len());
+                read(&spill.file, bytes, from)?;
                 T::little_endian(values);
                 Ok(values)
             }
@@ -73,11 +105,6 @@ impl Spill {
         std::os::unix::fs::FileExt::write_all_at(&self.file, bytes, at)
     }
 
-    #[cfg(unix)]
-    fn read(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, bytes, at)
-    }
-
     #[cfg(windows)]
     fn write(&self, mut bytes: &[u8], mut at: u64) -> std::io::Result<()> {
         while !bytes.is_empty() {
@@ -87,17 +114,29 @@ impl Spill {
         }
         Ok(())
     }
+}
 
-    #[cfg(windows)]
-    fn read(&self, mut bytes: &mut [u8], mut at: u64) -> std::io::Result<()> {
-        while !bytes.is_empty() {
-            let done = std::os::windows::fs::FileExt::seek_read(&self.file, bytes, at)?;
-            if done == 0 {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            bytes = &mut bytes[done..];
-            at += done as u64;
+/// Where a spectrum of so many bytes starts.
+fn place(number: u64, bytes: usize) -> u64 {
+    HEADER as u64 + number * bytes as u64
+}
+
+/// Fills `bytes` from a place in a file.
+#[cfg(unix)]
+pub(crate) fn read(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+/// Fills `bytes` from a place in a file.
+#[cfg(windows)]
+pub(crate) fn read(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let done = std::os::windows::fs::FileExt::seek_read(file, bytes, at)?;
+        if done == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(())
+        bytes = &mut bytes[done..];
+        at += done as u64;
     }
+    Ok(())
 }

@@ -1,10 +1,10 @@
 //! [`Transform`]: real Fourier transforms in any number of dimensions.
 
-use crate::halves::{rows_in, rows_out, turn, turn_some};
-use crate::last::Columns;
+use crate::halves::{rows_in, rows_out};
 use crate::layout::{Layout, Pair, Tile};
 use crate::lines::{Line, LineSpace};
 use crate::real::{Aligned, Real};
+use crate::turn::Blocks;
 use crate::{Error, Result};
 use rustfft::FftPlanner;
 
@@ -51,9 +51,14 @@ pub struct Scratch<T: Real> {
     /// Slot 0 before its two spectra are one, row by row; of odd shapes the whole spectrum.
     pub(crate) first: [Vec<T>; 2],
     pub(crate) lines: LineSpace<T>,
-    /// Largest and smallest number of each tile.
-    pub(crate) bounds: Vec<(T, T)>,
+    /// Largest and smallest number along the real axis, of each tile's inner points.
+    pub(crate) high: Aligned<T>,
+    pub(crate) low: Aligned<T>,
 }
+
+/// Tiles of outer points whose values are read at once: what lies together in a view is then read
+/// together. Of a view of 28 x 8 x 8 x 8 x 2 x 16 x 4 these tiles fill a second-level cache of 1 MiB.
+const GROUP: usize = 8;
 
 impl<T: Real> Transform<T> {
     /// Plans transforms of views with these axis lengths.
@@ -109,6 +114,7 @@ impl<T: Real> Transform<T> {
         let along = layout.along();
         let tile = || Aligned::zeros(layout.rows.next_multiple_of(layout.width) * layout.width);
         let work = || Aligned::zeros(along * layout.block());
+        let bounds = || Aligned::zeros(along * layout.below * layout.width);
         let first = match layout.real_axis {
             Some(_) => layout.rows * layout.below,
             None => layout.points,
@@ -118,7 +124,8 @@ impl<T: Real> Transform<T> {
             work: [work(), work()],
             first: [vec![T::default(); first], vec![T::default(); first]],
             lines: LineSpace::default(),
-            bounds: Vec::with_capacity(along),
+            high: bounds(),
+            low: bounds(),
         }
     }
 
@@ -131,36 +138,44 @@ impl<T: Real> Transform<T> {
         self.check("values of a spectrum", spectrum.len())?;
         let layout = &self.layout;
         let (along, width, block) = (layout.along(), layout.width, layout.block());
-        for tile in 0..along {
-            let range = tile * block..(tile + 1) * block;
+        for start in (0..along).step_by(GROUP) {
+            let group = start..(start + GROUP).min(along);
             let [re, im] = &mut scratch.work;
+            let range = group.start * block..group.end * block;
             let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
-            self.gather(view, tile, re, im);
-            let columns = width.min(layout.rows - tile * width);
-            let step = layout.below * width;
-            if let Some(line) = &self.real {
-                T::run(line, re, im, step, columns, &mut scratch.lines);
-                self.split(re, im);
-            }
-            for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
-                for (line, below) in &self.inner {
-                    T::run(line, re, im, below * width, columns, &mut scratch.lines);
+            self.gather(view, group.clone(), re, im);
+            let tiles = re.chunks_exact_mut(block).zip(im.chunks_exact_mut(block));
+            for (tile, (re, im)) in group.zip(tiles) {
+                let columns = width.min(layout.rows - tile * width);
+                if let Some(line) = &self.real {
+                    let step = layout.below * width;
+                    T::run(line, re, im, step, columns, &mut scratch.lines);
+                    self.split(re, im);
                 }
+                self.along_inner(re, im, columns, &mut scratch.lines);
             }
         }
         for tile in &layout.tiles {
             let [re, im] = &mut scratch.tile;
             let (re, im) = (re.get_mut(), im.get_mut());
-            for from in 0..along {
-                let at =
-                    from * block + tile.at * width..from * block + (tile.at + tile.columns) * width;
-                let to = from * width * width..(from + 1) * width * width;
-                turn_some(
-                    &scratch.work[0].get()[at.clone()],
-                    &mut re[to.clone()],
-                    width,
-                );
-                turn_some(&scratch.work[1].get()[at], &mut im[to], width);
+            for (from, to) in scratch.work.iter().zip([&mut *re, &mut *im]) {
+                let from = &from.get()[tile.at * width..];
+                if tile.columns == width {
+                    T::turn(Blocks {
+                        from: (from, block),
+                        to: (to, width * width),
+                    });
+                    continue;
+                }
+                let blocks = from.chunks(block).zip(to.chunks_exact_mut(width * width));
+                for (from, to) in blocks {
+                    let columns = from.chunks_exact(width).take(tile.columns);
+                    for (column, from) in columns.enumerate() {
+                        for (to, from) in to.chunks_exact_mut(width).zip(from) {
+                            to[column] = *from;
+                        }
+                    }
+                }
             }
             let used = layout.rows * width;
             for (line, below) in &self.outer {
@@ -236,34 +251,6 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// The values of one tile of outer points.
-    fn gather(&self, view: &[T], tile: usize, re: &mut [T], im: &mut [T]) {
-        let layout = &self.layout;
-        let width = layout.width;
-        let rows = tile * width..((tile + 1) * width).min(layout.rows);
-        let places = &layout.place1[rows];
-        let even = layout.real_axis.is_some();
-        for at in 0..layout.depth {
-            let (re, im) = (
-                &mut re[at * width..][..width],
-                &mut im[at * width..][..width],
-            );
-            re.fill(T::default());
-            im.fill(T::default());
-            if even {
-                let (one, two) = (layout.place2[2 * at], layout.place2[2 * at + 1]);
-                for ((re, im), place) in re.iter_mut().zip(im).zip(places) {
-                    *re = view[(place + one) as usize];
-                    *im = view[(place + two) as usize];
-                }
-            } else {
-                for (re, place) in re.iter_mut().zip(places) {
-                    *re = view[(place + layout.place2[at]) as usize];
-                }
-            }
-        }
-    }
-
     /// The inverse transform into the working space, times |T|.
     pub(crate) fn to_view(&self, spectrum: &[T], scratch: &mut Scratch<T>) {
         let layout = &self.layout;
@@ -292,8 +279,7 @@ impl<T: Real> Transform<T> {
             }
         });
         for tile in 0..layout.along() {
-            let [re, im] = &mut scratch.work;
-            self.inverse_rest_of(tile, re.get_mut(), im.get_mut(), &mut scratch.lines);
+            self.inverse_rest_of(tile, scratch);
         }
     }
 
@@ -316,7 +302,7 @@ impl<T: Real> Transform<T> {
         load: impl Fn(&Tile, &mut [T], &mut [T]),
     ) {
         let layout = &self.layout;
-        let (along, width, block) = (layout.along(), layout.width, layout.block());
+        let (width, block) = (layout.width, layout.block());
         let used = layout.rows * width;
         for tile in &layout.tiles {
             let [re, im] = &mut scratch.tile;
@@ -342,45 +328,76 @@ impl<T: Real> Transform<T> {
                     &mut scratch.lines,
                 );
             }
-            let [work_re, work_im] = &mut scratch.work;
-            let (work_re, work_im) = (work_re.get_mut(), work_im.get_mut());
-            for to in 0..along {
-                let at =
-                    to * block + tile.at * width..to * block + (tile.at + tile.columns) * width;
-                let from = to * width * width..(to + 1) * width * width;
-                turn(&re[from.clone()], &mut work_re[at.clone()], width);
-                turn(&im[from], &mut work_im[at], width);
+            for (from, to) in [&*re, &*im].into_iter().zip(&mut scratch.work) {
+                let to = &mut to.get_mut()[tile.at * width..];
+                if tile.columns == width {
+                    T::turn(Blocks {
+                        from: (from, width * width),
+                        to: (to, block),
+                    });
+                    continue;
+                }
+                let blocks = from.chunks_exact(width * width).zip(to.chunks_mut(block));
+                for (from, to) in blocks {
+                    let columns = to.chunks_exact_mut(width).take(tile.columns);
+                    for (column, to) in columns.enumerate() {
+                        for (to, from) in to.iter_mut().zip(from.chunks_exact(width)) {
+                            *to = from[column];
+                        }
+                    }
+                }
             }
         }
     }
 
     /// Inverse along the inner axes and the real one, of one tile of outer points in the working
-    /// space. The values are then in both planes that come back.
-    pub(crate) fn inverse_rest_of<'a>(
-        &self,
-        tile: usize,
-        re: &'a mut [T],
-        im: &'a mut [T],
-        space: &mut LineSpace<T>,
-    ) -> (&'a mut [T], &'a mut [T], Option<Columns<T>>) {
+    /// space; the extremes of what comes out.
+    pub(crate) fn inverse_rest_of(&self, tile: usize, scratch: &mut Scratch<T>) {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
-        let range = tile * block..(tile + 1) * block;
-        let (re, im) = (&mut re[range.clone()], &mut im[range]);
         let columns = width.min(layout.rows - tile * width);
         let step = layout.below * width;
-        for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
-            for (line, below) in &self.inner {
-                T::run(line, im, re, below * width, columns, space);
-            }
-        }
+        let [re, im] = &mut scratch.work;
+        let range = tile * block..(tile + 1) * block;
+        let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
+        let range = tile * step..(tile + 1) * step;
+        let (high, low) = (
+            &mut scratch.high.get_mut()[range.clone()],
+            &mut scratch.low.get_mut()[range],
+        );
+        self.along_inner(im, re, columns, &mut scratch.lines);
         if let Some(line) = &self.real {
-            if let Some(columns) = T::last(line, &self.turns, re, im) {
-                return (re, im, Some(columns));
+            if T::last(line, &self.turns, [re, im], [high, low]) {
+                return;
             }
             self.unsplit(re, im);
-            T::run(line, im, re, step, columns, space);
+            T::run(line, im, re, step, columns, &mut scratch.lines);
         }
-        (re, im, None)
+        high.copy_from_slice(&re[..step]);
+        low.copy_from_slice(&re[..step]);
+        let odd = self.real.is_none();
+        for plane in [re, if odd { &mut [] } else { im }] {
+            for row in plane.chunks_exact(step) {
+                for ((value, high), low) in row.iter().zip(&mut *high).zip(&mut *low) {
+                    *high = if *value > *high { *value } else { *high };
+                    *low = if *value < *low { *value } else { *low };
+                }
+            }
+        }
+    }
+
+    /// Forward along the inner axes of one tile of outer points.
+    fn along_inner(&self, re: &mut [T], im: &mut [T], columns: usize, space: &mut LineSpace<T>) {
+        let width = self.layout.width;
+        // One axis in one call; of several all of one slot, which the cache holds.
+        let step = match self.inner.len() {
+            0 | 1 => re.len(),
+            _ => self.layout.below * width,
+        };
+        for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
+            for (line, below) in &self.inner {
+                T::run(line, re, im, below * width, columns, space);
+            }
+        }
     }
 }

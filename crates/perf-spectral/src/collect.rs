@@ -1,0 +1,245 @@
+//! [`SpectraBuilder`]: views become spectra.
+
+use crate::energy::{Energies, roots};
+use crate::par::{self, Pool};
+use crate::real::{Aligned, Real};
+use crate::spectra::{Spectra, View};
+use crate::store::Store;
+use crate::transform::{Scratch, Transform};
+use crate::{Error, Result};
+use perf_core::{CancelToken, Progress};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
+
+/// Collects views, see [`Spectra::builder`].
+#[derive(Debug)]
+pub struct SpectraBuilder<T: Real> {
+    plan: Arc<Transform<T>>,
+    energies: Energies,
+    store: Store<T>,
+    views: Vec<View>,
+    /// Views by what their values hash to.
+    known: HashMap<(u64, u64), usize>,
+    pool: Pool<Space<T>>,
+}
+
+/// What preparing one view takes.
+#[derive(Debug)]
+struct Space<T: Real> {
+    scratch: Scratch<T>,
+    values: Vec<T>,
+}
+
+impl<T: Real> SpectraBuilder<T> {
+    pub(crate) fn with(plan: Arc<Transform<T>>, store: Store<T>) -> Self {
+        SpectraBuilder {
+            energies: Energies::new(&plan.layout),
+            plan,
+            store,
+            views: Vec::new(),
+            known: HashMap::new(),
+            pool: Pool::new(),
+        }
+    }
+
+    /// Adds views without missing cells, each |T| values, the last axis the fastest.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::NotFinite`], [`Error::Io`]. Some views before the bad one are then
+    /// added and others not, see [`len`](Self::len).
+    pub fn extend<V: AsRef<[f64]> + Sync>(&mut self, views: &[V]) -> Result<()> {
+        self.extend_with(views, &[], &(), &CancelToken::new())
+    }
+
+    /// As [`extend`](Self::extend), with a mask of the cells that hold a location, one for all;
+    /// empty if all do. Others count as the mean of the view: no variation. Reports views of the
+    /// phase `spectra`, and can be stopped.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend), and [`Error::Cancelled`].
+    pub fn extend_with<V: AsRef<[f64]> + Sync>(
+        &mut self,
+        views: &[V],
+        mask: &[bool],
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        // A few at a time, so that memory holds no more spectra than that beside the store.
+        const BATCH: usize = 16;
+        for batch in views.chunks(BATCH) {
+            cancel.check()?;
+            let hashes = par::map(batch.len(), |at| self.look(batch[at].as_ref(), mask))?;
+            // What a batch that failed left behind is no view.
+            let count = self.views.len();
+            self.known.retain(|_, number| *number < count);
+            let mut fresh = Vec::new();
+            for (at, hash) in hashes.iter().enumerate() {
+                let number = self.views.len() + at;
+                if *self.known.entry(*hash).or_insert(number) == number {
+                    fresh.push(at);
+                }
+            }
+            let done = par::map(fresh.len(), |at| {
+                self.prepare(batch[fresh[at]].as_ref(), mask)
+            })?;
+            let mut done = done.into_iter();
+            for hash in &hashes {
+                let number = self.views.len();
+                let first = self.known.get(hash).copied().unwrap_or(number);
+                if first < number {
+                    let same = View {
+                        same_as: Some(first),
+                        ..self.views[first].clone()
+                    };
+                    self.views.push(same);
+                } else if let Some((mut view, spectrum)) = done.next() {
+                    if let Some(mut spectrum) = spectrum {
+                        view.slot = Some(self.store.push(&mut spectrum)?);
+                    }
+                    self.views.push(view);
+                }
+            }
+            progress.advance("spectra", batch.len() as u64, views.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// The axis lengths.
+    pub fn dims(&self) -> &[usize] {
+        self.plan.dims()
+    }
+
+    /// Views added so far.
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+
+    /// All views are there. A file of spectra serves this run only, see [`save`](Self::save).
+    pub fn finish(self) -> Spectra<T> {
+        Spectra::with(self.plan, self.store, self.views)
+    }
+
+    /// As [`finish`](Self::finish); what is known of the views goes to the end of their file, so that
+    /// [`Spectra::open`] can open it. Views may have names, one each, or none at all. Of spectra in
+    /// memory it is [`finish`](Self::finish) with names.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("perf-spectral-doc-{}", std::process::id()));
+    /// use perf_spectral::Spectra;
+    /// let mut open = std::fs::OpenOptions::new();
+    /// let file = open.read(true).write(true).create(true).truncate(true).open(&path)?;
+    /// let mut builder = Spectra::<f32>::builder_in(&[2, 3], file)?;
+    /// builder.extend(&[[1.0, 0.0, 2.0, 5.0, 3.0, 1.0]])?;
+    /// builder.save(&["time / main"])?;
+    ///
+    /// let again = Spectra::<f32>::open(std::fs::File::open(&path)?)?;
+    /// assert_eq!(again.views()[0].name, "time / main");
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of names, [`Error::Io`].
+    pub fn save<N: AsRef<str>>(mut self, names: &[N]) -> Result<Spectra<T>> {
+        if !names.is_empty() && names.len() != self.views.len() {
+            return Err(Error::Length {
+                what: "names of views",
+                expected: self.views.len(),
+                got: names.len(),
+            });
+        }
+        for (view, name) in self.views.iter_mut().zip(names) {
+            view.name = name.as_ref().into();
+        }
+        self.store.save(&self.plan, &self.views)?;
+        Ok(self.finish())
+    }
+
+    /// Checks a view; 128 bits that tell different ones apart.
+    fn look(&self, values: &[f64], mask: &[bool]) -> Result<(u64, u64)> {
+        self.plan.check("values of a view", values.len())?;
+        if !mask.is_empty() {
+            self.plan.check("mask of a view", mask.len())?;
+        }
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            let value = values[at];
+            return Err(Error::NotFinite { at, value });
+        }
+        let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
+        two.write_u8(1);
+        for (at, value) in values.iter().enumerate() {
+            let held = mask.get(at).copied().unwrap_or(true);
+            // 0 and -0 are the same value.
+            let bits = if held {
+                (value + 0.0).to_bits()
+            } else {
+                u64::MAX
+            };
+            one.write_u64(bits);
+            two.write_u64(bits);
+        }
+        Ok((one.finish(), two.finish()))
+    }
+
+    fn prepare(&self, values: &[f64], mask: &[bool]) -> Result<(View, Option<Aligned<T>>)> {
+        let held = |at: usize| mask.get(at).copied().unwrap_or(true);
+        let all = || {
+            (0..values.len())
+                .filter(|at| held(*at))
+                .map(|at| values[at])
+        };
+        let count = all().count();
+        let largest = all().fold(0.0, |most: f64, value| most.max(value.abs()));
+        // By the largest, so that sums of squares of large numbers are no infinity.
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        let mean = unit * (all().map(|value| value / unit).sum::<f64>() / count.max(1) as f64);
+        let scale = all().fold(0.0, |most: f64, value| {
+            most.max((value / 2.0 - mean / 2.0).abs())
+        }) * 2.0;
+        let part = |value: f64| (value / 2.0 - mean / 2.0) / (scale / 2.0);
+        let mut view = View {
+            mean,
+            scale,
+            missing: values.len() - count,
+            same_as: None,
+            energies: vec![0.0; self.plan.dims().len()],
+            name: String::new(),
+            total: 0.0,
+            varying: 0.0,
+            roots: Vec::new(),
+            slot: None,
+        };
+        // Rounding of the mean leaves about this much of a constant.
+        if scale <= 1e-14 * largest || !scale.is_finite() {
+            return Ok((view, None));
+        }
+        view.total = all().map(|value| (value / scale).powi(2)).sum();
+        view.varying = all().map(|value| part(value).powi(2)).sum();
+        let new = || Space {
+            scratch: self.plan.scratch(),
+            values: vec![T::default(); self.plan.len()],
+        };
+        let mut spectrum = Aligned::zeros(self.plan.len());
+        self.pool.with(new, |space| {
+            for (at, (to, value)) in space.values.iter_mut().zip(values).enumerate() {
+                *to = if held(at) {
+                    T::of(part(*value))
+                } else {
+                    T::default()
+                };
+            }
+            self.plan
+                .forward(&space.values, spectrum.get_mut(), &mut space.scratch)
+        })?;
+        let roots = roots(&self.plan.layout, spectrum.get()).into_iter();
+        view.roots = roots.map(|root| (root * (1.0 + 1e-6)) as f32).collect();
+        view.energies = self.energies.of(&self.plan.layout, spectrum.get());
+        Ok((view, Some(spectrum)))
+    }
+}

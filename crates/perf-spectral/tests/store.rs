@@ -1,0 +1,192 @@
+//! Files of spectra: opened again, and what is said of files that are none, or not whole.
+
+mod common;
+
+use perf_spectral::{AxisFilter, Error, RankParams, Real, Spectra};
+use proptest::prelude::*;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// A file that goes away with the test.
+struct Scrap(PathBuf);
+
+impl Scrap {
+    fn new(name: &str) -> Self {
+        let name = format!("perf-spectral-{}-{name}.spectra", std::process::id());
+        Scrap(std::env::temp_dir().join(name))
+    }
+
+    fn create(&self) -> File {
+        let mut open = std::fs::OpenOptions::new();
+        let open = open.read(true).write(true).create(true).truncate(true);
+        open.open(&self.0).expect("a file")
+    }
+
+    fn open(&self) -> File {
+        File::open(&self.0).expect("it was written")
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.0).expect("it was written")
+    }
+
+    /// What is said of other bytes.
+    fn with<T: Real>(&self, bytes: &[u8]) -> Result<Spectra<T>, Error> {
+        std::fs::write(&self.0, bytes).expect("a file");
+        Spectra::open(self.open())
+    }
+}
+
+impl Drop for Scrap {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn views(dims: &[usize]) -> Vec<Vec<f64>> {
+    let count = dims.iter().product();
+    let mut views: Vec<_> = (0..9).map(|seed| common::noise(count, seed)).collect();
+    views[4] = vec![3.0; count];
+    views[7] = views[2].clone();
+    views
+}
+
+fn saved<T: Real>(scrap: &Scrap, dims: &[usize], views: &[Vec<f64>]) -> Spectra<T> {
+    let mut builder = Spectra::<T>::builder_in(dims, scrap.create()).expect("a shape");
+    builder.extend(views).expect("finite views");
+    let names: Vec<String> = (0..views.len()).map(|at| format!("view {at}")).collect();
+    builder.save(&names).expect("the disk has room")
+}
+
+/// Where an error is, and what it says.
+fn place(error: Error) -> (u64, String) {
+    match error {
+        Error::Store { at, .. } => (at, error.to_string()),
+        other => panic!("{other}"),
+    }
+}
+
+fn opens_again<T: Real>(dims: &[usize]) {
+    let scrap = Scrap::new(&format!("again-{}-{}", size_of::<T>(), dims.len()));
+    let all = views(dims);
+    let first = saved::<T>(&scrap, dims, &all);
+    let again = Spectra::<T>::open(scrap.open()).expect("it is whole");
+    assert_eq!(again.plan().dims(), dims);
+    assert_eq!(again.views(), first.views());
+    assert_eq!(again.views()[8].name, "view 8");
+    assert_eq!(again.views()[7].same_as, Some(2));
+    assert!(again.views()[4].is_constant());
+    for view in 0..all.len() {
+        let (one, two) = (first.spectrum(view), again.spectrum(view));
+        assert_eq!(one.expect("a view"), two.expect("a view"));
+    }
+    let filter = AxisFilter::all(dims.len());
+    let params = RankParams::default().top(4).check().expect("in range");
+    let list = |spectra: &Spectra<T>| spectra.rank(0, &filter, &params).expect("a view");
+    assert_eq!(list(&first), list(&again));
+}
+
+#[test]
+fn a_saved_file_opens_again() {
+    opens_again::<f64>(&[4, 6, 5]);
+    opens_again::<f32>(&[4, 6, 5]);
+    opens_again::<f64>(&[3, 5]);
+    opens_again::<f32>(&[48]);
+}
+
+#[test]
+fn what_is_no_such_file_is_said_with_its_place() {
+    let scrap = Scrap::new("foreign");
+    let dims = [4, 6];
+    saved::<f64>(&scrap, &dims, &views(&dims));
+    let whole = scrap.bytes();
+
+    let (at, text) = place(
+        scrap
+            .with::<f64>(b"CUBEX.INDEX and more")
+            .expect_err("foreign"),
+    );
+    assert_eq!(at, 0);
+    assert!(
+        text.contains("byte 0: expected a file of spectra"),
+        "{text}"
+    );
+    let (at, text) = place(scrap.with::<f64>(&[]).expect_err("empty"));
+    assert_eq!(at, 0, "{text}");
+    let (at, text) = place(scrap.with::<f32>(&whole).expect_err("doubles"));
+    assert_eq!(at, 8);
+    assert!(text.contains("4 bytes a number (f32), found 8"), "{text}");
+
+    let mut later = whole.clone();
+    later[7] = 9;
+    let (at, text) = place(scrap.with::<f64>(&later).expect_err("another version"));
+    assert!(at == 7 && text.contains("version 1, found 9"), "{text}");
+
+    let cut = &whole[..whole.len() - 10];
+    let (at, text) = place(scrap.with::<f64>(cut).expect_err("cut off"));
+    assert_eq!(at, cut.len() as u64);
+    assert!(text.contains("the end of the file"), "{text}");
+    for length in [5, 50, 150, 199] {
+        scrap
+            .with::<f64>(&whole[..length])
+            .expect_err("cut in the header");
+    }
+
+    let mut bent = whole.clone();
+    bent[70] ^= 4;
+    let (at, text) = place(scrap.with::<f64>(&bent).expect_err("damaged header"));
+    assert!(at == 192 && text.contains("checksum"), "{text}");
+    let mut bent = whole.clone();
+    let last = bent.len() - 1;
+    bent[last] ^= 1;
+    let (at, text) = place(scrap.with::<f64>(&bent).expect_err("damaged table"));
+    // 24 points of 8 spectra less one that is constant and one that is a copy.
+    assert_eq!(at, 4096 + 7 * 24 * 8, "{text}");
+}
+
+#[test]
+fn a_run_that_stopped_leaves_a_file_that_says_so() {
+    let scrap = Scrap::new("stopped");
+    let mut builder = Spectra::<f64>::builder_in(&[4, 6], scrap.create()).expect("a shape");
+    builder.extend(&views(&[4, 6])).expect("finite views");
+    drop(builder.finish());
+    let (at, text) = place(Spectra::<f64>::open(scrap.open()).expect_err("never saved"));
+    assert!(at == 40 && text.contains("never saved"), "{text}");
+}
+
+#[test]
+fn names_are_one_a_view() {
+    let mut builder = Spectra::<f64>::builder(&[4, 6]).expect("a shape");
+    builder.extend(&views(&[4, 6])).expect("finite views");
+    let error = builder.save(&["one", "two"]).expect_err("there are nine");
+    assert!(matches!(
+        error,
+        Error::Length {
+            expected: 9,
+            got: 2,
+            ..
+        }
+    ));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    /// No flipped byte of header or table, and no cut, is taken for a whole file.
+    #[test]
+    fn damage_is_found(at in 0_usize..1 << 20, flip in 1_u8..=255, cut in any::<bool>()) {
+        let scrap = Scrap::new(&format!("damage-{at}-{flip}"));
+        saved::<f32>(&scrap, &[4, 3], &views(&[4, 3]));
+        let mut bytes = scrap.bytes();
+        let spectra = 4096 + 7 * 12 * 4;
+        if cut {
+            bytes.truncate(at % bytes.len());
+        } else {
+            // In the header or in the table.
+            let table = bytes.len() - spectra;
+            let at = at % (200 + table);
+            bytes[if at < 200 { at } else { spectra + at - 200 }] ^= flip;
+        }
+        prop_assert!(scrap.with::<f32>(&bytes).is_err());
+    }
+}
