@@ -1,8 +1,7 @@
 //! Counters of 512 nodes on a torus: the values of section 4.
 
-mod common;
-
 use perf_spectral::{AxisFilter, RankParams, Real, Score, Spectra};
+use perf_testdata::corpus::corpus;
 
 /// One column of the table of nodes for a code region, on the 8 x 8 x 8 torus.
 fn column(text: &str, region: i64, counter: &str) -> Vec<f64> {
@@ -107,7 +106,8 @@ fn agree<T: Real>(text: &str, tolerance: f64) {
 
 #[test]
 fn correlations_of_the_torus() {
-    let Some(path) = common::corpus("torus/bgpc_nodes.yaml") else {
+    let Some(path) = corpus("torus/bgpc_nodes.yaml") else {
+        println!("skipped: corpus absent");
         return;
     };
     let text = std::fs::read_to_string(path).expect("a text file");

@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::f64::consts::TAU;
-use std::path::PathBuf;
 
 /// Numbers from -1 to 1 that look like noise, the same every time.
 pub(crate) fn noise(count: usize, seed: u64) -> Vec<f64> {
@@ -108,23 +107,4 @@ pub(crate) fn pearson(a: &[f64], b: &[f64]) -> f64 {
         a.iter().zip(b).map(|(a, b)| f(a - ma, b - mb)).sum()
     };
     sum(&|a, b| a * b) / (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt()
-}
-
-/// A file of the corpus; `None`, said aloud, where it is absent.
-pub(crate) fn corpus(relative: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("PERFKIT_CORPUS") {
-        Some(root) => PathBuf::from(root),
-        None => PathBuf::from(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../../shared/corpus"
-        )),
-    };
-    let path = root.join(relative);
-    if path.exists() {
-        return Some(path);
-    }
-    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!is_ci, "{} of the corpus is absent", path.display());
-    println!("skipped: corpus absent");
-    None
 }
