@@ -9,6 +9,7 @@
 mod cube;
 mod otf2;
 mod race;
+mod spectral;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,6 +34,11 @@ const COMPARISONS: &[Comparison] = &[
         "cube",
         "reading Cube profiles that perfkit wrote, with pycubexr",
         cube::races,
+    ),
+    Comparison(
+        "spectral",
+        "correlation of views in the frequency domain, with FFTW",
+        spectral::races,
     ),
 ];
 

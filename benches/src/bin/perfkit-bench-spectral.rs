@@ -1,12 +1,17 @@
 //! Times of the correlation of one view with many, as in Table 1 of the paper.
 //!
 //! `correlate SHAPE VIEWS f32|f64` runs product, inverse transform and extremes for each view;
-//! `top10` the pruned search, `forward` the transforms of views, `disk` all of it from a file. Views are
-//! synthetic: low modes, bands and noise. `--distinct D` of them (24) are cycled.
+//! `top10` the pruned search and the whole one, `forward` the transforms of views. Views are synthetic: low
+//! modes, bands and noise, half of them related to the first. `--distinct D` of them (24) are cycled.
+//!
+//! `generate FILE SHAPE VIEWS` writes such views as doubles, which `--views FILE` reads: what another
+//! program correlates, too. `store FILE SHAPE VIEWS f32|f64` keeps their spectra in a file, and `--file FILE`
+//! correlates or searches what a run before has kept.
 
 use perfkit::spectral::{AxisFilter, RankParams, Real, Spectra, Transform};
+use perfkit_benches::Meter;
+use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 /// What went wrong, for people.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -18,6 +23,7 @@ struct Arguments {
     threads: usize,
     distinct: usize,
     file: Option<String>,
+    given: Option<String>,
 }
 
 fn main() -> Result<(), Failure> {
@@ -29,18 +35,28 @@ fn main() -> Result<(), Failure> {
     };
     let threads = option("--threads").map_or(Ok(2), |text| text.parse())?;
     let distinct = option("--distinct").map_or(Ok(24), |text| text.parse())?;
-    let file = option("--file");
+    let mut file = option("--file");
+    let given = option("--views");
+    if let [command, path, shape, views] = words.as_slice()
+        && command == "generate"
+    {
+        return generate(path, &lengths(shape)?, views.parse()?);
+    }
+    if words.len() == 5 && words[0] == "store" {
+        file = Some(words.remove(1));
+    }
     let [command, shape, views, kind] = words.as_slice() else {
-        return Err("usage: correlate|top10|forward|disk SHAPE VIEWS f32|f64 [--threads T] [--distinct D] [--file F]".into());
+        return Err("usage: correlate|top10|forward SHAPE VIEWS f32|f64 [--threads T] [--distinct D] [--views FILE] [--file FILE]
+       generate FILE SHAPE VIEWS | store FILE SHAPE VIEWS f32|f64".into());
     };
-    let dims: Result<Vec<usize>, _> = shape.split('x').map(str::parse).collect();
     let arguments = Arguments {
         command: command.clone(),
-        dims: dims?,
+        dims: lengths(shape)?,
         views: views.parse()?,
         threads,
         distinct,
         file,
+        given,
     };
     match kind.as_str() {
         "f32" => run::<f32>(&arguments, |value| value as f32),
@@ -49,57 +65,113 @@ fn main() -> Result<(), Failure> {
     }
 }
 
+fn lengths(shape: &str) -> Result<Vec<usize>, Failure> {
+    let lengths: Result<Vec<usize>, _> = shape.split('x').map(str::parse).collect();
+    Ok(lengths?)
+}
+
+/// Views as doubles, little-endian, one after the other.
+fn generate(path: &str, dims: &[usize], views: usize) -> Result<(), Failure> {
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    for number in 0..views as u64 {
+        for value in synthetic(dims, number) {
+            file.write_all(&value.to_le_bytes())?;
+        }
+    }
+    Ok(file.flush()?)
+}
+
+/// Views of a file, or synthetic ones.
+fn views(arguments: &Arguments, count: usize) -> Result<Vec<Vec<f64>>, Failure> {
+    let dims = &arguments.dims;
+    let points: usize = dims.iter().product();
+    let Some(path) = &arguments.given else {
+        return Ok((0..count as u64)
+            .map(|number| synthetic(dims, number))
+            .collect());
+    };
+    let bytes = std::fs::read(path)?;
+    let numbers = bytes.as_chunks::<8>().0.iter();
+    let values: Vec<f64> = numbers.map(|bytes| f64::from_le_bytes(*bytes)).collect();
+    Ok(values.chunks_exact(points).map(<[f64]>::to_vec).collect())
+}
+
+/// The spectra of views, or those that a run before has kept.
+fn spectra<T: Real>(arguments: &Arguments, distinct: usize) -> Result<Spectra<T>, Failure> {
+    let dims = &arguments.dims;
+    match &arguments.file {
+        None => {
+            let mut builder = Spectra::<T>::builder(dims)?;
+            builder.extend(&views(arguments, distinct)?)?;
+            Ok(builder.finish())
+        }
+        Some(path) if arguments.command == "store" => {
+            let mut open = std::fs::OpenOptions::new();
+            let open = open.read(true).write(true).create(true).truncate(true);
+            let mut builder = Spectra::<T>::builder_in(dims, open.open(path)?)?;
+            // As many at a time as there are threads: memory is what is looked at here.
+            for start in (0..distinct).step_by(arguments.threads) {
+                let numbers = start..distinct.min(start + arguments.threads);
+                let some: Vec<Vec<f64>> = std::thread::scope(|scope| {
+                    let work = |at| move || synthetic(dims, at as u64);
+                    let some: Vec<_> = numbers.map(|at| scope.spawn(work(at))).collect();
+                    some.into_iter().filter_map(|one| one.join().ok()).collect()
+                });
+                builder.extend(&some)?;
+            }
+            Ok(builder.save::<&str>(&[])?)
+        }
+        Some(path) => Ok(Spectra::open(std::fs::File::open(path)?)?),
+    }
+}
+
 fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> {
     let dims = &arguments.dims;
     let filter = AxisFilter::new(&vec![1.0; dims.len()])?;
     if arguments.command == "forward" {
         let plan = Transform::<T>::new(dims)?;
-        let view: Vec<T> = synthetic(dims, 1).into_iter().map(of).collect();
-        let timer = Timer::start();
+        let views = views(arguments, 2)?;
+        let view: Vec<T> = views[1].iter().map(|value| of(*value)).collect();
+        let timer = Meter::start();
         each(arguments, |_, (scratch, out)| {
             let out = out.get_or_insert_with(|| vec![T::default(); view.len()]);
             let scratch = scratch.get_or_insert_with(|| plan.scratch());
             Ok(plan.forward(&view, out, scratch)?)
         })?;
-        return timer.print(arguments.views, "");
+        return print(&timer, arguments.views, "");
     }
+    let timer = Meter::start();
     let distinct = match arguments.command.as_str() {
         "correlate" => arguments.distinct.min(arguments.views) + 1,
         _ => arguments.views + 1,
     };
-    let mut builder = match &arguments.file {
-        None => Spectra::<T>::builder(dims)?,
-        Some(path) => {
-            let mut open = std::fs::OpenOptions::new();
-            let open = open.read(true).write(true).create(true).truncate(true);
-            Spectra::<T>::builder_in(dims, open.open(path)?)?
-        }
-    };
-    for number in 0..distinct {
-        builder.extend(&[synthetic(dims, number as u64)])?;
+    let spectra = spectra::<T>(arguments, distinct)?;
+    if arguments.command == "store" {
+        return print(&timer, arguments.views, "");
     }
-    let spectra = builder.finish();
+    let distinct = spectra.views().len();
     let reference = spectra
         .reference(0, &filter)?
         .ok_or("the reference does not vary")?;
-    let timer = Timer::start();
+    let timer = Meter::start();
     if arguments.command == "top10" {
         let params = RankParams::default().top(10).pearson(false).check()?;
         let list = spectra.rank(0, &filter, &params)?;
-        let full = Timer::start();
+        let full = Meter::start();
         let extra = format!(
             " transforms={} best={:.6}",
             list.transforms,
             list.matches[0].r()
         );
-        timer.print(arguments.views, &extra)?;
+        print(&timer, arguments.views, &extra)?;
         let params = RankParams::default()
             .top(10)
             .pearson(false)
             .prune(false)
             .check()?;
         let all = spectra.rank(0, &filter, &params)?;
-        full.print(
+        print(
+            &full,
             arguments.views,
             &format!(" exhaustive equal={}", all.matches == list.matches),
         )?;
@@ -113,7 +185,7 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
         Ok(())
     })?;
     let best = best.into_inner().map_err(|_| "a thread panicked")?;
-    timer.print(arguments.views, &format!(" best={best:.9}"))
+    print(&timer, arguments.views, &format!(" best={best:.3}"))
 }
 
 /// `work` on each view, on all threads.
@@ -175,44 +247,7 @@ fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
         .collect()
 }
 
-struct Timer {
-    wall: Instant,
-    cpu: f64,
-}
-
-impl Timer {
-    fn start() -> Self {
-        Timer {
-            wall: Instant::now(),
-            cpu: cpu(),
-        }
-    }
-
-    fn print(&self, views: usize, extra: &str) -> Result<(), Failure> {
-        let (wall, cpu) = (self.wall.elapsed().as_secs_f64(), cpu() - self.cpu);
-        println!(
-            "views={views} cpu_s={cpu:.3} wall_s={wall:.3} rss_kb={}{extra}",
-            most_memory()
-        );
-        Ok(())
-    }
-}
-
-/// CPU seconds of this process (Linux).
-fn cpu() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = text.rsplit(')').next().unwrap_or_default();
-    let ticks = after.split_whitespace().skip(11).take(2);
-    ticks
-        .filter_map(|word| word.parse::<f64>().ok())
-        .sum::<f64>()
-        / 100.0
-}
-
-/// Most memory ever resident, in KiB (Linux).
-fn most_memory() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let word = line.and_then(|line| line.split_whitespace().next());
-    word.and_then(|word| word.parse().ok()).unwrap_or(0)
+fn print(meter: &Meter, views: usize, extra: &str) -> Result<(), Failure> {
+    println!("views={views}{extra} {}", meter.costs());
+    Ok(())
 }

@@ -1,0 +1,125 @@
+"""Correlates views in the frequency domain with FFTW (pyfftw) and prints one line: answers, then costs.
+
+python3 spectral.py correlate FILE SHAPE VIEWS f32|f64 lanes|inside
+    view 0 of FILE against VIEWS of the others, cycled: product, inverse transform, extremes
+python3 spectral.py forward FILE SHAPE VIEWS f32|f64 lanes|inside
+    transforms of views
+
+FILE holds views as doubles, one after the other. Two threads share the views (`lanes`) or each transform
+(`inside`). Axes are sorted, the longest last: FFTW is faster so. Planning and reading are not timed.
+"""
+
+import resource
+import sys
+import threading
+import time
+
+import numpy
+import pyfftw
+
+THREADS = 2
+
+
+def weights(shape):
+    """Of all frequencies of a real transform, 1 but for the mean: the filter that lets all axes pass."""
+    w = numpy.ones(shape)
+    w.flat[0] = 0
+    return w
+
+
+def on_lanes(count, lanes, work):
+    """Calls work(lane, number) for each number; lanes take numbers in turns."""
+    numbers = iter(range(count))
+    lock = threading.Lock()
+
+    def run(lane):
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            work(lane, number)
+
+    threads = [threading.Thread(target=run, args=(lane,)) for lane in range(lanes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def main():
+    mode, path, shape, views, kind, split = sys.argv[1:7]
+    dims, views = [int(length) for length in shape.split("x")], int(views)
+    real, compl = {"f32": ("float32", "complex64"), "f64": ("float64", "complex128")}[kind]
+    order = sorted(range(len(dims)), key=lambda axis: dims[axis])
+    given = numpy.memmap(path, dtype="<f8", mode="r").reshape([-1] + dims)
+    sizes = [dims[axis] for axis in order]
+    half = sizes[:-1] + [sizes[-1] // 2 + 1]
+    axes = tuple(range(len(sizes)))
+    lanes, inside = (THREADS, 1) if split == "lanes" else (1, THREADS)
+
+    def plan(backward):
+        one, two = pyfftw.empty_aligned(sizes, real), pyfftw.empty_aligned(half, compl)
+        source, target = (two, one) if backward else (one, two)
+        flags = ["FFTW_MEASURE"] + (["FFTW_DESTROY_INPUT"] if backward else [])
+        direction = "FFTW_BACKWARD" if backward else "FFTW_FORWARD"
+        return pyfftw.FFTW(source, target, axes=axes, direction=direction, flags=flags, threads=inside)
+
+    def view(number):
+        values = given[number].transpose(order)
+        values = values - values.mean()
+        return (values / numpy.abs(values).max()).astype(real)
+
+    forward = plan(False)
+    if mode == "forward":
+        # Each lane a plan and a view of its own.
+        plans = [forward] + [plan(False) for _ in range(lanes - 1)]
+        for one in plans:
+            one.input_array[...] = view(1)
+        start = time.perf_counter(), time.process_time()
+        on_lanes(views, lanes, lambda lane, _: plans[lane].execute())
+        finish(start, f"views={views}")
+        return
+
+    def spectrum(number):
+        forward.input_array[...] = view(number)
+        forward.execute()
+        result = pyfftw.empty_aligned(half, compl)
+        result[...] = forward.output_array
+        # Parseval: places that stand for their opposite as well count twice.
+        twice = numpy.full(half[-1], 2.0)
+        twice[[0, -1]] = 1.0
+        power = (numpy.abs(result.astype("complex128")) ** 2 * twice * weights(half)).sum()
+        return result, power
+
+    first, power = spectrum(0)
+    reference = pyfftw.empty_aligned(half, compl)
+    reference[...] = first.conj() * weights(half)
+    others = [spectrum(number) for number in range(1, len(given))]
+    plans = [plan(True) for _ in range(lanes)]
+    best = [0.0] * lanes
+
+    def correlate(lane, number):
+        other, energy = others[number % len(others)]
+        inverse = plans[lane]
+        numpy.multiply(reference, other, out=inverse.input_array)
+        inverse.execute()
+        out = inverse.output_array.reshape(-1)
+        # pyfftw's execute leaves the sum without 1/|T|, and so does the power.
+        norm = (power * energy) ** 0.5
+        high, low = out.argmax(), out.argmin()
+        peak = max(abs(float(out[high])), abs(float(out[low]))) / norm
+        best[lane] = max(best[lane], peak)
+
+    start = time.perf_counter(), time.process_time()
+    on_lanes(views, lanes, correlate)
+    finish(start, f"views={views} best={max(best):.3f}")
+
+
+def finish(start, answers):
+    wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{answers} cpu_s={cpu:.4f} wall_s={wall:.4f} rss_kb={peak}")
+
+
+main()
