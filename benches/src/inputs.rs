@@ -1,8 +1,14 @@
 //! Inputs of the benches, all generated.
 
-use perfkit::core::{CancelToken, Trace};
+use perfkit::core::{
+    CallPathId, CallTree, CancelToken, Limits, Location, LocationGroup, LocationGroupId, Metric,
+    MetricId, Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities, SystemNode,
+    SystemNodeId, SystemTree, Trace, ValueType,
+};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
+use perfkit::formats::cube;
 use perfkit::formats::otf2::{MemoryArchive, WriteOptions, write};
+use std::sync::Arc;
 
 /// A wide trace.
 pub fn trace(ranks: u32, events: usize) -> Trace {
@@ -51,4 +57,94 @@ pub fn recorded() -> Trace {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/recordings/jacobi-64");
     let recording = perfkit::open(path).expect("it is in the repository");
     recording.into_trace().expect("it is a trace")
+}
+
+/// Rows that are computed, so that a profile of any size needs no memory.
+#[derive(Debug)]
+struct Computed {
+    locations: u32,
+    paths: u32,
+}
+
+impl RowStore for Computed {
+    fn row(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+    ) -> perfkit::core::Result<Option<Arc<Severities>>> {
+        let value = |at: u32| (path.0 * 31 + at * 7) % 1009 + metric.0;
+        let values = (0..self.locations).map(value);
+        Ok(Some(Arc::new(match metric.0 {
+            0 => Severities::U64(values.map(u64::from).collect()),
+            _ => Severities::F64(values.map(f64::from).collect()),
+        })))
+    }
+
+    fn paths(&self, _: MetricId) -> Vec<CallPathId> {
+        (0..self.paths).map(CallPathId).collect()
+    }
+}
+
+/// A profile of 4 metrics, one of them inclusive, in which every view has values everywhere.
+///
+/// # Panics
+/// Never: all of it refers to what is there.
+pub fn profile(locations: u32, paths: u32) -> Profile {
+    let machine = SystemNode {
+        name: "machine".into(),
+        class: "machine".into(),
+        ..SystemNode::default()
+    };
+    let group = |rank: u32| LocationGroup {
+        name: format!("MPI Rank {rank}"),
+        parent: Some(SystemNodeId(0)),
+        ..LocationGroup::default()
+    };
+    let location = |rank: u32| Location {
+        name: "Master thread".into(),
+        group: Some(LocationGroupId(rank)),
+        key: rank.into(),
+        ..Location::default()
+    };
+    let groups = (0..locations).map(group).collect();
+    let all = (0..locations).map(location).collect();
+    let system = SystemTree::new(vec![machine], groups, all, &Limits::default());
+    let system = system.expect("groups and machine are there");
+    let mut calls = CallTree::default();
+    for at in 0..paths {
+        let parent = at.checked_sub(1).map(|before| CallPathId(before / 8));
+        calls
+            .child(parent, RegionId(at))
+            .expect("parents come first");
+    }
+    let regions = (0..paths).map(|at| Region::named(format!("region {at}")));
+    let metric = |name: &str, value_type, scope| ProfileMetric {
+        metric: Metric {
+            name: name.into(),
+            value_type,
+            ..Metric::default()
+        },
+        scope,
+        ..ProfileMetric::default()
+    };
+    let metrics = vec![
+        metric("visits", ValueType::U64, Scope::Exclusive),
+        metric("time", ValueType::F64, Scope::Inclusive),
+        metric("wait", ValueType::F64, Scope::Exclusive),
+        metric("bytes", ValueType::F64, Scope::Exclusive),
+    ];
+    let rows = Arc::new(Computed { locations, paths });
+    Profile::new(system, regions.collect(), calls, metrics, rows).expect("regions are there")
+}
+
+/// That profile as a Cube archive in memory.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
+pub fn cubex(locations: u32, paths: u32, packed: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let options = cube::WriteOptions::new().compress(packed);
+    cube::write(&profile(locations, paths), &mut bytes, &options)
+        .expect("writing to memory does not fail");
+    bytes
 }

@@ -2,19 +2,14 @@
 //!
 //! `cargo xtask compare cube` runs it beside pycubexr; see `data/peers/README.md` for the line.
 
-use perfkit::core::{
-    CallPathId, CallTree, Limits, Location, LocationGroup, LocationGroupId, Metric, MetricId,
-    Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities, SystemNode,
-    SystemNodeId, SystemTree, ValueType,
-};
+use perfkit::core::{CallPathId, MetricId, Profile, Severities};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::{Cube, WriteOptions, write};
-use perfkit_benches::Meter;
+use perfkit_benches::{Meter, inputs};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -58,7 +53,7 @@ fn run(args: &[String]) -> Outcome<String> {
     match mode.as_str() {
         "generate" => {
             let options = WriteOptions::new().compress(number("--packed", 0)? == 1);
-            let profile = profile(number("--locations", 4096)?, number("--paths", 800)?)?;
+            let profile = inputs::profile(number("--locations", 4096)?, number("--paths", 800)?);
             save(&profile, path, &options)
         }
         "rewrite" => {
@@ -81,83 +76,6 @@ fn save(profile: &Profile, path: &Path, options: &WriteOptions) -> Outcome<Strin
         lost.repairs(),
         meter.costs()
     ))
-}
-
-/// Rows that are computed, so that a profile of any size needs no memory.
-#[derive(Debug)]
-struct Computed {
-    locations: u32,
-    paths: u32,
-}
-
-impl RowStore for Computed {
-    fn row(
-        &self,
-        metric: MetricId,
-        path: CallPathId,
-    ) -> perfkit::core::Result<Option<Arc<Severities>>> {
-        let value = |at: u32| (path.0 * 31 + at * 7) % 1009 + metric.0;
-        let values = (0..self.locations).map(value);
-        Ok(Some(Arc::new(match metric.0 {
-            0 => Severities::U64(values.map(u64::from).collect()),
-            _ => Severities::F64(values.map(f64::from).collect()),
-        })))
-    }
-
-    fn paths(&self, _: MetricId) -> Vec<CallPathId> {
-        (0..self.paths).map(CallPathId).collect()
-    }
-}
-
-fn profile(locations: u32, paths: u32) -> Outcome<Profile> {
-    let machine = SystemNode {
-        name: "machine".into(),
-        class: "machine".into(),
-        ..SystemNode::default()
-    };
-    let group = |rank: u32| LocationGroup {
-        name: format!("MPI Rank {rank}"),
-        parent: Some(SystemNodeId(0)),
-        ..LocationGroup::default()
-    };
-    let location = |rank: u32| Location {
-        name: "Master thread".into(),
-        group: Some(LocationGroupId(rank)),
-        key: rank.into(),
-        ..Location::default()
-    };
-    let groups = (0..locations).map(group).collect();
-    let all = (0..locations).map(location).collect();
-    let system = SystemTree::new(vec![machine], groups, all, &Limits::default())?;
-    let mut calls = CallTree::default();
-    for at in 0..paths {
-        let parent = at.checked_sub(1).map(|before| CallPathId(before / 8));
-        calls.child(parent, RegionId(at))?;
-    }
-    let regions = (0..paths).map(|at| Region::named(format!("region {at}")));
-    let metric = |name: &str, value_type, scope| ProfileMetric {
-        metric: Metric {
-            name: name.into(),
-            value_type,
-            ..Metric::default()
-        },
-        scope,
-        ..ProfileMetric::default()
-    };
-    let metrics = vec![
-        metric("visits", ValueType::U64, Scope::Exclusive),
-        metric("time", ValueType::F64, Scope::Inclusive),
-        metric("wait", ValueType::F64, Scope::Exclusive),
-        metric("bytes", ValueType::F64, Scope::Exclusive),
-    ];
-    let rows = Arc::new(Computed { locations, paths });
-    Ok(Profile::new(
-        system,
-        regions.collect(),
-        calls,
-        metrics,
-        rows,
-    )?)
 }
 
 fn sum(row: &Severities) -> (f64, usize) {
