@@ -6,6 +6,7 @@
 //!
 //! A peer that is not installed is named with its package and left out.
 
+mod cluster;
 mod cube;
 mod otf2;
 mod race;
@@ -39,6 +40,11 @@ const COMPARISONS: &[Comparison] = &[
         "spectral",
         "correlation of views in the frequency domain, with FFTW",
         spectral::races,
+    ),
+    Comparison(
+        "cluster",
+        "clustering points, with linfa, scikit-learn and hdbscan",
+        cluster::races,
     ),
 ];
 

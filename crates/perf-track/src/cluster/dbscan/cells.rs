@@ -244,8 +244,7 @@ fn counted<const D: usize>(points: Points<'_>, layout: &Layout<D>, lanes: usize)
         }
     }
     // Lanes write to places of their own, all over the list: shared, but never the same.
-    let mut index: Vec<AtomicU32> = Vec::new();
-    index.resize_with(points.len(), AtomicU32::default);
+    let index = par::collect(points.len(), |_| AtomicU32::default());
     par::each(next, |lane, mut next| {
         for (point, at) in stretch_of(lane) {
             let place = &mut next[layout.key(point) as usize];

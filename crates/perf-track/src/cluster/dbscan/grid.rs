@@ -189,15 +189,16 @@ impl<const D: usize> Grid<D> {
     /// The cluster of each cell that has core points (`u32::MAX` for others) and the core point
     /// of the lowest index of each cluster: clusters are numbered in the order of these.
     fn number(&self, core: &[bool], sets: &Union) -> (Vec<u32>, Vec<u32>) {
-        let mut lowest = vec![u32::MAX; self.cells.len()];
-        for cell in 0..self.cells.len() {
-            let range = self.cells.range(cell);
+        let roots_and_firsts = par::collect(self.cells.len(), |cell| {
             // Points of a cell are in the order of their indices.
-            let first = range.clone().find(|&place| core[place]);
-            if let Some(place) = first {
-                let least = &mut lowest[sets.find(cell as u32) as usize];
-                *least = (*least).min(self.cells.index[place]);
-            }
+            let first = self.cells.range(cell).find(|&place| core[place]);
+            let first = first.map_or(u32::MAX, |place| self.cells.index[place]);
+            (sets.find(cell as u32), first)
+        });
+        let mut lowest = vec![u32::MAX; self.cells.len()];
+        for &(root, first) in &roots_and_firsts {
+            let least = &mut lowest[root as usize];
+            *least = (*least).min(first);
         }
         let roots = lowest.iter().zip(0_u32..);
         let mut seeds: Vec<(u32, u32)> = roots
@@ -205,14 +206,14 @@ impl<const D: usize> Grid<D> {
             .map(|(&least, root)| (least, root))
             .collect();
         seeds.sort_unstable();
-        let mut cluster_of = vec![u32::MAX; self.cells.len()];
+        // From here on the number of each root's cluster.
+        let mut cluster_of_root = lowest;
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
-            cluster_of[root as usize] = cluster;
+            cluster_of_root[root as usize] = cluster;
         }
-        // Roots are the lowest of their sets, so they are numbered before those that follow them.
-        for cell in 0..self.cells.len() {
-            cluster_of[cell] = cluster_of[sets.find(cell as u32) as usize];
-        }
+        let cluster_of = par::collect(self.cells.len(), |cell| {
+            cluster_of_root[roots_and_firsts[cell].0 as usize]
+        });
         (
             cluster_of,
             seeds.into_iter().map(|(least, _)| least).collect(),

@@ -9,7 +9,7 @@ mod tree;
 
 pub use params::{Border, Checked, DbscanParams, Index};
 
-use super::Clusterer;
+use super::{Clusterer, par};
 use crate::{ClusterId, Labels, Points, Result};
 use perf_core::{CancelToken, Progress};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -147,10 +147,10 @@ struct Found {
 
 impl Found {
     fn new(points: usize) -> Self {
-        let (mut labels, mut core) = (Vec::new(), Vec::new());
-        labels.resize_with(points, AtomicU32::default);
-        core.resize_with(points, AtomicBool::default);
-        Found { labels, core }
+        Found {
+            labels: par::collect(points, |_| AtomicU32::default()),
+            core: par::collect(points, |_| AtomicBool::default()),
+        }
     }
 
     /// A point and its cluster, from 0.

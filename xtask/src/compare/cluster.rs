@@ -1,0 +1,120 @@
+//! Clustering points: perfkit, linfa, scikit-learn and hdbscan, one thread each.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::race::{Race, Runner};
+use super::{Options, target_folder, workshop};
+use crate::{cargo, execute, root};
+
+/// Program of `perfkit-benches` that generates points and runs our side.
+const OURS: &str = "perfkit-bench-cluster";
+
+/// Builds our program, writes the points unless they are there, and lists the races.
+pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
+    let arguments = ["build", "--quiet", "--release"];
+    execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
+    let ours = target_folder()?.join("release").join(OURS);
+    let (small, middle, large) = (
+        generated(&ours, 10_000)?,
+        generated(&ours, 100_000)?,
+        generated(&ours, 5_000_000)?,
+    );
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let we = |mode: &str, file: &Path, more: &[&str]| {
+        let more = more.iter().map(|word| (*word).to_string());
+        let words = [text(&ours), mode.into(), text(file)];
+        Ok(words.into_iter().chain(more).collect::<Vec<String>>())
+    };
+    let they = |package: &'static str, module: &str, words: [&str; 4]| {
+        let python = python(module, package)?;
+        let peer = text(&root().join("data/peers/cluster.py"));
+        let words = words.map(String::from);
+        Ok([text(&python), peer].into_iter().chain(words).collect())
+    };
+    let dense = ["--eps", "0.01"];
+    let sparse = ["--eps", "0.002"];
+    let learn = |file: &Path, eps: &str| {
+        let words = ["dbscan", &text(file), eps, "10"];
+        they("scikit-learn (pip)", "sklearn", words)
+    };
+    let dbscan = |title: &str, file: &Path, options: &[&str], eps: &str| Race {
+        title: title.into(),
+        by: "cpu_s",
+        work: "points",
+        runners: vec![
+            Runner::new("perfkit", we("dbscan", file, options)),
+            Runner::new("linfa", we("linfa", file, options)),
+            Runner::new("scikit-learn", learn(file, eps)),
+        ],
+    };
+    let two = ["--eps", "0.0005", "--threads", "2"];
+    let sizes = ["--min-points", "10", "--min-size", "100"];
+    let package = they(
+        "hdbscan (pip)",
+        "hdbscan",
+        ["hdbscan", &text(&middle), "10", "100"],
+    );
+    Ok(vec![
+        dbscan("DBSCAN of 10,000 points, eps 0.01", &small, &dense, "0.01"),
+        dbscan(
+            "DBSCAN of 100,000 points, eps 0.002",
+            &middle,
+            &sparse,
+            "0.002",
+        ),
+        dbscan(
+            "DBSCAN of 100,000 points, eps 0.01",
+            &middle,
+            &dense,
+            "0.01",
+        ),
+        Race {
+            title: "what a second core is worth: DBSCAN of 5 million points, eps 0.0005".into(),
+            by: "wall_s",
+            work: "points",
+            runners: vec![
+                Runner::new("perfkit, 2 threads", we("dbscan", &large, &two)),
+                Runner::new("perfkit, 1 thread", we("dbscan", &large, &two[..2])),
+            ],
+        },
+        Race {
+            title: "HDBSCAN of 100,000 points".into(),
+            by: "cpu_s",
+            work: "points",
+            runners: vec![
+                Runner::new("perfkit", we("hdbscan", &middle, &sizes)),
+                Runner::new("hdbscan", package),
+            ],
+        },
+    ])
+}
+
+/// So many points in a file, made once.
+fn generated(ours: &Path, points: usize) -> Result<PathBuf, String> {
+    let file = workshop()?.join(format!("phases-{points}.f64"));
+    if !file.exists() {
+        // Under another name until it is whole.
+        let part = file.with_extension("part");
+        let count = points.to_string();
+        execute(
+            Command::new(ours)
+                .arg("generate")
+                .arg(&part)
+                .args(["--points", &count]),
+        )?;
+        std::fs::rename(&part, &file).map_err(|error| error.to_string())?;
+    }
+    Ok(file)
+}
+
+/// A Python that has a module, or the package that is missing.
+fn python(module: &str, package: &'static str) -> Result<PathBuf, &'static str> {
+    let python = std::env::var_os("PERFKIT_PYTHON").map(PathBuf::from);
+    let python = python.unwrap_or_else(|| "python3".into());
+    let import = format!("import {module}");
+    match Command::new(&python).args(["-c", &import]).output() {
+        Ok(output) if output.status.success() => Ok(python),
+        _ => Err(package),
+    }
+}
