@@ -19,6 +19,9 @@ use std::process::ExitCode;
 #[allow(dead_code, reason = "its `main` is for itself")]
 #[path = "correlate.rs"]
 pub(crate) mod correlate;
+#[allow(dead_code, reason = "its `main` is for itself")]
+#[path = "track.rs"]
+pub(crate) mod track;
 
 const USAGE: &str = "usage: tour [--out FOLDER] [--json]
 
@@ -96,10 +99,12 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let parsed = correlations.iter().map(|text| serde_json::from_str(text));
         let parsed: Result<Vec<serde_json::Value>, _> = parsed.collect();
         let correlations = parsed.map_err(input)?;
+        let text = tracked(&["--json".into()])?;
+        let tracking: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
         writeln!(
             out,
             "{}",
-            json!({ "recordings": all, "correlations": correlations })
+            json!({ "recordings": all, "correlations": correlations, "tracking": tracking })
         )?;
         return Ok(());
     }
@@ -117,6 +122,13 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         "Along the first axis alone, without that imbalance: surface appears."
     )?;
     writeln!(out, "{}", hidden(&["--axes", "1,0,0"])?)?;
+    writeln!(
+        out,
+        "How do the phases of jacobi change from 4 to 9 to 16 ranks? Bursts of at least 20 us."
+    )?;
+    let picture = ["--png".into(), folder.join("track.png").into_os_string()];
+    write!(out, "{}", tracked(&picture)?)?;
+    writeln!(out, "  picture     {}", shown.join("track.png").display())?;
     Ok(())
 }
 
@@ -147,6 +159,28 @@ fn hidden(more: &[&str]) -> Result<String, Failure> {
     } else {
         rest.unwrap_or_default()
     })
+}
+
+/// The phases of the three runs that share one grid, tracked by duration and work.
+fn tracked(more: &[OsString]) -> Result<String, Failure> {
+    let files = ["jacobi-4", "jacobi-9", "jacobi-16"].map(|name| recording::bundled(name).into());
+    let words = [
+        "--metrics",
+        "duration,work",
+        "--min-duration",
+        "20us",
+        "--eps",
+        "0.04",
+        "--top",
+        "4",
+    ];
+    let args = files
+        .into_iter()
+        .chain(words.map(OsString::from))
+        .chain(more.iter().cloned());
+    let mut text = Vec::new();
+    track::run(&args.collect::<Vec<_>>(), &mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// All ranks below one another, and under them the fold of all with max, min and diff.

@@ -23,7 +23,8 @@ Clusters the CPU bursts of recordings, and tracks the clusters from one to the n
   TRACE...            recordings in their order: OTF2 archives, Paraver traces
   --metrics A,B       the axes of the space; default: ipc,instructions where the recording has them,
                       else durations and its first counter
-  --eps E|auto        radius of a dense neighbourhood in that space; default: found for each frame
+  --eps E|auto        radius of a dense neighbourhood in that space; default: found, one for all
+                      frames that share a space
   --min-points N      points of a dense neighbourhood, default 4
   --min-duration T    leaves shorter bursts out, default 1ms
   --windows N         cuts each recording into N windows of time
@@ -223,9 +224,11 @@ impl<'s> Report<'s> {
     fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
         self.frames(out)?;
         self.objects(top, out)?;
+        self.why(top, out)?;
         self.changes(top, out)?;
         self.laws(top, out)?;
-        self.worse(top, out)
+        self.worse(top, out)?;
+        self.words(top, out)
     }
 
     fn frames(&self, out: &mut dyn Write) -> Outcome {
@@ -283,7 +286,6 @@ impl<'s> Report<'s> {
                 });
             }
             row.push(format!("{:.2}", object.confidence));
-            row.push(self.why(object));
             row
         });
         let rows: Vec<Vec<String>> = rows.collect();
@@ -291,7 +293,7 @@ impl<'s> Report<'s> {
         for frame in &self.series.tracking.frames {
             head.extend([frame.name.as_str(), "time"]);
         }
-        head.extend(["confidence", "weakest link"]);
+        head.push("confidence");
         table::write(out, &head, &rows)?;
         if objects.len() > top {
             writeln!(out, "  and {} more", objects.len() - top)?;
@@ -324,20 +326,31 @@ impl<'s> Report<'s> {
         Ok(())
     }
 
-    /// What every evaluator says of the weakest link of an object.
-    fn why(&self, object: &Object) -> String {
-        let weakest = object
-            .links
-            .iter()
-            .min_by(|a, b| a.confidence.total_cmp(&b.confidence));
-        let Some(link) = weakest else {
-            return "seen once".into();
-        };
-        let votes = link
-            .votes
-            .iter()
-            .map(|(who, value)| format!("{who} {value:.2}"));
-        votes.collect::<Vec<_>>().join(", ")
+    /// The weakest link of each object, and what every evaluator says of it.
+    fn why(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        writeln!(out, "\nwhy: the weakest link of each object")?;
+        for object in self.series.tracking.objects.iter().take(top) {
+            let weakest = object
+                .links
+                .iter()
+                .min_by(|a, b| a.confidence.total_cmp(&b.confidence));
+            let Some(link) = weakest else { continue };
+            let votes = link
+                .votes
+                .iter()
+                .map(|(who, value)| format!("{who} {value:.2}"));
+            let (from, to) = (self.name(link.from.0), self.name(link.to.0));
+            writeln!(
+                out,
+                "  object {}: {} of {from} to {} of {to}, {:.2}: {}",
+                object.id,
+                link.from.1,
+                link.to.1,
+                link.confidence,
+                votes.collect::<Vec<_>>().join(", ")
+            )?;
+        }
+        Ok(())
     }
 
     fn event(&self, event: &Event) -> String {
@@ -454,6 +467,57 @@ impl<'s> Report<'s> {
         metrics
     }
 
+    /// The objects that are in all frames, in words.
+    fn words(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let (report, series) = (self, self.series);
+        writeln!(out, "\nin words")?;
+        let last = series.frames.len().saturating_sub(1);
+        let first = report.name(0);
+        let whole = series
+            .tracking
+            .objects
+            .iter()
+            .take(top)
+            .filter(|o| o.frames() == series.frames.len());
+        for object in whole {
+            let Some(change) = report.change(object, 0, last) else {
+                continue;
+            };
+            let Some((work, _)) = &report.counters else {
+                continue;
+            };
+            let law = series.trends.fit(object.id, work, 0.95).ok().flatten();
+            let Some(law) = law else { continue };
+            let [_, slower, clock] = change.factors();
+            let rate = slower * clock;
+            writeln!(
+                out,
+                "  object {} ({} of the time in {}): {work} goes as tasks to the power of {:.2}, {}; \
+             {}.",
+                object.id,
+                percent(object.share.last().copied().unwrap_or_default()),
+                report.name(last),
+                law.exponent,
+                match law.exponent {
+                    ..-0.9 => "so the tasks divide it",
+                    -0.9..-0.1 => "so a part of it is replicated",
+                    _ => "so more tasks do not divide it",
+                },
+                match rate {
+                    1.05.. => format!(
+                        "a unit of it takes {:.0} % longer than in {first}",
+                        100.0 * rate - 100.0
+                    ),
+                    ..0.95 => format!(
+                        "a unit of it takes {:.0} % less than in {first}",
+                        100.0 - 100.0 * rate
+                    ),
+                    _ => format!("a unit of it takes as long as in {first}, within 5 %"),
+                }
+            )?;
+        }
+        Ok(())
+    }
     fn worse(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let flags: Vec<&Flag> = self
             .flags

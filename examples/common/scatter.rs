@@ -165,7 +165,7 @@ pub fn picture(series: &Series, title: &str) -> Plot {
         let corner = [LEFT + dimensions as f64 * (SIDE + LEFT + GAP), top];
         animation(series, *pair, corner, &mut plot.marks);
     }
-    top += SIDE + BELOW;
+    top += SIDE + BELOW + 10.0;
     let width = columns as f64 * (SIDE + LEFT + GAP) + GAP;
     let mut x = LEFT;
     for object in series.tracking.objects.iter().take(SHOWN) {

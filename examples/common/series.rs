@@ -4,7 +4,7 @@ use crate::cli::{Failure, input};
 use crate::progress::Bar;
 use crate::recording;
 use perfkit::core::{CancelToken, Nanos, Trace};
-use perfkit::track::cluster::{Clusterer, Dbscan};
+use perfkit::track::cluster::{Clusterer, Dbscan, EpsSearch};
 use perfkit::track::track::{Mode, Observation, Tracking, Windows, split_by_callers, windows};
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
@@ -93,10 +93,12 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
     }
     let every: Vec<&Bursts> = bursts.iter().map(|(_, bursts)| bursts).collect();
     let scaled = scale.check().map_err(usage)?.fit(&every).map_err(input)?;
+    let names: Vec<&str> = bursts.iter().map(|(name, _)| name.as_str()).collect();
+    let mut radii = radii(&names, &scaled, options)?.into_iter();
     let mut frames = Vec::new();
     for ((name, bursts), scaled) in bursts.into_iter().zip(&scaled.frames) {
         let points = scaled.points().map_err(input)?;
-        let eps = options.eps.unwrap_or(0.04);
+        let eps = radii.next().unwrap_or_default();
         let dbscan = Dbscan::params().eps(eps).min_points(options.min_points);
         let dbscan = Dbscan::new(dbscan.check().map_err(usage)?);
         let found = dbscan.cluster(points, &bar, &cancel).map_err(input)?;
@@ -129,6 +131,28 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
         trends,
         metrics,
     })
+}
+
+/// The radius of a neighbourhood in each frame: in a space that all share it is one, the largest of
+/// those found, since where bursts are few a smaller one takes phases apart.
+fn radii(names: &[&str], scaled: &Scaled, options: &Options) -> Result<Vec<f64>, Failure> {
+    if let Some(eps) = options.eps {
+        return Ok(vec![eps; names.len()]);
+    }
+    let search = EpsSearch::params().min_points(options.min_points);
+    let search = EpsSearch::new(search.check().map_err(usage)?);
+    let mut found = Vec::new();
+    for (name, scaled) in names.iter().zip(&scaled.frames) {
+        let points = scaled.points().map_err(input)?;
+        let choice = search.choose(points, &Bar::new(), &CancelToken::new());
+        let failed = |error| Failure::Input(format!("{name}: {error}; give --eps"));
+        found.push(choice.map_err(failed)?.eps);
+    }
+    if options.mode == Mode::Optimal {
+        let largest = found.iter().copied().fold(0.0, f64::max);
+        found.fill(largest);
+    }
+    Ok(found)
 }
 
 fn objects(

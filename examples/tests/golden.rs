@@ -15,7 +15,7 @@ use perfkit_examples::cli::{Failure, Run};
 use perfkit_examples::recording::bundled;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use tour::correlate;
+use tour::{correlate, track};
 
 fn arguments(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
@@ -230,9 +230,84 @@ fn correlate() {
 }
 
 #[test]
+fn track() {
+    let files = ["jacobi-4", "jacobi-9", "jacobi-16"].map(recording);
+    let [few, more, most] = &files;
+    let words = [
+        few.as_str(),
+        more,
+        most,
+        "--min-duration",
+        "20us",
+        "--eps",
+        "0.04",
+    ];
+    let with = |more: &[&'static str]| [words.as_slice(), more].concat();
+    golden("track.txt", track::run, &with(&["--top", "4"]));
+    golden(
+        "track-published.txt",
+        track::run,
+        &with(&["--mode", "published", "--top", "4"]),
+    );
+
+    // In truth all three phases share one grid of cells, so that the work of a burst goes as one by
+    // the number of ranks.
+    let outputs =
+        ["track.svg", "track.png", "track.csv"].map(|name| scratch(name).display().to_string());
+    let [svg, png, csv] = &outputs;
+    let all = [
+        words.as_slice(),
+        &["--json", "--svg", svg, "--png", png, "--csv", csv],
+    ]
+    .concat();
+    let printed = print(track::run, &all).expect("it tracks");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    let objects = result["objects"].as_array().expect("there are some");
+    for object in &objects[..3] {
+        assert_eq!(object["members"].as_array().map(Vec::len), Some(3));
+        let exponent = object["trend"]["work"]["law"]["exponent"]
+            .as_f64()
+            .expect("a law");
+        assert!((exponent + 1.0).abs() < 0.1, "{exponent}");
+        assert!(object["confidence"].as_f64().is_some_and(|c| c > 0.5));
+    }
+    let coverage = result["coverage"].as_array().expect("one a frame");
+    assert!(
+        coverage
+            .iter()
+            .all(|share| share.as_f64().is_some_and(|share| share > 0.98))
+    );
+    assert!(look(Path::new(png)).2 > 1_000);
+    let text = std::fs::read_to_string(svg).expect("it was drawn");
+    assert!(text.contains("<animate ") && text.ends_with("</svg>\n"));
+    let rows = std::fs::read_to_string(csv).expect("it was written");
+    assert!(rows.starts_with("object,frame,name,tasks"));
+
+    // Windows of one recording are frames, too.
+    let cut = [
+        few.as_str(),
+        "--min-duration",
+        "20us",
+        "--eps",
+        "0.04",
+        "--windows",
+        "3",
+        "--json",
+    ];
+    let printed = print(track::run, &cut).expect("it tracks");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    assert_eq!(result["frames"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
 fn wrong_arguments_are_usage_and_wrong_files_are_input() {
     let file = recording("jacobi-4");
-    let usage: [(Run, &[&str]); 19] = [
+    let usage: [(Run, &[&str]); 24] = [
+        (track::run, &[]),
+        (track::run, &[&file, "--eps", "wide"]),
+        (track::run, &[&file, "--eps", "-1"]),
+        (track::run, &[&file, "--metrics", "heat"]),
+        (track::run, &[&file, "--windows", "0"]),
         (correlate::run, &[&file]),
         (correlate::run, &[&file, "--path", "nowhere"]),
         (correlate::run, &[&file, "--path", "0", "--metric", "none"]),
