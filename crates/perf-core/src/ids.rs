@@ -55,4 +55,6 @@ ids! {
     AttributeId,
     /// The name of a kind of event that has no noun of its own, see [`Event::Other`](crate::Event::Other).
     KindId,
+    /// A stream of events as they happen, see [`EventSink`](crate::EventSink).
+    StreamId,
 }

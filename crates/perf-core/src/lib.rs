@@ -12,6 +12,7 @@
 //! | in which code? | [`Region`], [`CallTree`] |
 //! | how much? | [`Metric`], [`Value`], [`Profile`] |
 //! | what happened? | [`Trace`], [`Event`], [`TraceView`] |
+//! | what is happening? | [`EventSource`], [`EventSink`], [`StreamEvent`] |
 //! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
 //! | how far is it, and can it stop? | [`Progress`], [`CancelToken`] |
 //!
@@ -32,6 +33,7 @@ mod metric;
 mod profile;
 mod progress;
 mod replay;
+mod stream;
 mod system;
 mod time;
 mod trace;
@@ -45,7 +47,7 @@ pub use error::{Error, Result};
 pub use glob::fits;
 pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
-    RegionId, SystemNodeId, WindowId,
+    RegionId, StreamId, SystemNodeId, WindowId,
 };
 pub use limits::Limits;
 pub use merge::Merge;
@@ -57,6 +59,7 @@ pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use progress::{CancelToken, Cancelled, Progress};
 pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
+pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use time::{Clock, Nanos, Ticks, TimeRange};
 pub use trace::{

@@ -11,7 +11,10 @@
 //! | [`topology`] | `perf-topology` | where on a grid each location lies |
 //! | [`spectral`] | `perf-spectral` | correlation of severity views in the frequency domain |
 //! | [`track`] | `perf-track` | clusters of CPU bursts, and their tracking across experiments |
+//! | [`anomaly`] | `perf-anomaly` | which calls are abnormal, as they happen |
 
+#[cfg(feature = "anomaly")]
+pub use perf_anomaly as anomaly;
 pub use perf_core as core;
 #[cfg(feature = "fold")]
 pub use perf_fold as fold;

@@ -1,0 +1,55 @@
+//! [`Sample`] and [`Judgement`]: what a detector is asked, and what it answers.
+
+use perf_core::Nanos;
+
+/// What has one model: a function of a program, or a call path of it, whatever its rank and thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct FunctionId(pub u32);
+
+/// One completed call, as a detector sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Its model.
+    pub function: FunctionId,
+    /// Its run time: exclusive by default, inclusive on demand.
+    pub runtime: Nanos,
+    /// Whether it is the first call of its function on its stream, which may be slow for reasons
+    /// of its own.
+    pub first: bool,
+}
+
+/// What a call is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Label {
+    /// As expected.
+    #[default]
+    Normal,
+    /// It took longer than expected.
+    TooSlow,
+    /// It took less time than expected.
+    TooFast,
+    /// Too few calls of its function were seen to say.
+    NotEnoughData,
+    /// Nobody wants to know.
+    Ignored,
+}
+
+impl Label {
+    /// Whether the call is abnormal.
+    pub fn is_anomaly(self) -> bool {
+        matches!(self, Label::TooSlow | Label::TooFast)
+    }
+}
+
+/// What a detector says of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// What it is.
+    pub label: Label,
+    /// How unusual it is, in the units of the detector; higher is rarer.
+    pub score: f64,
+    /// The run time that the model expects, where it expects one.
+    pub expected: Option<Nanos>,
+}
