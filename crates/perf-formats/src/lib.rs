@@ -8,6 +8,7 @@
 //! | [CUBE4](cube) `.cubex`, versions 4.0 to 4.7 | reads and writes | [`Profile`](perf_core::Profile) |
 //! | [Cube3](cube) `.cube` | reads | [`Profile`](perf_core::Profile) |
 //! | [TAU](tau) text profiles and `.ppk` | reads | [`Profile`](perf_core::Profile) |
+//! | [Streams](streams) of events, tab-separated or newline-delimited JSON | reads | events as they happen, or [`Trace`](perf_core::Trace) |
 //!
 //! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
 //! on how many cores, and whether a damaged recording is an error or is repaired and counted.
@@ -22,12 +23,21 @@
 //! * `paraver` (default): Paraver traces.
 //! * `cube` (default): Cube profiles.
 //! * `tau` (default): TAU profiles.
+//! * `streams` (default): streams of events as text.
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
 
-#[cfg(any(feature = "cube", feature = "tau", feature = "paraver"))]
+#[cfg(any(
+    feature = "cube",
+    feature = "tau",
+    feature = "paraver",
+    feature = "streams"
+))]
 #[cfg_attr(
     not(any(feature = "cube", feature = "tau")),
-    allow(dead_code, reason = "companions of Paraver traces are read whole")
+    allow(
+        dead_code,
+        reason = "companions of Paraver traces are read whole, streams line by line"
+    )
 )]
 mod bytes;
 #[cfg(feature = "cube")]
@@ -48,6 +58,8 @@ mod parallel;
 #[cfg(feature = "paraver")]
 pub mod paraver;
 mod probe;
+#[cfg(feature = "streams")]
+pub mod streams;
 #[cfg(feature = "tau")]
 pub mod tau;
 #[cfg(any(feature = "cube", feature = "tau"))]

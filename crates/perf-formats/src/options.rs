@@ -4,7 +4,8 @@
     feature = "otf2",
     feature = "paraver",
     feature = "cube",
-    feature = "tau"
+    feature = "tau",
+    feature = "streams"
 ))]
 use crate::{Error, Result};
 use perf_core::{CancelToken, Limits, Progress, TimeRange};
@@ -12,7 +13,8 @@ use perf_core::{CancelToken, Limits, Progress, TimeRange};
     feature = "otf2",
     feature = "paraver",
     feature = "cube",
-    feature = "tau"
+    feature = "tau",
+    feature = "streams"
 ))]
 use perf_core::{Diagnostics, Weight};
 
@@ -155,7 +157,8 @@ impl<'a> OpenOptions<'a> {
     feature = "otf2",
     feature = "paraver",
     feature = "cube",
-    feature = "tau"
+    feature = "tau",
+    feature = "streams"
 ))]
 impl OpenOptions<'_> {
     /// Reports `amount` of `total` bytes, 0 where nobody knows, and stops if that was asked for.
@@ -168,17 +171,34 @@ impl OpenOptions<'_> {
 
     /// In strict mode, the first repair or loss as an error.
     pub(crate) fn judge(&self, found: &Diagnostics) -> Result<()> {
-        if !self.strict {
-            return Ok(());
+        match self.strict {
+            true => judge(found),
+            false => Ok(()),
         }
-        let mut bad = found.iter().filter(|(rule, _)| rule.weight != Weight::Note);
-        match bad.next() {
-            Some((rule, finding)) => Err(Error::Strict {
-                rule,
-                place: finding.places.first().cloned().unwrap_or_default(),
-            }),
-            None => Ok(()),
-        }
+    }
+
+    /// What can stop the reading.
+    #[cfg(feature = "streams")]
+    pub(crate) fn token(&self) -> &CancelToken {
+        &self.cancel
+    }
+}
+
+/// The first repair or loss, as an error.
+#[cfg(any(
+    feature = "otf2",
+    feature = "cube",
+    feature = "tau",
+    feature = "streams"
+))]
+pub(crate) fn judge(found: &Diagnostics) -> Result<()> {
+    let mut bad = found.iter().filter(|(rule, _)| rule.weight != Weight::Note);
+    match bad.next() {
+        Some((rule, finding)) => Err(Error::Strict {
+            rule,
+            place: finding.places.first().cloned().unwrap_or_default(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -193,6 +193,8 @@ impl Default for Formats {
             crate::cube::FORMAT,
             #[cfg(feature = "tau")]
             crate::tau::FORMAT,
+            #[cfg(feature = "streams")]
+            crate::streams::FORMAT,
         ])
     }
 }

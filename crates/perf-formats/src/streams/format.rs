@@ -1,0 +1,50 @@
+//! Streams among the formats of this crate.
+
+use super::{Streams, TraceBuilder, json, lines, tsv};
+use crate::{Content, Format, Input, OpenOptions, Recording, Result};
+use perf_core::EventSource;
+use std::path::Path;
+
+/// Streams of events as text, as [`Formats`](crate::Formats) know them.
+pub const FORMAT: Format = Format {
+    name: "streams",
+    extensions: &["tsv", "ndjson", "jsonl"],
+    describe: "Streams of events: tab-separated tables and newline-delimited JSON, also packed with gzip",
+    probe,
+    open,
+};
+
+fn probe(input: &Input) -> u8 {
+    let line = lines::first_line(&input.head);
+    let Ok(text) = std::str::from_utf8(&line) else {
+        return 0;
+    };
+    if tsv::Header::read(text).is_some() {
+        return 90;
+    }
+    let is_json = text.starts_with(['{', '[']);
+    if is_json && json::Names::default().line(text, 16).is_ok() {
+        return 80;
+    }
+    // The first line may be longer than what is seen of it.
+    if is_json && input.has_extension("ndjson") {
+        return 40;
+    }
+    0
+}
+
+fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+    let mut streams = Streams::open(&[path], options)?;
+    let mut builder = TraceBuilder::default();
+    while streams.next_step(&mut builder)? {
+        options.advance(0, 0)?;
+    }
+    let (trace, mut diagnostics) = builder.finish(options)?;
+    perf_core::Merge::merge(&mut diagnostics, streams.diagnostics());
+    options.judge(&diagnostics)?;
+    Ok(Recording::new(
+        Content::Trace(trace),
+        FORMAT.name,
+        diagnostics,
+    ))
+}

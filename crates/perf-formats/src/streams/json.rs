@@ -1,0 +1,477 @@
+//! Newline-delimited JSON: rows of 12 columns, objects, and names by number.
+//!
+//! The lines are flat: an array or an object of strings, numbers and nulls. Old writers put a bare
+//! `NaN` where a column does not apply, which is no JSON; so the lines are scanned here.
+
+use super::row::{Kind, Row, Wrong, number, time};
+use super::tsv::{integer, signed, small, wrong};
+use perf_core::{Nanos, Peer, StreamKey, Value};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Names that lines before gave to numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    kinds: HashMap<u64, String>,
+    timers: HashMap<u64, String>,
+    counters: HashMap<u64, String>,
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Line<'a> {
+    Row(Row<'a>),
+    /// So many names.
+    Names(u64),
+    /// So many names were past the limit.
+    TooMany(u64),
+}
+
+/// A scalar.
+#[derive(Clone, Debug, PartialEq)]
+enum Scalar<'a> {
+    Text(Cow<'a, str>),
+    /// A number, as it is written.
+    Number(&'a str),
+    /// `null`, `NaN` or `"NA"`.
+    Nothing,
+}
+
+impl<'a> Scalar<'a> {
+    fn text(&self) -> &str {
+        match self {
+            Scalar::Text(text) => text,
+            Scalar::Number(text) => text,
+            Scalar::Nothing => "",
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        *self == Scalar::Nothing
+    }
+}
+
+impl Names {
+    /// Reads a line; at most `limit` names are kept of a kind.
+    pub(super) fn line<'a>(&mut self, line: &'a str, limit: u32) -> Result<Line<'a>, Wrong> {
+        let mut scanner = Scanner { rest: line.trim() };
+        let is_array = scanner.rest.starts_with('[');
+        let fields = match is_array {
+            true => scanner.array()?,
+            false => scanner.object()?,
+        };
+        if !scanner.rest.is_empty() {
+            return Err(wrong("the end of the line", scanner.rest));
+        }
+        if is_array {
+            return self.columns(&fields).map(Line::Row);
+        }
+        let is_event = fields
+            .iter()
+            .any(|(key, _)| matches!(&**key, "ts_us" | "ts_ns" | "timestamp" | "kind"));
+        match is_event {
+            true => self.event(&fields).map(Line::Row),
+            false => self.define(&fields, limit),
+        }
+    }
+
+    /// `program, rank, thread, event_type, timer, counter, counter_value, event, tag, partner,
+    /// bytes, timestamp`.
+    fn columns<'a>(&self, fields: &[(Cow<'a, str>, Scalar<'a>)]) -> Result<Row<'a>, Wrong> {
+        let [
+            (_, program),
+            (_, rank),
+            (_, thread),
+            (_, event_type),
+            (_, timer),
+            (_, counter),
+            (_, counter_value),
+            _,
+            (_, tag),
+            (_, partner),
+            (_, bytes),
+            (_, timestamp),
+        ] = fields
+        else {
+            let got = format!("{} columns", fields.len());
+            return Err(Wrong::Field("a row of 12 columns", got));
+        };
+        let mut row = blank();
+        row.key = StreamKey {
+            program: small(program.text(), "a program")?,
+            rank: small(rank.text(), "a rank")?,
+            thread: small(thread.text(), "a thread")?,
+        };
+        row.at = whole(timestamp.text(), 1000)?;
+        if event_type.is_nothing() && !counter.is_nothing() {
+            row.kind = Kind::Counter;
+            row.name = named(&self.counters, counter)?;
+            let value = counter_value.text();
+            row.value = number(value).ok_or_else(|| wrong("a value", value))?;
+            return Ok(row);
+        }
+        let kind = named(&self.kinds, event_type)?;
+        row.kind = Kind::named(&kind).ok_or_else(|| Wrong::Kind(kind.into_owned()))?;
+        match row.kind {
+            Kind::Send | Kind::Receive => {
+                row.peer = Peer {
+                    rank: whole_number(partner, "a rank")?,
+                    tag: signed(plain(tag.text()), "a tag")?,
+                    bytes: integer(plain(bytes.text()), "a number of bytes")?,
+                };
+            }
+            _ => row.name = named(&self.timers, timer)?,
+        }
+        Ok(row)
+    }
+
+    fn event<'a>(&self, fields: &[(Cow<'a, str>, Scalar<'a>)]) -> Result<Row<'a>, Wrong> {
+        let mut row = blank();
+        let mut at = None;
+        let mut kind = None;
+        let mut name = None;
+        let mut value = None;
+        for (key, field) in fields.iter().filter(|(_, field)| !field.is_nothing()) {
+            let text = field.text();
+            match &**key {
+                "step" => row.step = Some(integer(text, "a step")?),
+                "ts_us" | "timestamp" => at = Some(whole(text, 1000)?),
+                "ts_ns" => at = Some(whole(text, 1)?),
+                "program" => row.key.program = small(text, "a program")?,
+                "rank" => row.key.rank = small(text, "a rank")?,
+                "thread" => row.key.thread = small(text, "a thread")?,
+                "kind" | "event_type" => kind = Some(named(&self.kinds, field)?),
+                "name" => name = Some(field),
+                "tag" => row.peer.tag = signed(text, "a tag")?,
+                "partner" => row.peer.rank = small(text, "a rank")?,
+                "bytes" => row.peer.bytes = integer(text, "a number of bytes")?,
+                "value" => value = Some(field),
+                _ => {}
+            }
+        }
+        let kind = kind.unwrap_or_default();
+        row.kind = Kind::named(&kind).ok_or_else(|| Wrong::Kind(kind.into_owned()))?;
+        match row.kind {
+            Kind::Send | Kind::Receive => {}
+            Kind::Counter => {
+                let text = value.map_or("", Scalar::text);
+                row.value = match value {
+                    Some(_) => number(text).ok_or_else(|| wrong("a value", text))?,
+                    None => Value::U64(row.peer.bytes),
+                };
+            }
+            Kind::Metadata => row.text = owned(value),
+            Kind::Enter | Kind::Exit => {}
+        }
+        let names = match row.kind {
+            Kind::Counter => &self.counters,
+            _ => &self.timers,
+        };
+        row.name = match (row.kind, name) {
+            (Kind::Enter | Kind::Exit | Kind::Counter, Some(name)) => named(names, name)?,
+            (Kind::Enter | Kind::Exit | Kind::Counter, None) => return Err(wrong("a name", "")),
+            (_, name) => owned(name),
+        };
+        row.at = match at {
+            Some(at) => at,
+            None if row.kind == Kind::Metadata => Nanos(0),
+            None => return Err(wrong("a time", "")),
+        };
+        Ok(row)
+    }
+
+    fn define<'a>(
+        &mut self,
+        fields: &[(Cow<'a, str>, Scalar<'a>)],
+        limit: u32,
+    ) -> Result<Line<'a>, Wrong> {
+        let (mut known, mut refused) = (0, 0);
+        for (key, name) in fields {
+            let of = |what: &str| key.strip_prefix(what)?.trim().parse::<u64>().ok();
+            let (names, id) = if let Some(id) = of("timer ") {
+                (&mut self.timers, id)
+            } else if let Some(id) = of("event_type ") {
+                (&mut self.kinds, id)
+            } else if let Some(id) = of("counter ") {
+                (&mut self.counters, id)
+            } else {
+                return Err(wrong("an event or names such as `timer 3`", key));
+            };
+            if names.len() >= limit as usize {
+                refused += 1;
+                continue;
+            }
+            names.insert(id, name.text().into());
+            known += 1;
+        }
+        Ok(match refused {
+            0 => Line::Names(known),
+            refused => Line::TooMany(refused),
+        })
+    }
+}
+
+fn blank<'a>() -> Row<'a> {
+    Row {
+        step: None,
+        at: Nanos(0),
+        key: StreamKey::default(),
+        kind: Kind::Enter,
+        name: "".into(),
+        peer: Peer::default(),
+        value: Value::U64(0),
+        text: "".into(),
+    }
+}
+
+fn owned<'a>(scalar: Option<&Scalar<'a>>) -> Cow<'a, str> {
+    match scalar {
+        Some(Scalar::Text(text)) => text.clone(),
+        Some(Scalar::Number(text)) => (*text).into(),
+        Some(Scalar::Nothing) | None => "".into(),
+    }
+}
+
+/// The name a field has, or that of the number it has.
+fn named<'a>(names: &HashMap<u64, String>, field: &Scalar<'a>) -> Result<Cow<'a, str>, Wrong> {
+    match field {
+        Scalar::Text(text) => Ok(text.clone()),
+        Scalar::Number(text) => {
+            let id = plain(text).parse().ok();
+            let name = id.and_then(|id: u64| names.get(&id));
+            let name = name.ok_or_else(|| wrong("the number of a name that is known", text))?;
+            Ok(name.clone().into())
+        }
+        Scalar::Nothing => Err(wrong("a name", "nothing")),
+    }
+}
+
+/// Tables that passed through floating point write 3 as `3.0`.
+fn plain(text: &str) -> &str {
+    text.strip_suffix(".0").unwrap_or(text)
+}
+
+fn whole(text: &str, scale: i64) -> Result<Nanos, Wrong> {
+    time(text, scale).ok_or_else(|| wrong("a time", text))
+}
+
+fn whole_number(field: &Scalar<'_>, what: &'static str) -> Result<u32, Wrong> {
+    small(plain(field.text()), what)
+}
+
+/// Walks through a line.
+struct Scanner<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Scanner<'a> {
+    fn array(&mut self) -> Result<Vec<(Cow<'a, str>, Scalar<'a>)>, Wrong> {
+        let mut fields = Vec::new();
+        self.expect("[")?;
+        if self.take("]") {
+            return Ok(fields);
+        }
+        loop {
+            fields.push(("".into(), self.scalar()?));
+            if self.take("]") {
+                return Ok(fields);
+            }
+            self.expect(",")?;
+        }
+    }
+
+    fn object(&mut self) -> Result<Vec<(Cow<'a, str>, Scalar<'a>)>, Wrong> {
+        let mut fields = Vec::new();
+        self.expect("{")?;
+        if self.take("}") {
+            return Ok(fields);
+        }
+        loop {
+            let key = self.string()?;
+            self.expect(":")?;
+            fields.push((key, self.scalar()?));
+            if self.take("}") {
+                return Ok(fields);
+            }
+            self.expect(",")?;
+        }
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        match self.rest.trim_start().strip_prefix(token) {
+            Some(rest) => {
+                self.rest = rest.trim_start();
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, token: &'static str) -> Result<(), Wrong> {
+        match self.take(token) {
+            true => Ok(()),
+            false => Err(wrong(token, self.rest)),
+        }
+    }
+
+    fn scalar(&mut self) -> Result<Scalar<'a>, Wrong> {
+        if self.rest.starts_with('"') {
+            let text = self.string()?;
+            return Ok(match &*text {
+                "NA" | "NaN" => Scalar::Nothing,
+                _ => Scalar::Text(text),
+            });
+        }
+        let end = self
+            .rest
+            .find([',', ']', '}', ' ', '\t', '[', '{', '"', ':']);
+        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        match word {
+            "null" | "NaN" => Ok(Scalar::Nothing),
+            _ if word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+                Ok(Scalar::Number(word))
+            }
+            _ => Err(wrong("a string, a number or null", word)),
+        }
+    }
+
+    fn string(&mut self) -> Result<Cow<'a, str>, Wrong> {
+        let Some(inside) = self.rest.strip_prefix('"') else {
+            return Err(wrong("a string", self.rest));
+        };
+        let mut text = String::new();
+        let mut at = 0;
+        loop {
+            let rest = inside.get(at..).unwrap_or_default();
+            let Some(step) = rest.find(['"', '\\']) else {
+                return Err(wrong("the end of a string", rest));
+            };
+            let (plain, rest) = rest.split_at(step);
+            let Some(escape) = rest.strip_prefix('\\') else {
+                let end = at + step;
+                self.rest = inside.get(end + 1..).unwrap_or_default();
+                if text.is_empty() {
+                    // Nothing was escaped, or nothing came of it.
+                    return Ok(inside.get(end - step..end).unwrap_or_default().into());
+                }
+                text.push_str(plain);
+                return Ok(text.into());
+            };
+            text.push_str(plain);
+            let (c, length) = unescape(escape)?;
+            text.push(c);
+            at += step + 1 + length;
+        }
+    }
+}
+
+/// The character an escape stands for, and the length of the escape after its backslash.
+fn unescape(escape: &str) -> Result<(char, usize), Wrong> {
+    let fail = || wrong("an escape of JSON", escape);
+    let c = match escape.chars().next() {
+        Some(c @ ('"' | '\\' | '/')) => c,
+        Some('b') => '\u{8}',
+        Some('f') => '\u{c}',
+        Some('n') => '\n',
+        Some('r') => '\r',
+        Some('t') => '\t',
+        Some('u') => {
+            let unit = |at: usize| {
+                let digits = escape.get(at..at + 4)?;
+                u32::from_str_radix(digits, 16).ok()
+            };
+            let first = unit(1).ok_or_else(fail)?;
+            if !(0xd800..0xdc00).contains(&first) {
+                return Ok((char::from_u32(first).ok_or_else(fail)?, 5));
+            }
+            // Two units of UTF-16 stand for one character beyond them.
+            let second = match escape.get(5..7) {
+                Some("\\u") => unit(7).filter(|unit| (0xdc00..0xe000).contains(unit)),
+                _ => None,
+            };
+            let second = second.ok_or_else(fail)?;
+            let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            return Ok((char::from_u32(code).ok_or_else(fail)?, 11));
+        }
+        _ => return Err(fail()),
+    };
+    Ok((c, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row<'a>(names: &mut Names, line: &'a str) -> Row<'a> {
+        match names.line(line, 100).unwrap() {
+            Line::Row(row) => row,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn rows_of_numbers_and_of_names() {
+        let mut names = Names::default();
+        let define = r#"{"event_type 1": "ENTRY", "timer 7": "main", "counter 0": "heap"}"#;
+        assert_eq!(names.line(define, 100), Ok(Line::Names(3)));
+        let enter = r#"[0, 3, 1, 1, 7, "NA", "NA", 55, null, NaN, NaN, 1500]"#;
+        let enter = row(&mut names, enter);
+        assert_eq!((enter.kind, &*enter.name), (Kind::Enter, "main"));
+        assert_eq!((enter.at, enter.key.rank), (Nanos(1_500_000), 3));
+        let send = r#"[0,3,1,"SEND",null,null,null,56,12.0,4.0,1024.0,1501]"#;
+        assert_eq!(
+            row(&mut names, send).peer,
+            Peer {
+                rank: 4,
+                tag: 12,
+                bytes: 1024
+            }
+        );
+        let heap = "[0,3,1,NaN,NaN,0,2.5,57,NaN,NaN,NaN,1502]";
+        let heap = row(&mut names, heap);
+        assert_eq!((heap.value, &*heap.name), (Value::F64(2.5), "heap"));
+    }
+
+    #[test]
+    fn objects_have_the_columns_of_tables() {
+        let mut names = Names::default();
+        let line =
+            r#"{"step":2,"ts_us":12.5,"rank":1,"kind":"EXIT","name":"a \"b\"\u00e9\ud83d\ude00"}"#;
+        let exit = row(&mut names, line);
+        assert_eq!((exit.step, exit.at), (Some(2), Nanos(12_500)));
+        assert_eq!(exit.name, "a \"b\"é😀");
+        let line = r#"{"kind":"METADATA","name":"Hostname","value":"n1"}"#;
+        assert_eq!(row(&mut names, line).text, "n1");
+    }
+
+    #[test]
+    fn what_is_no_event_is_told() {
+        let mut names = Names::default();
+        for line in [
+            "",
+            "[",
+            "{}x",
+            "[1,2]",
+            "[[1]]",
+            r#"{"kind":"ENTRY","ts_us":1}"#,
+            r#"{"timer x":1}"#,
+            r#"{"kind":"ENTRY","ts_us":1,"name":"\ud800"}"#,
+            r#"{"kind":"ENTRY","name":"\"#,
+            "[0,0,0,9,0,0,0,0,0,0,0,0]",
+            r#"{"a":true}"#,
+        ] {
+            assert!(names.line(line, 100).is_err(), "{line}");
+        }
+        let refused = names.line(r#"{"timer 1":"a","timer 2":"b"}"#, 1);
+        assert_eq!(refused, Ok(Line::TooMany(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_read_or_refused(line in "\\PC{0,60}|[\\[\\]{}\",:0-9a-z \\\\]{0,60}") {
+            let _ = Names::default().line(&line, 10);
+        }
+    }
+}

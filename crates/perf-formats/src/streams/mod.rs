@@ -1,0 +1,203 @@
+//! Streams of events as text: tab-separated tables and newline-delimited JSON, of one or many
+//! ranks, packed with gzip or growing.
+//!
+//! # Tables (`.tsv`)
+//! The first line names the columns, in any order; columns of other names are ignored.
+//!
+//! | column | what it is |
+//! |---|---|
+//! | `step` | step of the stream; without it, steps are [as long as one says](Streams::period) |
+//! | `ts_us` or `ts_ns` | time in microseconds or nanoseconds, whole or decimal |
+//! | `program`, `rank`, `thread` | who; 0 where it is missing or empty |
+//! | `kind` | `ENTRY`, `EXIT`, `SEND`, `RECV`, `COUNTER` or `METADATA` |
+//! | `name` | region, counter or fact |
+//! | `tag`, `partner`, `bytes` | of a message; the partner is the rank at the other end |
+//! | `value` | of a counter or fact; without it, `bytes` has it |
+//!
+//! # JSON (`.ndjson`, `.jsonl`)
+//! Each line is one of these:
+//!
+//! * an object with the columns of a table as keys:
+//!   `{"step": 0, "ts_us": 12.5, "rank": 3, "kind": "ENTRY", "name": "main"}`;
+//! * a row of 12: `[program, rank, thread, event_type, timer, counter, counter_value, _, tag,
+//!   partner, bytes, timestamp in us]`, where `"NA"`, `NaN` or `null` stand in columns that do not
+//!   apply, and `event_type`, `timer` and `counter` are names or the numbers of names;
+//! * an object that gives numbers names: `{"event_type 0": "ENTRY", "timer 7": "main"}`.
+//!
+//! Lines that are none of these are skipped, and counted with their places.
+
+mod file;
+mod format;
+mod json;
+mod lines;
+mod row;
+pub mod rules;
+mod trace;
+mod tsv;
+
+pub use format::FORMAT;
+pub use trace::TraceBuilder;
+
+use crate::{Error, OpenOptions, Result};
+use file::StreamFile;
+use lines::Lines;
+use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Limits, Nanos};
+use std::io::BufRead;
+use std::path::Path;
+use std::time::Duration;
+
+/// How a file is followed that still grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Follow {
+    /// How often one looks whether there is more. Default: 100 ms.
+    pub poll: Duration,
+    /// How long nothing may come before that is taken for the end. Default: for ever.
+    pub idle: Option<Duration>,
+}
+
+impl Default for Follow {
+    fn default() -> Self {
+        Follow {
+            poll: Duration::from_millis(100),
+            idle: None,
+        }
+    }
+}
+
+impl Follow {
+    /// Looks whether there is more this often.
+    pub fn poll(mut self, every: Duration) -> Self {
+        self.poll = every;
+        self
+    }
+
+    /// Takes it for the end when nothing came for so long.
+    pub fn idle(mut self, after: impl Into<Option<Duration>>) -> Self {
+        self.idle = after.into();
+        self
+    }
+}
+
+/// Events of one or more files, step by step: a step has the events of all files that belong to it,
+/// file by file.
+///
+/// ```
+/// use perf_core::{CancelToken, EventSource};
+/// use perf_formats::{OpenOptions, streams::{Streams, TraceBuilder}};
+/// let table = "step\tts_us\tkind\tname\n0\t5\tENTRY\tmain\n1\t9\tEXIT\tmain\n";
+/// let mut streams = Streams::read("table", table.as_bytes(), &OpenOptions::new())?;
+/// let mut trace = TraceBuilder::default();
+/// let mut steps = 0;
+/// while streams.next_step(&mut trace)? {
+///     steps += 1;
+/// }
+/// assert_eq!((steps, trace.build()?.len()), (2, 2));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Streams {
+    files: Vec<StreamFile>,
+    unopened: Vec<Lines>,
+    limits: Limits,
+    period: Nanos,
+    is_strict: bool,
+    cancel: CancelToken,
+    diagnostics: Diagnostics,
+}
+
+impl Streams {
+    /// Opens files. Of the options, strictness, the limits for strings and definitions, and the
+    /// token that cancels are used.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read.
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self> {
+        let mut streams = Streams::empty(options);
+        for path in paths {
+            let limit = streams.limits.string as usize;
+            let lines = Lines::open(path.as_ref(), limit, streams.cancel.clone())?;
+            streams.unopened.push(lines);
+        }
+        Ok(streams)
+    }
+
+    /// Reads from anywhere; `name` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where it cannot be read.
+    pub fn read(
+        name: &str,
+        from: impl BufRead + Send + 'static,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self> {
+        let mut streams = Streams::empty(options);
+        let limit = streams.limits.string as usize;
+        let lines = Lines::new(Box::new(from), name.into(), limit, streams.cancel.clone());
+        streams.unopened.push(lines.map_err(|source| Error::Io {
+            place: perf_core::Place::file(name),
+            source,
+        })?);
+        Ok(streams)
+    }
+
+    fn empty(options: &OpenOptions<'_>) -> Self {
+        Streams {
+            files: Vec::new(),
+            unopened: Vec::new(),
+            limits: *options.get_limits(),
+            period: Nanos(1_000_000_000),
+            is_strict: options.is_strict(),
+            cancel: options.token().clone(),
+            diagnostics: Diagnostics::default(),
+        }
+    }
+
+    /// How long a step is where the rows do not say to which they belong. Default: 1 s.
+    pub fn period(mut self, period: Nanos) -> Self {
+        self.period = period;
+        self
+    }
+
+    /// Waits for more at the ends of the files.
+    ///
+    /// The end of a step is known when an event of a later one comes, or when it is over: nothing
+    /// came for as long as [`Follow::idle`] says, or the token of the options was cancelled.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a file that is packed.
+    pub fn follow(mut self, follow: Follow) -> Result<Self> {
+        for lines in &mut self.unopened {
+            lines.follow(follow)?;
+        }
+        Ok(self)
+    }
+
+    /// What was skipped or mended so far.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+}
+
+impl EventSource for Streams {
+    type Error = Error;
+
+    fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool> {
+        let definitions = self.limits.definitions;
+        for lines in std::mem::take(&mut self.unopened) {
+            let file = StreamFile::new(lines, definitions, self.period, &mut self.diagnostics)?;
+            self.files.push(file);
+        }
+        let Some(step) = self.files.iter().filter_map(StreamFile::ahead).min() else {
+            return Ok(false);
+        };
+        for file in &mut self.files {
+            file.push_step(step, sink, &mut self.diagnostics)?;
+            if self.is_strict {
+                crate::options::judge(&self.diagnostics)?;
+            }
+        }
+        sink.end_step(step);
+        Ok(true)
+    }
+}

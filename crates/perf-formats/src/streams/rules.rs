@@ -1,0 +1,56 @@
+//! What the reader of streams skips or mends.
+
+use perf_core::{Rule, Weight};
+
+const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
+    Rule { name, what, weight }
+}
+
+/// A line that is no event.
+pub const MALFORMED: Rule = rule(
+    "malformed-line",
+    Weight::Loss,
+    "a line is no event of a stream; skipped",
+);
+/// A line that is longer than a string may be.
+pub const LONG_LINE: Rule = rule(
+    "long-line",
+    Weight::Loss,
+    "a line is longer than the limit for strings; skipped",
+);
+/// Kinds of events without a noun.
+pub const UNKNOWN_KIND: Rule = rule(
+    "unknown-kind",
+    Weight::Loss,
+    "an event is of a kind that streams do not have; skipped",
+);
+/// A step below the one before.
+pub const STEP_BACK: Rule = rule(
+    "step-backwards",
+    Weight::Repair,
+    "an event belongs to an earlier step; taken into the current one",
+);
+/// The file ends within packed data.
+pub const TRUNCATED: Rule = rule(
+    "truncated",
+    Weight::Loss,
+    "the packed data end too early or are damaged; what came before is kept",
+);
+/// The last line has no end.
+pub const UNFINISHED: Rule = rule(
+    "unfinished-line",
+    Weight::Note,
+    "the last line does not end with a line feed; read all the same",
+);
+/// More definitions than the limit.
+pub const DEFINITIONS: Rule = rule(
+    "too-many-definitions",
+    Weight::Loss,
+    "a name was defined after the limit for definitions was reached; skipped",
+);
+/// Events that came later than they happened.
+pub const OUT_OF_ORDER: Rule = rule(
+    "out-of-order",
+    Weight::Repair,
+    "an event is earlier than the one before on its thread; sorted by time",
+);

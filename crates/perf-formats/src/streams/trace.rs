@@ -1,0 +1,263 @@
+//! [`TraceBuilder`]: a stream that ended, as a trace.
+
+use super::rules;
+use crate::{OpenOptions, Result};
+use perf_core::{
+    Clock, CommId, Communicator, Definitions, Diagnostics, Event, EventSink, Events, GroupKind,
+    Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Members, Metric, MetricId,
+    MetricMode, MetricSet, MetricSetId, Nanos, Place, Region, RegionId, StreamEvent, StreamId,
+    StreamKey, SystemTree, Ticks, Trace, Transfer, Value, ValueType,
+};
+use std::collections::HashMap;
+
+/// A sink that keeps all events, and makes a [`Trace`] of them: one location a stream, in
+/// nanoseconds from the first event on.
+#[derive(Clone, Debug, Default)]
+pub struct TraceBuilder {
+    regions: Vec<Region>,
+    region_ids: HashMap<(u32, String), RegionId>,
+    counters: Vec<String>,
+    counter_types: Vec<ValueType>,
+    counter_ids: HashMap<String, MetricId>,
+    streams: Vec<Stream>,
+    stream_ids: HashMap<StreamKey, StreamId>,
+}
+
+#[derive(Clone, Debug)]
+struct Stream {
+    key: StreamKey,
+    events: Vec<(Nanos, StreamEvent)>,
+    properties: Vec<(String, String)>,
+}
+
+impl TraceBuilder {
+    /// The trace.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core) past 2^30 regions or records a location.
+    pub fn build(self) -> Result<Trace> {
+        Ok(self.finish(&OpenOptions::new())?.0)
+    }
+
+    pub(super) fn finish(mut self, options: &OpenOptions<'_>) -> Result<(Trace, Diagnostics)> {
+        let mut found = Diagnostics::default();
+        self.streams.sort_by_key(|stream| stream.key);
+        for stream in &mut self.streams {
+            let pairs = stream.events.windows(2);
+            let back = pairs.filter(|pair| matches!(pair, [a, b] if b.0 < a.0));
+            let count = back.count() as u64;
+            if count > 0 {
+                let StreamKey { rank, thread, .. } = stream.key;
+                let record = format!("rank {rank}, thread {thread}");
+                found.add_many(rules::OUT_OF_ORDER, count, Place::default().record(record));
+                stream.events.sort_by_key(|(at, _)| *at);
+            }
+        }
+        let firsts = self
+            .streams
+            .iter()
+            .filter_map(|stream| stream.events.first());
+        let origin = firsts.map(|(at, _)| *at).min().unwrap_or_default();
+        let mut columns = Vec::new();
+        let definitions = self.definitions(origin, options)?;
+        for (location, stream) in definitions.system.locations().iter().zip(&self.streams) {
+            columns.push(match options.wants(location.key) {
+                true => self.events(stream, origin, options)?,
+                false => Events::absent(),
+            });
+        }
+        Ok((Trace::new(definitions, columns)?, found))
+    }
+
+    fn events(&self, stream: &Stream, origin: Nanos, options: &OpenOptions<'_>) -> Result<Events> {
+        let window = options.get_window();
+        let is_all = window == perf_core::TimeRange::ALL;
+        let comm = CommId(self.program(stream.key.program));
+        let mut events = Events::default();
+        events.reserve(stream.events.len());
+        for (at, event) in &stream.events {
+            let at = Ticks(at.0.abs_diff(origin.0));
+            if !is_all && !window.contains(at) {
+                continue;
+            }
+            let transfer = |peer: &perf_core::Peer| Transfer {
+                peer: peer.rank,
+                comm,
+                tag: peer.tag,
+                bytes: peer.bytes,
+                request: None,
+            };
+            match event {
+                StreamEvent::Enter(region) => events.push(at, Event::Enter { region: *region })?,
+                StreamEvent::Exit(region) => events.push(at, Event::Leave { region: *region })?,
+                StreamEvent::Send(peer) => events.push(at, Event::Send(transfer(peer)))?,
+                StreamEvent::Receive(peer) => events.push(at, Event::Recv(transfer(peer)))?,
+                StreamEvent::Counter(counter, value) => {
+                    let kind = self.counter_types.get(counter.index()).copied();
+                    let value = match kind.unwrap_or_default() {
+                        ValueType::F64 => Value::F64(value.as_f64()),
+                        _ => *value,
+                    };
+                    let values = &[value.to_bits()];
+                    let set = MetricSetId(counter.0);
+                    events.push(at, Event::Metric { set, values })?;
+                }
+                _ => {}
+            }
+        }
+        Ok(events)
+    }
+
+    /// The place of a program among those there are.
+    fn program(&self, program: u32) -> u32 {
+        let mut programs: Vec<u32> = self.streams.iter().map(|one| one.key.program).collect();
+        programs.dedup();
+        programs.partition_point(|other| *other < program) as u32
+    }
+
+    fn definitions(&self, origin: Nanos, options: &OpenOptions<'_>) -> Result<Definitions> {
+        let mut groups: Vec<LocationGroup> = Vec::new();
+        let mut locations = Vec::new();
+        let mut comms: Vec<Communicator> = Vec::new();
+        let mut before: Option<StreamKey> = None;
+        let many = self.streams.iter().any(|stream| stream.key.program > 0);
+        for (index, stream) in self.streams.iter().enumerate() {
+            let key = stream.key;
+            let is_new_program = before.is_none_or(|before| before.program != key.program);
+            if is_new_program {
+                comms.push(Communicator {
+                    name: format!("all ranks of program {}", key.program),
+                    members: Members::Ranks(Vec::new()),
+                    parent: None,
+                });
+            }
+            if is_new_program || before.is_none_or(|before| before.rank != key.rank) {
+                let name = match many {
+                    true => format!("program {}, rank {}", key.program, key.rank),
+                    false => format!("rank {}", key.rank),
+                };
+                groups.push(LocationGroup {
+                    name,
+                    kind: GroupKind::Process,
+                    ..LocationGroup::default()
+                });
+                if let Some(comm) = comms.last_mut() {
+                    let id = LocationId::from_index(index);
+                    join(comm, key.rank, id, self.streams.len());
+                }
+            }
+            before = Some(key);
+            let is_gpu = stream
+                .properties
+                .iter()
+                .any(|(name, _)| name.starts_with("CUDA "));
+            locations.push(Location {
+                name: format!("thread {}", key.thread),
+                kind: match is_gpu {
+                    true => LocationKind::AcceleratorStream,
+                    false => LocationKind::CpuThread,
+                },
+                group: LocationGroupId::from_index(groups.len() - 1),
+                key: index as u64,
+                properties: stream.properties.clone(),
+            });
+        }
+        let metrics = self.counters.iter().zip(&self.counter_types);
+        let metrics = metrics.map(|(name, kind)| Metric {
+            name: name.clone(),
+            value_type: *kind,
+            mode: MetricMode::Absolute,
+            ..Metric::default()
+        });
+        let sets = (0..self.counters.len() as u32).map(|counter| MetricSet {
+            members: vec![MetricId(counter)],
+            scope: None,
+        });
+        let mut definitions = Definitions::default();
+        definitions.metrics = metrics.collect();
+        definitions.metric_sets = sets.collect();
+        let mut clock = Clock::default();
+        // Times since 1970 are those of a clock on the wall; others count from anywhere.
+        clock.realtime = u64::try_from(origin.0).ok().filter(|at| *at > YEAR_2000);
+        definitions.clock = clock;
+        definitions.system = SystemTree::new(Vec::new(), groups, locations, options.get_limits())?;
+        definitions.regions = self.regions.clone();
+        definitions.comms = comms;
+        Ok(definitions)
+    }
+}
+
+/// Nanoseconds from 1970 to 2000.
+const YEAR_2000: u64 = 946_684_800_000_000_000;
+
+/// Makes a location the one of `rank`. Ranks that are far more than there are streams are a sign of
+/// corruption: then nobody knows who the members are.
+fn join(comm: &mut Communicator, rank: u32, id: Option<LocationId>, streams: usize) {
+    let Members::Ranks(ranks) = &mut comm.members else {
+        return;
+    };
+    let rank = rank as usize;
+    if rank > streams.saturating_mul(64).saturating_add(65_536) {
+        comm.members = Members::Unknown;
+        return;
+    }
+    if ranks.len() <= rank {
+        ranks.resize(rank + 1, None);
+    }
+    if let Some(member) = ranks.get_mut(rank) {
+        *member = id;
+    }
+}
+
+impl EventSink for TraceBuilder {
+    fn region(&mut self, program: u32, name: &str) -> RegionId {
+        let key = (program, name.to_owned());
+        *self.region_ids.entry(key).or_insert_with(|| {
+            self.regions.push(Region::named(name));
+            RegionId(self.regions.len() as u32 - 1)
+        })
+    }
+
+    fn counter(&mut self, name: &str) -> MetricId {
+        *self.counter_ids.entry(name.to_owned()).or_insert_with(|| {
+            self.counters.push(name.to_owned());
+            self.counter_types.push(ValueType::U64);
+            MetricId(self.counters.len() as u32 - 1)
+        })
+    }
+
+    fn stream(&mut self, key: StreamKey) -> StreamId {
+        *self.stream_ids.entry(key).or_insert_with(|| {
+            self.streams.push(Stream {
+                key,
+                events: Vec::new(),
+                properties: Vec::new(),
+            });
+            StreamId(self.streams.len() as u32 - 1)
+        })
+    }
+
+    fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
+        if let StreamEvent::Counter(counter, value) = event
+            && let Some(kind) = self.counter_types.get_mut(counter.index())
+        {
+            // The widest type of its values.
+            *kind = match (*kind, value) {
+                (ValueType::F64, _) | (_, Value::F64(_)) => ValueType::F64,
+                (ValueType::I64, _) | (_, Value::I64(_)) => ValueType::I64,
+                _ => ValueType::U64,
+            };
+        }
+        if let Some(stream) = self.streams.get_mut(stream.index()) {
+            stream.events.push((at, event));
+        }
+    }
+
+    fn metadata(&mut self, stream: StreamId, name: &str, value: &str) {
+        if let Some(stream) = self.streams.get_mut(stream.index()) {
+            stream.properties.push((name.into(), value.into()));
+        }
+    }
+
+    fn end_step(&mut self, _step: u64) {}
+}
