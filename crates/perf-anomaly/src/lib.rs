@@ -1,9 +1,17 @@
 //! Which calls, on which rank, are abnormal, right now?
 //!
-//! A [`Sample`] is a completed call; a detector answers with a [`Judgement`].
+//! Events come from an [`EventSource`](perf_core::EventSource), such as a recording that is
+//! [replayed](Replay), or are pushed by the program itself through a [`Watch`]. [`calls`] makes
+//! completed calls of them. A [`Sample`] is a completed call; a detector answers with a
+//! [`Judgement`].
 
+pub mod calls;
 mod error;
+mod replay;
 mod sample;
+mod watch;
 
 pub use error::{Error, Result};
+pub use replay::Replay;
 pub use sample::{FunctionId, Judgement, Label, Sample};
+pub use watch::Watch;

@@ -1,0 +1,121 @@
+//! [`Context`]: what is known around a call.
+
+use super::{Call, CallKey, Calls, Launch};
+use perf_core::{MetricId, Nanos, Peer, StreamEvent, Value};
+
+/// The surroundings of a call, as far as they are remembered.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Context<'a> {
+    /// The calls it ran in, the outermost first; those that are open are so marked.
+    pub stack: Vec<Call>,
+    /// The calls that were entered before it on its stream, in order of entry, at most as many as
+    /// [`CallsParams::context`](super::CallsParams::context) says. Its callers may be among them.
+    /// The neighbours of a call that was entered steps ago, and before many others, are forgotten.
+    pub before: &'a [Call],
+    /// The calls that were entered after it, likewise. Fewer at the end of a step: ask for them
+    /// [later](Calls::after).
+    pub after: &'a [Call],
+    /// What launched it, where it is work on an accelerator.
+    pub launch: Option<Launch>,
+}
+
+/// What can be asked of a call in the batch, until the next step ends.
+impl Calls {
+    /// Stack and neighbours of a call.
+    pub fn context(&self, call: &Call) -> Context<'_> {
+        let (before, after) = match self.at(call.stream) {
+            Some(stream) => stream.around(call.number, self.params.context),
+            None => Default::default(),
+        };
+        Context {
+            stack: self.stack(call),
+            before,
+            after,
+            launch: self.launch(call.key()).copied(),
+        }
+    }
+
+    /// The calls a call ran in, the outermost first.
+    pub fn stack(&self, call: &Call) -> Vec<Call> {
+        let mut stack = Vec::new();
+        let mut at = call.parent;
+        while let Some(caller) = at.and_then(|number| {
+            self.call(CallKey {
+                number,
+                ..call.key()
+            })
+        }) {
+            stack.push(caller);
+            at = caller.parent;
+        }
+        stack.reverse();
+        stack
+    }
+
+    /// The calls that were entered after a call on its stream, in order of entry.
+    ///
+    /// A call near the end of a step has less of them than
+    /// [`CallsParams::context`](super::CallsParams::context) says, and gets the others in later
+    /// steps: as long as one asks after each step until there are as many, none is missed.
+    pub fn after(&self, call: CallKey) -> &[Call] {
+        let stream = self.at(call.stream);
+        stream.map_or(&[], |stream| {
+            stream.around(call.number, self.params.context).1
+        })
+    }
+
+    /// A call that is open, was completed in the last step, or was entered lately.
+    pub fn call(&self, key: CallKey) -> Option<Call> {
+        self.at(key.stream)?.call(key.number)
+    }
+
+    /// The calls that are open on a stream, the outermost first.
+    pub fn open(&self, stream: perf_core::StreamId) -> impl Iterator<Item = &Call> {
+        self.at(stream).into_iter().flat_map(|stream| stream.open())
+    }
+
+    /// Time, whether it was sent, and the other end of the messages of a call itself, in order of
+    /// time. [`Call::messages`] tells how many there were; of a call that goes on for many steps,
+    /// the oldest are forgotten.
+    pub fn messages(&self, call: &Call) -> Vec<(Nanos, bool, Peer)> {
+        self.notes(call, |at, event| match event {
+            StreamEvent::Send(peer) => Some((at, true, peer)),
+            StreamEvent::Receive(peer) => Some((at, false, peer)),
+            _ => None,
+        })
+    }
+
+    /// Time, counter and value of the counters in a call itself, on the terms of
+    /// [`messages`](Self::messages).
+    pub fn counters(&self, call: &Call) -> Vec<(Nanos, MetricId, Value)> {
+        self.notes(call, |at, event| match event {
+            StreamEvent::Counter(counter, value) => Some((at, counter, value)),
+            _ => None,
+        })
+    }
+
+    fn notes<T>(&self, call: &Call, pick: impl Fn(Nanos, StreamEvent) -> Option<T>) -> Vec<T> {
+        let notes = self.at(call.stream).into_iter();
+        let mut picked: Vec<T> = notes
+            .flat_map(|stream| stream.notes(call))
+            .filter_map(|note| pick(note.at, note.event))
+            .collect();
+        picked.reverse();
+        picked
+    }
+
+    /// What launched a call on an accelerator. The launch may come in a later step; until as many
+    /// other pairs as [`CallsParams::pending`](super::CallsParams::pending) says were found on the
+    /// rank, the pair is remembered.
+    pub fn launch(&self, work: CallKey) -> Option<&Launch> {
+        self.gpu(work.stream)?.launch_of(work)
+    }
+
+    /// `rank:step:index` of the enter of a call: which of the enters and exits of its rank in that
+    /// step it was, from 0.
+    pub fn event_id(&self, call: &Call) -> String {
+        let rank = self.stream_key(call.stream).unwrap_or_default().rank;
+        format!("{rank}:{}:{}", call.step, call.index)
+    }
+}

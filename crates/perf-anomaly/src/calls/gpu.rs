@@ -1,0 +1,134 @@
+//! Work on accelerators, and the calls that launched it.
+
+use super::StreamHealth;
+use super::call::CallKey;
+use perf_core::{CallPathId, Nanos, RegionId};
+use std::collections::{HashMap, VecDeque};
+
+/// The call that launched work on an accelerator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Launch {
+    /// Which call.
+    pub call: CallKey,
+    /// Its region.
+    pub region: RegionId,
+    /// Its call path, which names its callers too.
+    pub path: CallPathId,
+    /// When it was entered.
+    pub entry: Nanos,
+    /// The step it was entered in.
+    pub step: u64,
+    /// Which enter or exit of its rank in that step entered it.
+    pub index: u32,
+    /// The correlation id that it shares with the work.
+    pub correlation: u64,
+}
+
+/// Work on an accelerator that was tied to its launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GpuLink {
+    /// The work: a call on a stream of an accelerator.
+    pub work: CallKey,
+    /// The call that launched it.
+    pub launch: Launch,
+}
+
+/// Launches and work of one rank that wait for each other, the oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gpu {
+    launches: HashMap<u64, (Launch, bool)>,
+    launch_order: VecDeque<u64>,
+    waiting: HashMap<u64, VecDeque<CallKey>>,
+    waiting_order: VecDeque<(u64, CallKey)>,
+    matched: HashMap<CallKey, Launch>,
+    matched_order: VecDeque<CallKey>,
+}
+
+impl Gpu {
+    pub(super) fn launch_of(&self, work: CallKey) -> Option<&Launch> {
+        self.matched.get(&work)
+    }
+
+    /// A launch; work that waits for it is tied to it.
+    pub(super) fn launch(
+        &mut self,
+        launch: Launch,
+        limit: usize,
+        links: &mut Vec<GpuLink>,
+        health: &mut StreamHealth,
+    ) {
+        let id = launch.correlation;
+        let waiting = self.waiting.remove(&id).unwrap_or_default();
+        for work in &waiting {
+            self.tie(*work, launch, limit, links);
+        }
+        let before = self.launches.insert(id, (launch, !waiting.is_empty()));
+        match before {
+            Some((_, used)) => health.unmatched_launch += u64::from(!used),
+            None => self.launch_order.push_back(id),
+        }
+        while self.launch_order.len() > limit {
+            let oldest = self.launch_order.pop_front();
+            if let Some((_, false)) = oldest.and_then(|id| self.launches.remove(&id)) {
+                health.unmatched_launch += 1;
+            }
+        }
+    }
+
+    /// Work; it is tied to its launch, or waits for it.
+    pub(super) fn work(
+        &mut self,
+        work: CallKey,
+        correlation: u64,
+        limit: usize,
+        links: &mut Vec<GpuLink>,
+        health: &mut StreamHealth,
+    ) {
+        if let Some((launch, used)) = self.launches.get_mut(&correlation) {
+            *used = true;
+            let launch = *launch;
+            return self.tie(work, launch, limit, links);
+        }
+        self.waiting.entry(correlation).or_default().push_back(work);
+        self.waiting_order.push_back((correlation, work));
+        while self.waiting_order.len() > limit {
+            let Some((id, oldest)) = self.waiting_order.pop_front() else {
+                break;
+            };
+            if let Some(waiting) = self.waiting.get_mut(&id) {
+                // Both queues hold the work of one id in the order in which it came.
+                if waiting.front() == Some(&oldest) {
+                    waiting.pop_front();
+                    health.unmatched_gpu += 1;
+                }
+                if waiting.is_empty() {
+                    self.waiting.remove(&id);
+                }
+            }
+        }
+    }
+
+    fn tie(&mut self, work: CallKey, launch: Launch, limit: usize, links: &mut Vec<GpuLink>) {
+        links.push(GpuLink { work, launch });
+        self.matched.insert(work, launch);
+        self.matched_order.push_back(work);
+        while self.matched_order.len() > limit {
+            if let Some(oldest) = self.matched_order.pop_front() {
+                self.matched.remove(&oldest);
+            }
+        }
+    }
+
+    /// No more events: who waits, waits in vain.
+    pub(super) fn finish(&mut self, health: &mut StreamHealth) {
+        let unused = self.launches.values().filter(|(_, used)| !used).count();
+        health.unmatched_launch += unused as u64;
+        health.unmatched_gpu += self.waiting.values().map(VecDeque::len).sum::<usize>() as u64;
+        self.launches.clear();
+        self.launch_order.clear();
+        self.waiting.clear();
+        self.waiting_order.clear();
+    }
+}

@@ -1,0 +1,108 @@
+//! Names of regions and counters as ids, and what a counter is for.
+
+use super::params::CallsParams;
+use perf_core::{MetricId, RegionId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What the values of a counter tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CounterKind {
+    /// Of the call they were taken in.
+    OfCall,
+    /// Which work belongs to which launch.
+    Correlation,
+    /// Of the node.
+    OfNode,
+}
+
+/// Regions by (program, name), counters by name. Past the limit, all further ones share one id.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    regions: Vec<(u32, Arc<str>)>,
+    region_ids: HashMap<u32, HashMap<Arc<str>, u32>>,
+    counters: Vec<(Arc<str>, CounterKind, Arc<str>)>,
+    counter_ids: HashMap<Arc<str>, u32>,
+}
+
+/// The name all regions share that came past the limit.
+const OTHER: &str = "(other)";
+
+impl Names {
+    /// The id of a region, and whether it had to share one.
+    pub(super) fn region(&mut self, program: u32, name: &str, limit: usize) -> (RegionId, bool) {
+        if let Some(id) = self.region_id(program, name) {
+            return (id, false);
+        }
+        let is_other = self.regions.len() >= limit;
+        let (program, name) = match is_other {
+            true => (u32::MAX, OTHER),
+            false => (program, name),
+        };
+        if is_other && let Some(id) = self.region_id(program, name) {
+            return (id, true);
+        }
+        let id = self.regions.len() as u32;
+        let name: Arc<str> = name.into();
+        self.regions.push((program, Arc::clone(&name)));
+        self.region_ids.entry(program).or_default().insert(name, id);
+        (RegionId(id), is_other)
+    }
+
+    fn region_id(&self, program: u32, name: &str) -> Option<RegionId> {
+        let of_program = self.region_ids.get(&program)?;
+        of_program.get(name).copied().map(RegionId)
+    }
+
+    /// The id of a counter, and whether it had to share one.
+    pub(super) fn counter(&mut self, name: &str, params: &CallsParams) -> (MetricId, bool) {
+        if let Some(id) = self.counter_ids.get(name) {
+            return (MetricId(*id), false);
+        }
+        let is_other = self.counters.len() >= params.names;
+        let name = if is_other { OTHER } else { name };
+        if is_other && let Some(id) = self.counter_ids.get(name) {
+            return (MetricId(*id), true);
+        }
+        let watched = params.watched.iter().find(|(counter, _)| counter == name);
+        let mut prefixes = params.monitoring.iter();
+        let field = match watched {
+            Some((_, field)) => Some(field.as_str()),
+            None => prefixes.find_map(|prefix| name.strip_prefix(prefix.as_str())),
+        };
+        let kind = match field {
+            Some(_) => CounterKind::OfNode,
+            None if name == params.correlation => CounterKind::Correlation,
+            None => CounterKind::OfCall,
+        };
+        let id = self.counters.len() as u32;
+        let name: Arc<str> = name.into();
+        self.counters
+            .push((Arc::clone(&name), kind, field.unwrap_or_default().into()));
+        self.counter_ids.insert(name, id);
+        (MetricId(id), is_other)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.regions.len()
+    }
+
+    pub(super) fn region_name(&self, id: RegionId) -> Option<(u32, &str)> {
+        let (program, name) = self.regions.get(id.index())?;
+        Some((*program, name))
+    }
+
+    pub(super) fn counter_name(&self, id: MetricId) -> Option<&str> {
+        self.counters.get(id.index()).map(|(name, _, _)| &**name)
+    }
+
+    pub(super) fn field(&self, id: MetricId) -> Option<&str> {
+        let (_, kind, field) = self.counters.get(id.index())?;
+        (*kind == CounterKind::OfNode).then_some(field)
+    }
+
+    #[inline]
+    pub(super) fn kind(&self, id: MetricId) -> Option<CounterKind> {
+        self.counters.get(id.index()).map(|(_, kind, _)| *kind)
+    }
+}

@@ -1,0 +1,171 @@
+//! Exits: of the innermost call, and of others.
+
+use super::call::CallFlags;
+use super::params::{CallsParams, ModelBy, Repair, Runtime};
+use super::paths::Paths;
+use super::stream::{Shared, Stream};
+use crate::{FunctionId, Sample};
+use perf_core::Nanos;
+use std::collections::HashMap;
+
+impl Stream {
+    pub(super) fn exit(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
+        let Some(top) = self.stack.last().map(|top| top.call) else {
+            self.advance(at, shared.params);
+            self.health.empty_stack += 1;
+            return;
+        };
+        let is_backwards = at < top.entry;
+        let is_strict = shared.params.repair == Repair::Strict;
+        let at = self.advance(at, shared.params);
+        if top.region.0 != region {
+            if is_strict {
+                self.health.wrong_exit += 1;
+            } else {
+                self.mend(at, region, shared);
+            }
+            return;
+        }
+        self.health.backwards += u64::from(is_backwards);
+        if !(is_backwards && is_strict) {
+            self.close(at, 0, shared);
+        }
+    }
+
+    /// Holds time where it would go back, which within a step it cannot.
+    #[inline]
+    pub(super) fn advance(&mut self, at: Nanos, params: &CallsParams) -> Nanos {
+        if at < self.last {
+            self.health.late += 1;
+            return match params.repair {
+                Repair::Mend => self.last,
+                Repair::Strict => at,
+            };
+        }
+        self.last = at;
+        self.end = self.end.max(at);
+        at
+    }
+
+    /// An exit of a region that is not the innermost.
+    #[cold]
+    fn mend(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
+        let open = self.open.get_or_insert_with(|| {
+            let mut open = HashMap::new();
+            for frame in &self.stack {
+                *open.entry(frame.call.region.0).or_default() += 1;
+            }
+            open
+        });
+        if open.get(&region).copied().unwrap_or_default() == 0 {
+            self.health.wrong_exit += 1;
+            if let Some(top) = self.stack.last_mut() {
+                top.foreign = top.foreign.or(Some(at));
+            }
+            return;
+        }
+        self.health.nearest += 1;
+        while let Some(top) = self.stack.last() {
+            if top.call.region.0 == region {
+                self.close(at, 0, shared);
+                return;
+            }
+            self.health.implicit += 1;
+            self.close(at, CallFlags::IMPLICIT, shared);
+        }
+    }
+
+    /// An exit of a region of which no call was open came while the innermost call was innermost.
+    /// Was it one too many, or that of the innermost call under a wrong name? If the region that is
+    /// entered next was never called from the innermost call, but is what its caller calls, or is
+    /// the same again, the innermost call had ended.
+    #[cold]
+    pub(super) fn settle(&mut self, region: u32, shared: &mut Shared<'_>) {
+        let Some(top) = self.stack.last_mut() else {
+            return;
+        };
+        let Some(at) = top.foreign.take() else {
+            return;
+        };
+        let (path, own) = (top.call.path.0, top.call.region.0);
+        if shared.paths.knows(path, region) {
+            return;
+        }
+        let caller = shared
+            .paths
+            .get(path)
+            .map_or(Paths::ROOT, |(_, parent)| parent);
+        if own == region || shared.paths.knows(caller, region) {
+            self.health.renamed += 1;
+            self.close(at, CallFlags::RENAMED, shared);
+        }
+    }
+
+    pub(super) fn close(&mut self, at: Nanos, why: u8, shared: &mut Shared<'_>) {
+        let Some(frame) = self.stack.pop() else {
+            return;
+        };
+        let mut call = frame.call;
+        // Nobody left the call by its name, so an exit under a wrong one was its own.
+        let (at, why) = match frame.foreign {
+            Some(foreign) if why & (CallFlags::IMPLICIT | CallFlags::AT_END) != 0 => {
+                self.health.renamed += 1;
+                (foreign, CallFlags::RENAMED)
+            }
+            _ => (at, why),
+        };
+        call.exit = at;
+        let inclusive = call.inclusive();
+        call.exclusive = Nanos(inclusive.0.saturating_sub(frame.children));
+        if let Some(caller) = self.stack.last_mut() {
+            caller.children = caller.children.saturating_add(inclusive.0);
+            caller.call.children = caller.call.children.saturating_add(1);
+        }
+        let function = match shared.params.model {
+            ModelBy::Function => FunctionId(call.region.0),
+            ModelBy::CallPath => FunctionId(call.path.0),
+        };
+        let first = self.is_first(function);
+        let first_flag = if first { CallFlags::FIRST } else { 0 };
+        call.flags = CallFlags((call.flags.0 & !CallFlags::OPEN) | first_flag | why);
+        let runtime = match shared.params.runtime {
+            Runtime::Exclusive => call.exclusive,
+            Runtime::Inclusive => inclusive,
+        };
+        shared.batch.samples.push(Sample {
+            function,
+            runtime,
+            first,
+        });
+        shared.batch.calls.push(call);
+        self.health.calls += 1;
+        if shared.params.context > 0 {
+            let slot = call.number.checked_sub(self.base);
+            match slot.and_then(|slot| self.entered.get_mut(slot as usize)) {
+                Some(entered) => *entered = call,
+                None => self.elders.push(call),
+            }
+        }
+        if let Some(open) = &mut self.open
+            && let Some(count) = open.get_mut(&call.region.0)
+        {
+            *count -= 1;
+        }
+    }
+
+    #[inline]
+    fn is_first(&mut self, function: FunctionId) -> bool {
+        let (word, bit) = (function.0 as usize / 64, 1 << (function.0 % 64));
+        if self.seen.len() <= word {
+            self.seen.resize(word + 1, 0);
+        }
+        match self.seen.get_mut(word) {
+            Some(seen) => {
+                let is_first = *seen & bit == 0;
+                *seen |= bit;
+                is_first
+            }
+            None => false,
+        }
+    }
+}

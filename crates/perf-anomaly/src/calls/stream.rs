@@ -1,0 +1,344 @@
+//! [`Stream`]: the events of one stream in a step, its open calls, and what it remembers.
+
+use super::call::{Call, CallFlags};
+use super::gpu::{Gpu, Launch};
+use super::names::CounterKind;
+use super::params::{CallsParams, Repair};
+use super::paths::Paths;
+use super::{Batch, StreamHealth};
+use perf_core::{CallPathId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
+use std::collections::HashMap;
+
+/// An enter or exit: 16 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Function {
+    at: Nanos,
+    /// The region, and in the highest bit whether it is left.
+    word: u32,
+    /// Which of its rank in the step.
+    index: u32,
+}
+
+const EXIT: u32 = 1 << 31;
+
+/// A message or counter value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note {
+    pub(super) at: Nanos,
+    pub(super) event: StreamEvent,
+    /// The one before of the same call, and 1; 0 for none.
+    pub(super) previous: u64,
+    is_correlation: bool,
+}
+
+/// What streams share while the events of a step become calls.
+pub(super) struct Shared<'a> {
+    pub(super) params: &'a CallsParams,
+    pub(super) paths: &'a mut Paths,
+    pub(super) gpu: &'a mut Gpu,
+    pub(super) batch: &'a mut Batch,
+    /// What was wrong with no stream in particular.
+    pub(super) lost: &'a mut StreamHealth,
+    pub(super) step: u64,
+}
+
+/// A stream: the arena of its calls.
+///
+/// Open calls are a stack. All calls, open and complete, that were entered in this step, and the
+/// last ones of the steps before, stand in `entered` in order of entry; older ones that are still
+/// open live on the stack alone. Every buffer is used again in the next step.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    id: StreamId,
+    pub(super) key: StreamKey,
+    pub(super) rank: usize,
+    pub(super) is_gpu: bool,
+    pub(super) metadata: Vec<(String, String)>,
+    pub(super) health: StreamHealth,
+    pub(super) functions: Vec<Function>,
+    functions_sorted: bool,
+    pub(super) pending: Vec<Note>,
+    pending_sorted: bool,
+    /// Times of the last message and the last counter value in this step.
+    last_notes: (Nanos, Nanos),
+    pub(super) stack: Vec<Frame>,
+    pub(super) entered: Vec<Call>,
+    /// The number of the first of `entered`.
+    pub(super) base: u64,
+    /// Calls completed in this step that were entered before `base`.
+    pub(super) elders: Vec<Call>,
+    pub(super) notes: Vec<Note>,
+    pub(super) notes_base: u64,
+    /// Which models have had a complete call, a bit each.
+    pub(super) seen: Vec<u64>,
+    /// How often each region is open. Filled at the first exit that does not fit, so that a stream
+    /// in order pays nothing, and one without order does not search its stack each time.
+    pub(super) open: Option<HashMap<u32, u32>>,
+    /// Time of the last enter or exit that became calls.
+    pub(super) last: Nanos,
+    /// Time of the last event of any kind.
+    pub(super) end: Nanos,
+}
+
+/// An open call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) call: Call,
+    /// Time in the calls it made.
+    pub(super) children: i64,
+    /// When an exit of another region came while it was innermost.
+    pub(super) foreign: Option<Nanos>,
+}
+
+impl Stream {
+    pub(super) fn new(id: StreamId, key: StreamKey, rank: usize) -> Self {
+        Stream {
+            id,
+            key,
+            rank,
+            is_gpu: false,
+            metadata: Vec::new(),
+            health: StreamHealth::default(),
+            functions: Vec::new(),
+            functions_sorted: true,
+            pending: Vec::new(),
+            pending_sorted: true,
+            last_notes: (Nanos(i64::MIN), Nanos(i64::MIN)),
+            stack: Vec::new(),
+            entered: Vec::new(),
+            base: 0,
+            elders: Vec::new(),
+            notes: Vec::new(),
+            notes_base: 0,
+            seen: Vec::new(),
+            open: None,
+            last: Nanos(i64::MIN),
+            end: Nanos(i64::MIN),
+        }
+    }
+
+    #[inline]
+    pub(super) fn push_function(&mut self, at: Nanos, region: u32, is_exit: bool, index: u32) {
+        if let Some(before) = self.functions.last()
+            && at < before.at
+        {
+            self.functions_sorted = false;
+            self.health.out_of_order += 1;
+        }
+        let word = region | if is_exit { EXIT } else { 0 };
+        self.functions.push(Function { at, word, index });
+    }
+
+    pub(super) fn push_note(&mut self, at: Nanos, event: StreamEvent, kind: CounterKind) {
+        // Messages and counters may come one after the other, each in order.
+        let (count, last) = match event {
+            StreamEvent::Counter(..) => (&mut self.health.counters, &mut self.last_notes.1),
+            _ => (&mut self.health.messages, &mut self.last_notes.0),
+        };
+        *count += 1;
+        self.health.out_of_order += u64::from(at < *last);
+        *last = at;
+        self.pending_sorted &= self.pending.last().is_none_or(|before| before.at <= at);
+        self.pending.push(Note {
+            at,
+            event,
+            previous: 0,
+            is_correlation: kind == CounterKind::Correlation,
+        });
+    }
+
+    /// Stable, so that events of one time keep their order. The numbers of events stay in place:
+    /// they tell of the order in which a step is read.
+    fn sort(&mut self) {
+        if !self.functions_sorted {
+            let indices: Vec<u32> = self.functions.iter().map(|event| event.index).collect();
+            self.functions.sort_by_key(|event| event.at);
+            for (event, index) in self.functions.iter_mut().zip(indices) {
+                event.index = index;
+            }
+            self.functions_sorted = true;
+        }
+        if !self.pending_sorted {
+            self.pending.sort_by_key(|note| note.at);
+            self.pending_sorted = true;
+        }
+    }
+
+    /// Turns the events since the last time into calls. Messages and counters after the last enter
+    /// or exit wait for the next step, whose first events may be earlier; at the end nothing waits.
+    pub(super) fn replay(&mut self, shared: &mut Shared<'_>, is_end: bool) {
+        self.forget(shared.params);
+        self.last_notes = (Nanos(i64::MIN), Nanos(i64::MIN));
+        if self.functions.is_empty() && self.pending.is_empty() {
+            return;
+        }
+        self.sort();
+        let mut functions = std::mem::take(&mut self.functions);
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut attached = 0;
+        for (index, event) in functions.iter().enumerate() {
+            let is_exit = event.word & EXIT != 0;
+            while let Some(note) = pending.get(attached) {
+                // Both ends of a call are inclusive: an enter comes before messages and counters
+                // of its time, an exit after them.
+                if note.at > event.at || (!is_exit && note.at == event.at) {
+                    break;
+                }
+                if note.at == event.at && self.is_of_next(note, functions.get(index + 1)) {
+                    break;
+                }
+                self.attach(*note, shared);
+                attached += 1;
+            }
+            if is_exit {
+                self.exit(event.at, event.word & !EXIT, shared);
+            } else {
+                self.enter(event, shared);
+            }
+        }
+        let waiting = pending.len() - attached;
+        if is_end || waiting > shared.params.pending {
+            for note in pending.drain(..).skip(attached) {
+                self.attach(note, shared);
+            }
+        } else {
+            pending.drain(..attached);
+        }
+        self.health.functions += functions.len() as u64;
+        functions.clear();
+        self.functions = functions;
+        self.pending = pending;
+        self.refresh();
+    }
+
+    /// Work on an accelerator has one correlation id. A second one at the time of its exit is that
+    /// of the work which is entered at the same time and has yet to come.
+    fn is_of_next(&self, note: &Note, next: Option<&Function>) -> bool {
+        let top = self.stack.last();
+        note.is_correlation
+            && self.is_gpu
+            && top.is_some_and(|top| top.call.flags.is_correlated())
+            && next.is_some_and(|next| next.at == note.at && next.word & EXIT == 0)
+    }
+
+    /// Closes what is open, after the last event.
+    pub(super) fn finish(&mut self, shared: &mut Shared<'_>) {
+        self.health.open_at_end += self.stack.len() as u64;
+        if shared.params.repair == Repair::Mend {
+            let end = self.end;
+            while !self.stack.is_empty() {
+                self.close(end, CallFlags::AT_END, shared);
+            }
+        }
+    }
+
+    /// Gives a message or counter value to the innermost call that was open at its time.
+    fn attach(&mut self, mut note: Note, shared: &mut Shared<'_>) {
+        self.end = self.end.max(note.at);
+        self.health.late_notes += u64::from(note.at < self.last);
+        let was_open = |frame: &Frame| frame.call.entry <= note.at;
+        let Some(depth) = self.stack.iter().rposition(was_open) else {
+            self.health.outside += 1;
+            return;
+        };
+        let Some(frame) = self.stack.get_mut(depth) else {
+            return;
+        };
+        let call = &mut frame.call;
+        match note.event {
+            StreamEvent::Counter(..) => call.counters = call.counters.saturating_add(1),
+            _ => call.messages = call.messages.saturating_add(1),
+        }
+        if shared.params.context > 0 {
+            note.previous = call.last_note;
+            self.notes.push(note);
+            call.last_note = self.notes_base + self.notes.len() as u64;
+        }
+        if let (true, StreamEvent::Counter(_, value)) = (note.is_correlation, note.event) {
+            let id = match value {
+                Value::F64(value) => value as u64,
+                exact => exact.to_bits(),
+            };
+            correlate(call, id, self.is_gpu, &mut self.health, shared);
+        }
+    }
+
+    fn enter(&mut self, event: &Function, shared: &mut Shared<'_>) {
+        let region = event.word;
+        let at = self.advance(event.at, shared.params);
+        if self.stack.last().is_some_and(|top| top.foreign.is_some()) {
+            self.settle(region, shared);
+        }
+        if self.stack.len() >= shared.params.depth {
+            self.health.too_deep += self.stack.len() as u64;
+            while !self.stack.is_empty() {
+                self.close(at, CallFlags::IMPLICIT, shared);
+            }
+        }
+        let parent = self.stack.last().map(|top| &top.call);
+        let path = shared
+            .paths
+            .child(parent.map_or(Paths::ROOT, |parent| parent.path.0), region);
+        self.health.path_limit += u64::from(path == Paths::OTHER);
+        let call = Call {
+            stream: self.id,
+            region: RegionId(region),
+            path: CallPathId(path),
+            depth: self.stack.len() as u32,
+            entry: at,
+            exit: at,
+            exclusive: Nanos(0),
+            number: self.base + self.entered.len() as u64,
+            parent: parent.map(|parent| parent.number),
+            step: shared.step,
+            index: event.index,
+            children: 0,
+            messages: 0,
+            counters: 0,
+            flags: CallFlags(CallFlags::OPEN),
+            last_note: 0,
+        };
+        if shared.params.context > 0 {
+            self.entered.push(call);
+        } else {
+            self.base += 1;
+        }
+        self.stack.push(Frame {
+            call,
+            children: 0,
+            foreign: None,
+        });
+        if let Some(open) = &mut self.open {
+            *open.entry(region).or_default() += 1;
+        }
+    }
+}
+
+/// A correlation id of a call: of work on an accelerator, or else of a launch.
+#[cold]
+fn correlate(
+    call: &mut Call,
+    id: u64,
+    is_gpu: bool,
+    health: &mut StreamHealth,
+    shared: &mut Shared<'_>,
+) {
+    let (limit, links) = (shared.params.pending, &mut shared.batch.links);
+    if is_gpu && call.flags.is_correlated() {
+        health.extra_correlation += 1;
+    } else if is_gpu {
+        shared.gpu.work(call.key(), id, limit, links, shared.lost);
+    } else {
+        let launch = Launch {
+            call: call.key(),
+            region: call.region,
+            path: call.path,
+            entry: call.entry,
+            step: call.step,
+            index: call.index,
+            correlation: id,
+        };
+        shared.gpu.launch(launch, limit, links, shared.lost);
+    }
+    call.flags.0 |= CallFlags::CORRELATED;
+}

@@ -1,0 +1,333 @@
+//! [`Replay`]: a recording as a stream of events.
+
+use perf_core::{
+    CancelToken, Cancelled, Definitions, Event, EventSink, EventSource, LocationId, LocationKind,
+    Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey, Ticks, TimeRange,
+    Trace, TraceView, Transfer, Value,
+};
+use std::time::{Duration, Instant};
+
+/// Pushes a [`Trace`] as if it happened now: in steps of equal time, at full speed or paced.
+///
+/// Each process is a rank, in the order of the recording; its locations are threads, streams of
+/// accelerators after those of processors, tied to the process that uses the accelerator and marked
+/// by the fact `Accelerator Stream`. Messages between two, and counters as samples of metrics, go
+/// with them; other events have no place in a stream. In a step, one location comes after the
+/// other. A replay is for one sink: what the sink calls regions and streams is asked once.
+///
+/// ```
+/// use perf_anomaly::{Replay, calls::Calls};
+/// use perf_core::{EventSource, Nanos};
+/// let trace = perf_testdata::cosmo::trace();
+/// let mut replay = Replay::new(trace.view(), Nanos(50_000_000));
+/// let mut calls = Calls::new(Calls::params().check()?);
+/// let mut count = 0;
+/// while replay.next_step(&mut calls)? {
+///     count += calls.batch().len();
+/// }
+/// assert_eq!(count * 2, trace.len());
+/// assert_eq!(calls.streams().len(), 40);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Replay<'a> {
+    view: TraceView<'a>,
+    ids: Ids,
+    streams: Vec<Source>,
+    /// Length of a step in ticks.
+    period: u64,
+    range: Option<TimeRange>,
+    step: u64,
+    pace: Option<f64>,
+    started: Option<Instant>,
+    cancel: CancelToken,
+}
+
+/// A location on its way.
+#[derive(Clone, Debug)]
+struct Source {
+    location: LocationId,
+    key: StreamKey,
+    stream: StreamId,
+    /// Events that were pushed.
+    done: usize,
+}
+
+impl<'a> Replay<'a> {
+    /// Replays what is in view, in steps of `period`; at least one tick.
+    pub fn new(view: TraceView<'a>, period: Nanos) -> Self {
+        let clock = view.definitions().clock;
+        let period = u128::from(period.0.max(1).unsigned_abs());
+        let ticks = period * u128::from(clock.ticks_per_second()) / 1_000_000_000;
+        let keys = ranks(view.trace());
+        Replay {
+            streams: sources(view, &keys),
+            ids: Ids {
+                keys,
+                ..Ids::default()
+            },
+            period: u64::try_from(ticks).unwrap_or(u64::MAX).max(1),
+            range: view.range(),
+            step: 0,
+            pace: None,
+            started: None,
+            cancel: CancelToken::new(),
+            view,
+        }
+    }
+
+    /// Waits so that the recording passes `factor` times as fast as it was made. Steps wait as a
+    /// whole, until they would be over. Default: at full speed, which any factor that is not
+    /// above 0 means too.
+    pub fn pace(mut self, factor: f64) -> Self {
+        self.pace = (factor > 0.0 && factor.is_finite()).then_some(factor);
+        self
+    }
+
+    /// What can end the replay between steps and while it waits.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// Waits until `ticks` from the start have passed.
+    fn wait(&mut self, ticks: u64) -> Result<(), Cancelled> {
+        self.cancel.check()?;
+        let Some(pace) = self.pace else {
+            return Ok(());
+        };
+        let started = *self.started.get_or_insert_with(Instant::now);
+        let rate = self.view.definitions().clock.ticks_per_second() as f64;
+        let Ok(due) = Duration::try_from_secs_f64(ticks as f64 / rate / pace) else {
+            return Ok(());
+        };
+        loop {
+            let left = due.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(20)));
+            self.cancel.check()?;
+        }
+    }
+}
+
+impl EventSource for Replay<'_> {
+    type Error = Cancelled;
+
+    fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool, Cancelled> {
+        let Some(range) = self.range else {
+            return Ok(false);
+        };
+        let from_start = |step: u64| step.saturating_mul(self.period);
+        let (start, end) = (
+            from_start(self.step),
+            from_start(self.step.saturating_add(1)),
+        );
+        if start >= range.len() {
+            return Ok(false);
+        }
+        self.wait(end.min(range.len()))?;
+        let until = Ticks(range.start.0.saturating_add(end));
+        let is_last = end >= range.len();
+        let definitions = self.view.definitions();
+        if self.step == 0 {
+            self.ids.ask(definitions, sink);
+        }
+        for source in &mut self.streams {
+            let Some(location) = self.view.location(source.location) else {
+                continue;
+            };
+            let times = location.times();
+            let rest = times.get(source.done..).unwrap_or_default();
+            let count = match is_last {
+                true => rest.len(),
+                false => rest.partition_point(|at| *at < until),
+            };
+            if self.step == 0 {
+                source.stream = sink.stream(source.key);
+                describe(definitions, source.location, source.stream, sink);
+            }
+            let first = location.range().start + source.done;
+            for index in first..first + count {
+                let all = location.all();
+                if let (Some(at), Some(event)) = (all.time(index), all.event(index)) {
+                    let (from, stream) = (source.location, source.stream);
+                    self.ids.push(definitions, from, stream, (at, event), sink);
+                }
+            }
+            source.done += count;
+        }
+        sink.end_step(self.step);
+        self.step += 1;
+        Ok(true)
+    }
+}
+
+/// Who each location in view is.
+fn sources(view: TraceView<'_>, ranks: &[StreamKey]) -> Vec<Source> {
+    let mut sources: Vec<Source> = view
+        .ids()
+        .map(|location| Source {
+            location,
+            key: ranks.get(location.index()).copied().unwrap_or_default(),
+            stream: StreamId(u32::MAX),
+            done: 0,
+        })
+        .collect();
+    sources.sort_by_key(|source| source.key);
+    sources
+}
+
+/// Rank and thread of all locations: processes are ranks by the order in which their locations
+/// come, a location without one is a rank of its own.
+fn ranks(trace: &Trace) -> Vec<StreamKey> {
+    let system = &trace.definitions().system;
+    let mut order: Vec<(bool, LocationId)> = system
+        .location_ids()
+        .map(|id| (is_gpu(trace.definitions(), id), id))
+        .collect();
+    order.sort_unstable();
+    let mut of_group = std::collections::HashMap::new();
+    let mut threads: Vec<u32> = Vec::new();
+    let mut keys = vec![StreamKey::default(); order.len()];
+    for (_, id) in order {
+        let rank = match system.process(id) {
+            Some(group) => *of_group.entry(group).or_insert_with(|| {
+                threads.push(0);
+                threads.len() - 1
+            }),
+            None => {
+                threads.push(0);
+                threads.len() - 1
+            }
+        };
+        let thread = threads.get_mut(rank).map_or(0, |next| {
+            *next += 1;
+            *next - 1
+        });
+        if let Some(key) = keys.get_mut(id.index()) {
+            *key = StreamKey {
+                program: 0,
+                rank: rank as u32,
+                thread,
+            };
+        }
+    }
+    keys
+}
+
+fn is_gpu(definitions: &Definitions, id: LocationId) -> bool {
+    let location = definitions.system.location(id);
+    location.is_some_and(|location| location.kind == LocationKind::AcceleratorStream)
+}
+
+/// What the recording tells of a location.
+fn describe(definitions: &Definitions, id: LocationId, stream: StreamId, sink: &mut dyn EventSink) {
+    let Some(location) = definitions.system.location(id) else {
+        return;
+    };
+    sink.metadata(stream, "Location", &location.name);
+    if is_gpu(definitions, id) {
+        sink.metadata(stream, "Accelerator Stream", &location.name);
+    }
+    for (name, value) in &location.properties {
+        sink.metadata(stream, name, value);
+    }
+    let group = location
+        .group
+        .and_then(|group| definitions.system.group(group));
+    let node = group.and_then(|group| definitions.system.node(group.parent?));
+    if let Some(node) = node {
+        sink.metadata(stream, "Hostname", &node.name);
+    }
+}
+
+/// What the ids of the recording are called by the sink.
+#[derive(Clone, Debug, Default)]
+struct Ids {
+    regions: Vec<RegionId>,
+    metrics: Vec<MetricId>,
+    /// Rank and thread of each location.
+    keys: Vec<StreamKey>,
+}
+
+impl Ids {
+    fn ask(&mut self, definitions: &Definitions, sink: &mut dyn EventSink) {
+        let regions = definitions.regions.iter();
+        self.regions = regions.map(|region| sink.region(0, &region.name)).collect();
+        let metrics = definitions.metrics.iter();
+        self.metrics = metrics.map(|metric| sink.counter(&metric.name)).collect();
+    }
+
+    /// A region that the recording does not define is named by its number.
+    fn region(
+        &self,
+        id: RegionId,
+        definitions: &Definitions,
+        sink: &mut dyn EventSink,
+    ) -> RegionId {
+        match self.regions.get(id.index()) {
+            Some(known) => *known,
+            None => sink.region(0, &definitions.region_name(id)),
+        }
+    }
+
+    /// The rank at the other end; where the recording does not tell, its number in the communicator.
+    fn peer(&self, from: LocationId, transfer: Transfer, definitions: &Definitions) -> Peer {
+        let rank_of = |location: LocationId| self.keys.get(location.index()).map(|key| key.rank);
+        let at = |ranks: &[Option<LocationId>]| {
+            let location = ranks.get(transfer.peer as usize).copied().flatten();
+            location.and_then(rank_of)
+        };
+        let comm = definitions.comms.get(transfer.comm.index());
+        let rank = match comm.map(|comm| &comm.members) {
+            Some(Members::Ranks(ranks)) => at(ranks),
+            Some(Members::Own) => rank_of(from),
+            Some(Members::Between(first, second)) => {
+                let own = rank_of(from);
+                let is_first = first.iter().flatten().any(|one| rank_of(*one) == own);
+                at(if is_first { second } else { first })
+            }
+            _ => None,
+        };
+        Peer {
+            rank: rank.unwrap_or(transfer.peer),
+            tag: transfer.tag,
+            bytes: transfer.bytes,
+        }
+    }
+
+    fn push(
+        &self,
+        definitions: &Definitions,
+        from: LocationId,
+        stream: StreamId,
+        (at, event): (Ticks, Event<'_>),
+        sink: &mut dyn EventSink,
+    ) {
+        // What lies 292 years ahead is wrong, but it is not lost.
+        let at = definitions.clock.nanos(at).unwrap_or(Nanos(i64::MAX));
+        let event = match event {
+            Event::Enter { region } => StreamEvent::Enter(self.region(region, definitions, sink)),
+            Event::Leave { region } => StreamEvent::Exit(self.region(region, definitions, sink)),
+            Event::Send(transfer) => StreamEvent::Send(self.peer(from, transfer, definitions)),
+            Event::Recv(transfer) => StreamEvent::Receive(self.peer(from, transfer, definitions)),
+            Event::Metric { set, values } => {
+                let set = definitions.metric_sets.get(set.index());
+                let members = set.map_or(&[][..], |set| &set.members);
+                for (metric, bits) in members.iter().zip(values) {
+                    let known = definitions.metrics.get(metric.index());
+                    let (Some(known), Some(id)) = (known, self.metrics.get(metric.index())) else {
+                        continue;
+                    };
+                    let value = Value::from_bits(known.value_type, *bits);
+                    sink.push(stream, at, StreamEvent::Counter(*id, value));
+                }
+                return;
+            }
+            _ => return,
+        };
+        sink.push(stream, at, event);
+    }
+}
