@@ -23,6 +23,14 @@ pub enum Error {
         /// What should be there.
         expected: &'static str,
     },
+    /// A model of another detector.
+    #[error("expected a model of {expected}, but got one of {found}")]
+    OtherModel {
+        /// The detector that asks.
+        expected: &'static str,
+        /// The detector that made the model.
+        found: &'static str,
+    },
 }
 
 /// Results of this crate.

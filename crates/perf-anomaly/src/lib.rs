@@ -2,16 +2,24 @@
 //!
 //! Events come from an [`EventSource`](perf_core::EventSource), such as a recording that is
 //! [replayed](Replay), or are pushed by the program itself through a [`Watch`]. [`calls`] makes
-//! completed calls of them. A [`Sample`] is a completed call; a detector answers with a
+//! completed calls of them. A [`Sample`] is a completed call; a [`Detector`] answers with a
 //! [`Judgement`].
 
 pub mod calls;
+mod detect;
+mod encode;
 mod error;
+mod moments;
 mod replay;
 mod sample;
 mod watch;
 
+pub use detect::{
+    Bin, Copod, Detector, Functions, Hbos, Histogram, Loss, Losses, Model, Place, ScoredHistogram,
+    Sketch, Sstd, StrictChecked, StrictParams, Tail, TailChecked, TailParams,
+};
 pub use error::{Error, Result};
+pub use moments::Moments;
 pub use replay::Replay;
 pub use sample::{FunctionId, Judgement, Label, Sample};
 pub use watch::Watch;

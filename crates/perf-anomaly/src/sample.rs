@@ -53,3 +53,16 @@ pub struct Judgement {
     /// The run time that the model expects, where it expects one.
     pub expected: Option<Nanos>,
 }
+
+impl Judgement {
+    /// Time lost: the run time above the expected one; 0 of a call that is as expected, of one that is
+    /// too fast, and where nothing is expected.
+    pub fn severity(&self, sample: &Sample) -> Nanos {
+        match (self.label, self.expected) {
+            (Label::TooSlow, Some(expected)) => {
+                Nanos(sample.runtime.0.saturating_sub(expected.0).max(0))
+            }
+            _ => Nanos(0),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! [`Copod`]: how far out in the tails of the empirical distribution a run time is.
+
+use super::histogram::Width;
+use super::scored::{Scored, Scores, rarity};
+use super::strict::{StrictChecked, StrictParams};
+use super::{Detector, Histogram, Model};
+use crate::{FunctionId, Judgement, Result, Sample};
+
+/// Calls in the tails of the empirical distribution of run times, labelled as Chimbuko's COPOD labels
+/// them.
+///
+/// With `l = -log2 F(x)` and `r = -log2 F(-x)` of the histogram and of its mirror image, each `F` raised by
+/// `1 / n` within the range, the score is the larger of `(l + r) / 2` and
+/// `-l sgn(skewness - 1) + r sgn(skewness + 1)`. A call is abnormal from
+/// `T = least + 0.99 (most - least)` on, over the middles of the bins, or the highest `T` so far. Bins
+/// have Scott's width.
+#[derive(Clone, Debug)]
+pub struct Copod(Scored);
+
+struct ByTail {
+    mirrored: Histogram,
+    below: Vec<u64>,
+    above: Vec<u64>,
+    /// Signs of the skewness less one, and plus one.
+    signs: (f64, f64),
+}
+
+/// -1, 0 or 1; 0 of what is not a number.
+fn sign(value: f64) -> f64 {
+    f64::from(i8::from(value > 0.0) - i8::from(value < 0.0))
+}
+
+fn tail(histogram: &Histogram, below: &[u64], value: f64) -> f64 {
+    let total = below.last().copied().unwrap_or_default() as f64;
+    let share = histogram.at_most(value, below) / total;
+    // The first edge lies below the smallest value, whose own share would be 0.
+    let share = match value >= histogram.min() {
+        true => (share + 1.0 / total).min(1.0),
+        false => share,
+    };
+    rarity(share)
+}
+
+impl Scores for ByTail {
+    fn new(histogram: &Histogram) -> Self {
+        let mirrored = histogram.negated();
+        let skewness = histogram.skewness();
+        ByTail {
+            below: histogram.sums(),
+            above: mirrored.sums(),
+            mirrored,
+            signs: (sign(skewness - 1.0), sign(skewness + 1.0)),
+        }
+    }
+
+    fn of(&self, histogram: &Histogram, value: f64) -> f64 {
+        let left = tail(histogram, &self.below, value);
+        let right = tail(&self.mirrored, &self.above, -value);
+        let even = (left + right) / 2.0;
+        even.max(right * self.signs.1 - left * self.signs.0)
+    }
+
+    fn threshold(&self, histogram: &Histogram, part: f64) -> f64 {
+        let highest = rarity(0.0);
+        let scores = (0..histogram.counts().len()).map(|bin| self.of(histogram, histogram.middle(bin)));
+        let (least, most) = scores.fold((highest, -highest), |(least, most), score| {
+            (score.min(least), score.max(most))
+        });
+        match most < 0.0 {
+            true => -part * (most - least),
+            false => least + part * (most - least),
+        }
+    }
+
+    fn keeps(before: f64, new: f64) -> bool {
+        new < before && before > -(1.00001_f64.log2())
+    }
+}
+
+impl Copod {
+    /// Parameters with their defaults.
+    pub fn params() -> StrictParams {
+        StrictParams::default()
+    }
+
+    /// A detector that knows nothing yet.
+    pub fn new(params: StrictChecked) -> Self {
+        Copod(Scored::new(params))
+    }
+
+    /// The histogram of a function's run times in microseconds.
+    pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
+        self.0.known.known.get(function).map(|model| model.histogram())
+    }
+}
+
+impl Detector for Copod {
+    fn name(&self) -> &'static str {
+        "copod"
+    }
+
+    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        self.0.detect::<ByTail>(samples, judgements, Width::Scott);
+    }
+
+    fn learn(&mut self, samples: &[Sample]) {
+        self.0.learn(samples, Width::Scott);
+    }
+
+    fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        self.0.rejudge::<ByTail>(samples, judgements);
+    }
+
+    fn snapshot(&self) -> Model {
+        Model::Copod(self.0.known.known.clone())
+    }
+
+    fn take_delta(&mut self) -> Model {
+        Model::Copod(self.0.known.take())
+    }
+
+    fn adopt(&mut self, view: &Model) -> Result<()> {
+        self.0.known.adopt(view.as_copod()?);
+        Ok(())
+    }
+
+    fn restore(&mut self, snapshot: &Model) -> Result<()> {
+        self.0.known.restore(snapshot.as_copod()?);
+        Ok(())
+    }
+
+    fn ignore(&mut self, function: FunctionId, ignored: bool) {
+        self.0.rules.ignore(function, ignored);
+    }
+
+    fn set_threshold(&mut self, function: FunctionId, part: Option<f64>) -> Result<()> {
+        self.0.set_threshold(function, part)
+    }
+}

@@ -1,0 +1,135 @@
+//! [`Functions`]: one model a function, found without hashing.
+
+use crate::FunctionId;
+use perf_core::Merge;
+use std::collections::HashMap;
+
+/// Ids below this are looked up in an array. Higher ones, which only an unusual numbering has, are
+/// hashed: no id sizes more than 4 MiB.
+const NEAR: u32 = 1 << 20;
+const NONE: u32 = u32::MAX;
+
+/// One `T` a function; functions without one take no space.
+#[derive(Clone, Debug)]
+pub struct Functions<T> {
+    near: Vec<u32>,
+    far: HashMap<u32, u32>,
+    entries: Vec<(FunctionId, T)>,
+}
+
+impl<T> Default for Functions<T> {
+    fn default() -> Self {
+        Functions {
+            near: Vec::new(),
+            far: HashMap::new(),
+            entries: Vec::new(),
+        }
+    }
+}
+
+impl<T> Functions<T> {
+    /// How many functions have one.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no function has one.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn slot(&self, function: FunctionId) -> Option<u32> {
+        match self.near.get(function.0 as usize) {
+            Some(&slot) => (slot != NONE).then_some(slot),
+            None if function.0 >= NEAR => self.far.get(&function.0).copied(),
+            None => None,
+        }
+    }
+
+    /// That of a function.
+    pub fn get(&self, function: FunctionId) -> Option<&T> {
+        let slot = self.slot(function)?;
+        self.entries.get(slot as usize).map(|(_, entry)| entry)
+    }
+
+    /// That of a function, to change.
+    pub fn get_mut(&mut self, function: FunctionId) -> Option<&mut T> {
+        let slot = self.slot(function)?;
+        self.entries.get_mut(slot as usize).map(|(_, entry)| entry)
+    }
+
+    /// All of them, in order of function.
+    pub fn iter(&self) -> impl Iterator<Item = (FunctionId, &T)> {
+        let mut all: Vec<_> = self.entries.iter().map(|(id, entry)| (*id, entry)).collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all.into_iter()
+    }
+
+    /// All of them to change, in no order that means anything.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().map(|(_, entry)| entry)
+    }
+
+    /// That of a function, which `make` makes where there is none.
+    #[inline]
+    pub(crate) fn entry(&mut self, function: FunctionId, make: impl FnOnce() -> T) -> &mut T {
+        let slot = match self.slot(function) {
+            Some(slot) => slot as usize,
+            None => self.insert(function, make()),
+        };
+        &mut self.entries[slot].1
+    }
+
+    #[cold]
+    fn insert(&mut self, function: FunctionId, entry: T) -> usize {
+        let slot = self.entries.len();
+        let known = slot as u32;
+        self.entries.push((function, entry));
+        if function.0 < NEAR {
+            let at = function.0 as usize;
+            if self.near.len() <= at {
+                self.near.resize(at + 1, NONE);
+            }
+            self.near[at] = known;
+        } else {
+            self.far.insert(function.0, known);
+        }
+        slot
+    }
+}
+
+impl<T: PartialEq> PartialEq for Functions<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Merge> Merge for Functions<T> {
+    fn merge(&mut self, other: &Self) {
+        for (function, entry) in &other.entries {
+            self.entry(*function, T::default).merge(entry);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Moments;
+
+    #[test]
+    fn high_ids_take_no_more_space_than_low_ones() {
+        let mut functions = Functions::<Moments>::default();
+        for id in [u32::MAX, 0, NEAR, NEAR - 1] {
+            functions
+                .entry(FunctionId(id), Moments::default)
+                .push(f64::from(id));
+        }
+        assert_eq!((functions.near.len(), functions.far.len()), (NEAR as usize, 2));
+        let means: Vec<_> = functions.iter().map(|(id, m)| (id.0, m.mean())).collect();
+        let expected = [0, NEAR - 1, NEAR, u32::MAX].map(|id| (id, f64::from(id)));
+        assert_eq!(means, expected);
+        assert!(functions.get(FunctionId(1)).is_none());
+        assert!(functions.get(FunctionId(NEAR + 1)).is_none());
+    }
+}

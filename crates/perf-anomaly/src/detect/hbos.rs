@@ -1,0 +1,127 @@
+//! [`Hbos`]: how rare the bin of a run time is.
+
+use super::histogram::{Bin, Width};
+use super::scored::{Scored, Scores, rarity};
+use super::strict::{StrictChecked, StrictParams};
+use super::{Detector, Histogram, Model};
+use crate::{FunctionId, Judgement, Result, Sample};
+
+/// Calls in the rarest bins of a histogram of run times, labelled as Chimbuko's HBOS labels them.
+///
+/// The score of a call is `-log2(p + 78.88e-32)` for the share `p` of its bin, and 100 more than 5 % of
+/// a bin outside the histogram. It is abnormal from `T = least + 0.99 (most - least)` on, over the
+/// scores of the bins that hold calls, or the highest `T` so far. Where all bins are alike, all calls
+/// are therefore abnormal: each of a uniform distribution, each of two even modes, and both of two.
+///
+/// ```
+/// use perf_anomaly::{Detector, FunctionId, Hbos, Sample};
+/// use perf_core::Nanos;
+/// let mut detector = Hbos::new(Hbos::params().check()?);
+/// let calls = [100, 200].map(|us| Sample {
+///     function: FunctionId(0),
+///     runtime: Nanos(us * 1000),
+///     first: false,
+/// });
+/// let mut judgements = Vec::new();
+/// detector.detect(&calls, &mut judgements);
+/// assert!(judgements.iter().all(|judgement| judgement.label.is_anomaly()));
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Hbos(Scored);
+
+struct ByBin(Vec<f64>);
+
+impl Scores for ByBin {
+    fn new(histogram: &Histogram) -> Self {
+        let total = histogram.total() as f64;
+        let counts = histogram.counts().iter();
+        ByBin(counts.map(|&count| rarity(count as f64 / total)).collect())
+    }
+
+    fn of(&self, histogram: &Histogram, value: f64) -> f64 {
+        match histogram.bin(value, 0.05) {
+            Bin::Inside(bin) => self.0.get(bin).copied().unwrap_or_else(|| rarity(0.0)),
+            Bin::Left | Bin::Right => rarity(0.0),
+        }
+    }
+
+    fn threshold(&self, histogram: &Histogram, part: f64) -> f64 {
+        let filled = self.0.iter().zip(histogram.counts());
+        let filled = filled.filter(|(_, count)| **count > 0).map(|(score, _)| *score);
+        let least = filled.clone().fold(f64::INFINITY, f64::min);
+        let most = filled.fold(f64::NEG_INFINITY, f64::max);
+        least + part * (most - least)
+    }
+
+    fn keeps(before: f64, new: f64) -> bool {
+        new < before
+    }
+}
+
+impl Hbos {
+    /// Parameters with their defaults.
+    pub fn params() -> StrictParams {
+        StrictParams::default()
+    }
+
+    /// A detector that knows nothing yet.
+    pub fn new(params: StrictChecked) -> Self {
+        Hbos(Scored::new(params))
+    }
+
+    /// The histogram of a function's run times in microseconds.
+    pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
+        self.0.known.known.get(function).map(|model| model.histogram())
+    }
+
+    fn width(&self) -> Width {
+        Width::Bins(self.0.params.bins())
+    }
+}
+
+impl Detector for Hbos {
+    fn name(&self) -> &'static str {
+        "hbos"
+    }
+
+    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        let width = self.width();
+        self.0.detect::<ByBin>(samples, judgements, width);
+    }
+
+    fn learn(&mut self, samples: &[Sample]) {
+        let width = self.width();
+        self.0.learn(samples, width);
+    }
+
+    fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        self.0.rejudge::<ByBin>(samples, judgements);
+    }
+
+    fn snapshot(&self) -> Model {
+        Model::Hbos(self.0.known.known.clone())
+    }
+
+    fn take_delta(&mut self) -> Model {
+        Model::Hbos(self.0.known.take())
+    }
+
+    fn adopt(&mut self, view: &Model) -> Result<()> {
+        self.0.known.adopt(view.as_hbos()?);
+        Ok(())
+    }
+
+    fn restore(&mut self, snapshot: &Model) -> Result<()> {
+        self.0.known.restore(snapshot.as_hbos()?);
+        Ok(())
+    }
+
+    fn ignore(&mut self, function: FunctionId, ignored: bool) {
+        self.0.rules.ignore(function, ignored);
+    }
+
+    fn set_threshold(&mut self, function: FunctionId, part: Option<f64>) -> Result<()> {
+        self.0.set_threshold(function, part)
+    }
+}

@@ -1,0 +1,420 @@
+//! [`Histogram`]: equal bins over the range of the data, as the strict detectors want them.
+
+use super::overlap::spread;
+use crate::encode::{Reader, Writer};
+use crate::Result;
+use perf_core::Merge;
+
+/// How far the first edge lies below the smallest value, in bins: lower edges are exclusive.
+const SHIFT: f64 = 1e-6;
+/// Most bins of a merged histogram. Where one of Scott's width would have more, the original stops
+/// with an error; here it gets this many.
+const MOST_BINS: f64 = 50_000.0;
+
+/// How wide bins are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Width {
+    /// So many bins over the range.
+    Bins(u16),
+    /// Scott's rule, `3.5 s n^(-1/3)`.
+    #[default]
+    Scott,
+}
+
+/// Where a value falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bin {
+    /// Below the first bin.
+    Left,
+    /// In the bin of this index.
+    Inside(usize),
+    /// Above the last bin.
+    Right,
+}
+
+/// Counts in bins of equal width from the smallest to the largest value; lower edges are exclusive,
+/// upper ones inclusive.
+///
+/// A merge makes new bins over the range of both and splits each old one in proportion, in whole
+/// counts: the total is kept, the shape is smeared a little each time. It is commutative, and
+/// associative in the total alone.
+///
+/// ```
+/// use perf_anomaly::{Bin, Histogram};
+/// let histogram = Histogram::from_counts(vec![1, 2, 0, 4], 0.1, 0.1, 0.1, 0.5).expect("they fit");
+/// assert_eq!(histogram.bin(0.2, 0.0), Bin::Inside(0));
+/// assert_eq!(histogram.bin(0.20001, 0.0), Bin::Inside(1));
+/// assert_eq!(histogram.bin(0.6, 0.05), Bin::Right);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    start: f64,
+    width: f64,
+    min: f64,
+    max: f64,
+    rule: Width,
+}
+
+impl Histogram {
+    /// A histogram of `counts` in bins of `width` from `start` on, of values from `min` to `max`.
+    ///
+    /// `None` unless `min` lies in the first bin, `max` is the upper edge of the last one (within
+    /// 1e-8 of a bin) and all numbers are finite.
+    pub fn from_counts(
+        counts: Vec<u64>,
+        start: f64,
+        width: f64,
+        min: f64,
+        max: f64,
+    ) -> Option<Self> {
+        let end = start + counts.len() as f64 * width;
+        // Written so that it is false of what is not a number.
+        let sound = !counts.is_empty()
+            && width > 0.0
+            && start <= min
+            && min <= start + width
+            && min <= max
+            && (end - max).abs() <= 1e-8 * width;
+        sound.then_some(Histogram {
+            counts,
+            start,
+            width,
+            min,
+            max,
+            rule: Width::Scott,
+        })
+    }
+
+    /// A histogram of `values` with bins of [Scott's](Self::scott) width. Empty of no values.
+    pub fn scott(values: &[f64]) -> Self {
+        Self::new(values, Width::Scott)
+    }
+
+    /// A histogram of `values` in `bins` bins over their range. Empty of no values.
+    pub fn with_bins(values: &[f64], bins: u16) -> Self {
+        Self::new(values, Width::Bins(bins.max(1)))
+    }
+
+    /// A histogram of `values` in bins of about `width`. Empty of no values.
+    pub fn with_width(values: &[f64], width: f64) -> Self {
+        Self::make(values, Width::Scott, |_, _| width)
+    }
+
+    pub(crate) fn new(values: &[f64], rule: Width) -> Self {
+        Self::make(values, rule, |min, max| match rule {
+            Width::Bins(bins) => of_bins(bins, min, max),
+            Width::Scott => {
+                let n = values.len() as f64;
+                let mean = values.iter().sum::<f64>() / n;
+                let squares = values.iter().map(|value| (value - mean).powi(2));
+                scott(squares.sum::<f64>() / n, n)
+            }
+        })
+    }
+
+    fn make(values: &[f64], rule: Width, width: impl Fn(f64, f64) -> f64) -> Self {
+        let Some(&first) = values.first() else {
+            return Self::default();
+        };
+        let min = values.iter().copied().fold(first, f64::min);
+        let max = values.iter().copied().fold(first, f64::max);
+        if min == max {
+            let width = hair(first);
+            return Histogram {
+                counts: vec![values.len() as u64],
+                start: first - width,
+                width,
+                min,
+                max,
+                rule,
+            };
+        }
+        let width = width(min, max);
+        let start = min - SHIFT * width;
+        // The last upper edge is the largest value.
+        let bins = ((max - start) / width).ceil();
+        let mut histogram = Histogram {
+            counts: vec![0; bins as usize],
+            start,
+            width: (max - start) / bins,
+            min,
+            max,
+            rule,
+        };
+        for value in values {
+            if let Bin::Inside(bin) = histogram.bin(*value, 0.0)
+                && let Some(count) = histogram.counts.get_mut(bin)
+            {
+                *count += 1;
+            }
+        }
+        histogram
+    }
+
+    /// Counts, one a bin.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// How many values.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Whether it has no bins.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Smallest value, 0 of none.
+    pub fn min(&self) -> f64 {
+        self.min
+    }
+
+    /// Largest value, 0 of none.
+    pub fn max(&self) -> f64 {
+        self.max
+    }
+
+    /// Width of a bin.
+    pub fn bin_width(&self) -> f64 {
+        self.width
+    }
+
+    /// Middle of a bin, which stands for its values.
+    pub fn middle(&self, bin: usize) -> f64 {
+        self.start + (bin as f64 + 0.5) * self.width
+    }
+
+    /// Lower and upper edge of a bin. The upper edge of the last one is the largest value.
+    pub(crate) fn edges(&self, bin: usize) -> (f64, f64) {
+        let lower = self.start + bin as f64 * self.width;
+        match bin + 1 == self.counts.len() {
+            true => (lower, self.max),
+            false => (lower, lower + self.width),
+        }
+    }
+
+    /// The bin of a value. Values up to `tolerance` bins outside the range are in the first or last
+    /// bin.
+    pub fn bin(&self, value: f64, tolerance: f64) -> Bin {
+        let last = self.counts.len().saturating_sub(1);
+        let outside = tolerance * self.width;
+        if self.counts.is_empty() || value <= self.start - outside {
+            return Bin::Left;
+        } else if value > self.max + outside {
+            return Bin::Right;
+        } else if value <= self.start {
+            return Bin::Inside(0);
+        } else if value >= self.max {
+            return Bin::Inside(last);
+        }
+        let bin = ((value - self.start) / self.width).floor();
+        // Edges are where multiplication puts them, and belong to the bin below.
+        let below = value <= self.start + bin * self.width;
+        Bin::Inside((bin as usize - usize::from(below && bin > 0.0)).min(last))
+    }
+
+    /// How many values lie at or below `value`, those of a bin spread evenly in it: the empirical
+    /// distribution times the total. `below` are the sums of [`Self::sums`].
+    pub(crate) fn at_most(&self, value: f64, below: &[u64]) -> f64 {
+        let all = below.last().copied().unwrap_or_default() as f64;
+        if self.min == self.max {
+            return if value >= self.max { all } else { 0.0 };
+        }
+        let (bin, value) = match self.bin(value, 0.0) {
+            Bin::Left => return 0.0,
+            Bin::Inside(bin) => (bin, value),
+            Bin::Right => (self.counts.len() - 1, self.max),
+        };
+        let (lower, upper) = self.edges(bin);
+        let count = self.counts.get(bin).copied().unwrap_or_default() as f64;
+        let sum = below.get(bin).copied().unwrap_or_default() as f64;
+        sum + (value - lower) / (upper - lower) * count
+    }
+
+    /// How many values the bins below each bin hold, and then all.
+    pub(crate) fn sums(&self) -> Vec<u64> {
+        let mut sum = 0;
+        let mut sums = vec![0];
+        sums.extend(self.counts.iter().map(|count| {
+            sum += count;
+            sum
+        }));
+        sums
+    }
+
+    /// The empirical distribution at `value`: 0 left of all values, 1 right of them, linear in a bin.
+    pub fn distribution(&self, value: f64) -> f64 {
+        match self.total() {
+            0 => 0.0,
+            total => self.at_most(value, &self.sums()) / total as f64,
+        }
+    }
+
+    /// The histogram of the negated values.
+    pub fn negated(&self) -> Self {
+        let mut negated = self.clone();
+        negated.counts.reverse();
+        (negated.min, negated.max) = (-self.max, -self.min);
+        negated.start = negated.min - SHIFT * self.width;
+        negated
+    }
+
+    /// Skewness of the middles of the bins, times `n / (n - 1)`. Not a number of equal values.
+    pub fn skewness(&self) -> f64 {
+        let (mut n, mut x, mut x2, mut x3) = (0.0, 0.0, 0.0, 0.0);
+        for (bin, &count) in self.counts.iter().enumerate() {
+            let (value, count) = (self.middle(bin), count as f64);
+            x3 += count * value.powf(3.0);
+            x2 += count * value.powf(2.0);
+            x += count * value;
+            n += count;
+        }
+        let (x, x2, x3) = (x / n, x2 / n, x3 / n);
+        let variance = x2 - x * x;
+        let third = x3 - 3.0 * x2 * x + 2.0 * x.powf(3.0);
+        n / (n - 1.0) * third / variance.powf(1.5)
+    }
+
+    /// The value that half of the values lie below, within half a bin.
+    pub(crate) fn median(&self) -> f64 {
+        let half = self.total().div_ceil(2);
+        let mut sum = 0;
+        let bin = self.counts.iter().position(|count| {
+            sum += count;
+            sum >= half
+        });
+        bin.map_or(0.0, |bin| self.middle(bin).clamp(self.min, self.max))
+    }
+
+    pub(crate) fn encode(&self, to: &mut Writer) {
+        for value in [self.start, self.width, self.min, self.max] {
+            to.f64(value);
+        }
+        to.u16(match self.rule {
+            Width::Scott => 0,
+            Width::Bins(bins) => bins,
+        });
+        to.u32(self.counts.len() as u32);
+        for count in &self.counts {
+            to.varint(*count);
+        }
+    }
+
+    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
+        let mut values = [0.0; 4];
+        for value in &mut values {
+            *value = from.f64("edges of a histogram")?;
+        }
+        let rule = match from.u16("a number of bins")? {
+            0 => Width::Scott,
+            bins => Width::Bins(bins),
+        };
+        let bins = from.count(1, "as many counts as there are bins")?;
+        let mut counts = Vec::with_capacity(bins);
+        let mut total = 0_u64;
+        for _ in 0..bins {
+            let count = from.varint("the count of a bin")?;
+            // Counts of a thousand years of calls do not come near the sum where this fails.
+            total = match total.checked_add(count) {
+                Some(total) if total < 1 << 53 => total,
+                _ => return Err(from.error(1, "counts that are less than 2^53 in sum")),
+            };
+            counts.push(count);
+        }
+        let [start, width, min, max] = values;
+        let histogram = match counts.is_empty() {
+            true => Some(Self::default()),
+            false => Self::from_counts(counts, start, width, min, max),
+        };
+        let histogram = histogram.ok_or_else(|| from.error(0, "a histogram with fitting edges"))?;
+        Ok(Histogram { rule, ..histogram })
+    }
+}
+
+impl Merge for Histogram {
+    fn merge(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        if self.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        let min = self.min.min(other.min);
+        let max = self.max.max(other.max);
+        let mut width = match other.rule {
+            Width::Bins(bins) => of_bins(bins, min, max),
+            Width::Scott => scott_of(self, other),
+        };
+        let too_fine = |width: f64| width <= 0.0 || (max - min) / width > MOST_BINS;
+        if too_fine(width) {
+            width = self.width.min(other.width);
+            if too_fine(width) {
+                width = ((max - min) / MOST_BINS).max(hair(max));
+            }
+        }
+        let mut start = min - SHIFT * width;
+        if start == max {
+            // All values are equal, and the hair below them is lost in rounding.
+            start = min - width;
+            if start == max {
+                width = if min == 0.0 { 1e-6 } else { 1e-6 * min.abs() };
+                start = min - width;
+            }
+        }
+        let bins = ((max - start) / width).ceil().max(1.0);
+        let mut merged = Histogram {
+            counts: vec![0; bins as usize],
+            start,
+            width: (max - start) / bins,
+            min,
+            max,
+            rule: other.rule,
+        };
+        for source in [&*self, other] {
+            spread(source, &mut merged);
+        }
+        *self = merged;
+    }
+}
+
+impl Histogram {
+    pub(crate) fn counts_mut(&mut self) -> &mut [u64] {
+        &mut self.counts
+    }
+}
+
+/// The width that makes `bins` bins, with a margin for the shifted first edge and for rounding.
+fn of_bins(bins: u16, min: f64, max: f64) -> f64 {
+    (max - min) / (f64::from(bins) - SHIFT - 0.001)
+}
+
+fn scott(variance: f64, n: f64) -> f64 {
+    3.5 * variance.sqrt() / n.powf(1.0 / 3.0)
+}
+
+/// Scott's width of the values of both, which the middles of the bins stand for.
+fn scott_of(one: &Histogram, other: &Histogram) -> f64 {
+    let (mut n, mut x, mut x2) = (0.0, 0.0, 0.0);
+    for histogram in [one, other] {
+        for (bin, &count) in histogram.counts.iter().enumerate() {
+            let (value, count) = (histogram.middle(bin), count as f64);
+            n += count;
+            x += count * value;
+            x2 += count * value * value;
+        }
+    }
+    let (x, x2) = (x / n, x2 / n);
+    scott((x2 - x * x).max(0.0), n)
+}
+
+/// The width of the one bin of equal values.
+fn hair(value: f64) -> f64 {
+    match 1e-12 * value.abs() {
+        0.0 => 1e-12,
+        width => width,
+    }
+}

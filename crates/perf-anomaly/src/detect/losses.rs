@@ -1,0 +1,171 @@
+//! [`Losses`]: how much time the anomalies cost, and where.
+
+use super::Functions;
+use crate::{FunctionId, Judgement, Label, Sample};
+use perf_core::{CallPathId, Merge, Nanos};
+use std::collections::BTreeMap;
+
+/// What became of some calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Calls in all.
+    pub calls: u64,
+    /// Calls that were too slow.
+    pub too_slow: u64,
+    /// Calls that were too fast.
+    pub too_fast: u64,
+    /// Calls of which nothing could be said.
+    pub not_enough_data: u64,
+    /// Time lost: run time above the expected one, summed over the calls that were too slow.
+    pub time: Nanos,
+}
+
+impl Loss {
+    /// Adds one call.
+    pub fn add(&mut self, sample: &Sample, judgement: &Judgement) {
+        self.calls += 1;
+        match judgement.label {
+            Label::TooSlow => {
+                self.too_slow += 1;
+                let lost = judgement.severity(sample).0;
+                self.time.0 = self.time.0.saturating_add(lost);
+            }
+            Label::TooFast => self.too_fast += 1,
+            Label::NotEnoughData => self.not_enough_data += 1,
+            Label::Normal | Label::Ignored => {}
+        }
+    }
+
+    /// Calls that were too slow or too fast.
+    pub fn anomalies(&self) -> u64 {
+        self.too_slow + self.too_fast
+    }
+}
+
+impl Merge for Loss {
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.too_slow += other.too_slow;
+        self.too_fast += other.too_fast;
+        self.not_enough_data += other.not_enough_data;
+        self.time.0 = self.time.0.saturating_add(other.time.0);
+    }
+}
+
+/// Where and when a batch of calls ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The program.
+    pub program: u32,
+    /// The rank in the program.
+    pub rank: u32,
+    /// The step.
+    pub step: u64,
+}
+
+/// Time lost by function, call path, rank and step. [`Merge`] is exact.
+///
+/// ```
+/// use perf_anomaly::{FunctionId, Judgement, Label, Losses, Place, Sample};
+/// use perf_core::Nanos;
+/// let sample = Sample { function: FunctionId(2), runtime: Nanos(900), first: false };
+/// let judgement = Judgement { label: Label::TooSlow, score: 7.0, expected: Some(Nanos(100)) };
+/// let mut losses = Losses::default();
+/// losses.add(Place { rank: 5, ..Place::default() }, &[sample], &[judgement], &[]);
+/// let (function, loss) = losses.worst_functions()[0];
+/// assert_eq!((function, loss.time, loss.too_slow), (FunctionId(2), Nanos(800), 1));
+/// assert_eq!(losses.worst_ranks()[0].0, (0, 5));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Losses {
+    total: Loss,
+    functions: Functions<Loss>,
+    /// By the number of a call path, which is as dense as that of a function.
+    paths: Functions<Loss>,
+    ranks: BTreeMap<(u32, u32), Loss>,
+    steps: BTreeMap<u64, Loss>,
+}
+
+impl Losses {
+    /// Adds the calls of a batch with what was said of them, sample by sample. `paths` are the call
+    /// paths of the samples, or none.
+    pub fn add(
+        &mut self,
+        place: Place,
+        samples: &[Sample],
+        judgements: &[Judgement],
+        paths: &[CallPathId],
+    ) {
+        let mut batch = Loss::default();
+        let mut paths = paths.iter();
+        for (sample, judgement) in samples.iter().zip(judgements) {
+            batch.add(sample, judgement);
+            let function = self.functions.entry(sample.function, Loss::default);
+            function.add(sample, judgement);
+            if let Some(path) = paths.next() {
+                let path = self.paths.entry(FunctionId(path.0), Loss::default);
+                path.add(sample, judgement);
+            }
+        }
+        let rank = (place.program, place.rank);
+        self.ranks.entry(rank).or_default().merge(&batch);
+        self.steps.entry(place.step).or_default().merge(&batch);
+        self.total.merge(&batch);
+    }
+
+    /// All calls.
+    pub fn total(&self) -> Loss {
+        self.total
+    }
+
+    /// That of one function.
+    pub fn function(&self, function: FunctionId) -> Loss {
+        self.functions.get(function).copied().unwrap_or_default()
+    }
+
+    /// Functions, most time lost first.
+    pub fn worst_functions(&self) -> Vec<(FunctionId, Loss)> {
+        worst(self.functions.iter().map(|(id, loss)| (id, *loss)))
+    }
+
+    /// Call paths, most time lost first.
+    pub fn worst_paths(&self) -> Vec<(CallPathId, Loss)> {
+        worst(self.paths.iter().map(|(id, loss)| (CallPathId(id.0), *loss)))
+    }
+
+    /// Ranks as program and rank, most time lost first.
+    pub fn worst_ranks(&self) -> Vec<((u32, u32), Loss)> {
+        worst(self.ranks.iter().map(|(rank, loss)| (*rank, *loss)))
+    }
+
+    /// Steps in order.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, Loss)> {
+        self.steps.iter().map(|(step, loss)| (*step, *loss))
+    }
+}
+
+/// Most time lost first, then most anomalies, then in order.
+fn worst<K: Ord + Copy>(all: impl Iterator<Item = (K, Loss)>) -> Vec<(K, Loss)> {
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|(key, loss)| {
+        let reversed = (loss.time, loss.anomalies());
+        (std::cmp::Reverse(reversed), *key)
+    });
+    all
+}
+
+fn merge_maps<K: Ord + Copy>(into: &mut BTreeMap<K, Loss>, from: &BTreeMap<K, Loss>) {
+    for (key, loss) in from {
+        into.entry(*key).or_default().merge(loss);
+    }
+}
+
+impl Merge for Losses {
+    fn merge(&mut self, other: &Self) {
+        self.total.merge(&other.total);
+        self.functions.merge(&other.functions);
+        self.paths.merge(&other.paths);
+        merge_maps(&mut self.ranks, &other.ranks);
+        merge_maps(&mut self.steps, &other.steps);
+    }
+}

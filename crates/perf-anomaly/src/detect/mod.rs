@@ -1,0 +1,109 @@
+//! Detectors: which of the completed calls are abnormal.
+//!
+//! | detector | model a function | order | what it is for |
+//! |---|---|---|---|
+//! | [`Tail`] | quantile sketch of the run time, several modes | score, then learn | the default: a stated number of false alarms per million calls |
+//! | [`Sstd`] | [`Moments`](crate::Moments) | learn, then score | labels as Chimbuko's SSTD gives them |
+//! | [`Hbos`] | [`Histogram`] | learn, then score | labels as its HBOS gives them |
+//! | [`Copod`] | [`Histogram`] | learn, then score | labels as its COPOD gives them |
+//!
+//! The last three are for comparison with published results; what is odd in them is odd in the
+//! original, and said where it is.
+
+mod copod;
+mod functions;
+mod hbos;
+mod histogram;
+mod losses;
+mod model;
+mod overlap;
+mod rules;
+mod scored;
+mod sstd;
+mod strict;
+mod tail;
+
+pub use copod::Copod;
+pub use functions::Functions;
+pub use hbos::Hbos;
+pub use histogram::{Bin, Histogram};
+pub use losses::{Loss, Losses, Place};
+pub use model::{Model, ScoredHistogram};
+pub use sstd::Sstd;
+pub use strict::{StrictChecked, StrictParams};
+pub use tail::{Sketch, Tail, TailChecked, TailParams};
+
+use crate::{FunctionId, Judgement, Result, Sample};
+
+/// Tells which calls are abnormal, and learns from them what is normal.
+///
+/// A detector works alone, or shares what it learns: [`take_delta`](Self::take_delta) gives what is
+/// new, a parameter server merges the deltas of all ranks, and [`adopt`](Self::adopt) takes its
+/// global view. Nobody waits for anybody: between two views a detector works with the last one and
+/// what it learned itself.
+///
+/// ```
+/// use perf_anomaly::{Detector, FunctionId, Label, Sample, Tail};
+/// use perf_core::Nanos;
+/// let call = |runtime| Sample { function: FunctionId(0), runtime: Nanos(runtime), first: false };
+/// let mut detector: Box<dyn Detector> = Box::new(Tail::new(Tail::params().check()?));
+/// let mut judgements = Vec::new();
+/// let usual: Vec<_> = (0..1000).map(|i| call(100_000 + 10 * (i * 37 % 1000))).collect();
+/// detector.detect(&usual, &mut judgements);
+/// detector.detect(&[call(300_000)], &mut judgements);
+/// assert_eq!(judgements[0].label, Label::NotEnoughData);
+/// assert_eq!(judgements[999].label, Label::Normal);
+/// assert_eq!(judgements[1000].label, Label::TooSlow);
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+pub trait Detector: std::fmt::Debug + Send + Sync {
+    /// A short name: `tail`, `sstd`, `hbos`, `copod`.
+    fn name(&self) -> &'static str;
+
+    /// Judges the calls completed in a step and learns from them, in the order of the detector:
+    /// appends one judgement a sample to `judgements`.
+    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>);
+
+    /// Learns from calls without judging them.
+    fn learn(&mut self, samples: &[Sample]);
+
+    /// Judges calls by what is known now, and learns nothing: with the final model of a run, what
+    /// was said too early is said again. Appends one judgement a sample to `judgements`.
+    fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>);
+
+    /// All that is known now.
+    fn snapshot(&self) -> Model;
+
+    /// What was learned since the last call; at first, all that was learned since the detector was
+    /// made, [`restored`](Self::restore) or [`adopted`](Self::adopt) a view.
+    fn take_delta(&mut self) -> Model;
+
+    /// Takes a view of all ranks in place of its own, and adds what it learned since
+    /// [`take_delta`](Self::take_delta), which the view cannot have yet.
+    ///
+    /// # Errors
+    /// [`Error::OtherModel`](crate::Error::OtherModel) if the view is of another detector.
+    fn adopt(&mut self, view: &Model) -> Result<()>;
+
+    /// Forgets everything and goes on from a snapshot.
+    ///
+    /// # Errors
+    /// As [`adopt`](Self::adopt); then nothing is forgotten.
+    fn restore(&mut self, snapshot: &Model) -> Result<()>;
+
+    /// Whether calls of a function are neither judged nor learned: they are
+    /// [`Label::Ignored`](crate::Label::Ignored).
+    fn ignore(&mut self, function: FunctionId, ignored: bool);
+
+    /// A threshold for one function in place of that of the parameters, in the same unit; `None`
+    /// takes it back.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) if the threshold is out of its range.
+    fn set_threshold(&mut self, function: FunctionId, threshold: Option<f64>) -> Result<()>;
+}
+
+/// Run times of strict detectors are whole microseconds.
+pub(crate) fn microseconds(sample: &Sample) -> f64 {
+    sample.runtime.0.div_euclid(1000) as f64
+}

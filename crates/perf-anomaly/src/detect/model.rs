@@ -1,0 +1,284 @@
+//! [`Model`]: what a detector knows, to send, to merge and to keep.
+
+use super::histogram::Histogram;
+use super::{Functions, Sketch};
+use crate::encode::{Reader, Writer};
+use crate::{Error, FunctionId, Moments, Result};
+use perf_core::Merge;
+
+/// First bytes of an encoded model.
+const MAGIC: u32 = u32::from_le_bytes(*b"PKAM");
+const VERSION: u16 = 1;
+
+/// A histogram and the highest threshold on its scores so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScoredHistogram {
+    histogram: Histogram,
+    threshold: f64,
+}
+
+impl Default for ScoredHistogram {
+    fn default() -> Self {
+        ScoredHistogram {
+            histogram: Histogram::default(),
+            threshold: 1.00001_f64.log2(),
+        }
+    }
+}
+
+impl ScoredHistogram {
+    /// A histogram and a threshold.
+    pub fn new(histogram: Histogram, threshold: f64) -> Self {
+        ScoredHistogram {
+            histogram,
+            threshold,
+        }
+    }
+
+    /// The histogram, of microseconds.
+    pub fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
+    /// The highest threshold so far, `log2(1.00001)` at first.
+    pub fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
+    pub(crate) fn add(&mut self, batch: &Histogram) {
+        self.histogram.merge(batch);
+    }
+
+    pub(crate) fn set_threshold(&mut self, threshold: f64) {
+        self.threshold = threshold;
+    }
+
+    fn encode(&self, to: &mut Writer) {
+        to.f64(self.threshold);
+        self.histogram.encode(to);
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self> {
+        let threshold = from.f64("a threshold")?;
+        match threshold.is_finite() {
+            true => Ok(Self::new(Histogram::decode(from)?, threshold)),
+            false => Err(from.error(8, "a finite threshold")),
+        }
+    }
+}
+
+impl Merge for ScoredHistogram {
+    fn merge(&mut self, other: &Self) {
+        self.histogram.merge(&other.histogram);
+        self.threshold = self.threshold.max(other.threshold);
+    }
+}
+
+/// What a detector knows of each function: a snapshot, a delta for a parameter server, or its view.
+///
+/// How far the order of merges matters, and so one detector differs from several that share:
+///
+/// | model | merge |
+/// |---|---|
+/// | [`Tail`](Self::Tail) | exact: counts are added, any order gives the same bytes |
+/// | [`Sstd`](Self::Sstd) | exact up to rounding, about 1e-12 relative |
+/// | [`Hbos`](Self::Hbos), [`Copod`](Self::Copod) | totals, extremes and thresholds exact; each merge moves a count by up to one bin |
+///
+/// ```
+/// use perf_anomaly::{Detector, FunctionId, Model, Sample, Sstd};
+/// use perf_core::Nanos;
+/// let mut rank = Sstd::new(Sstd::params().check()?);
+/// rank.learn(&[Sample { function: FunctionId(3), runtime: Nanos(5_000), first: false }]);
+/// let bytes = rank.take_delta().encode();
+/// let mut server = Model::decode(&bytes)?;
+/// server.merge(&Model::decode(&bytes)?)?;
+/// let Model::Sstd(moments) = &server else { unreachable!() };
+/// assert_eq!(moments.get(FunctionId(3)).map(|m| (m.count(), m.mean())), Some((2, 5.0)));
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Model {
+    /// Of [`Tail`](crate::Tail): a sketch of run times in nanoseconds.
+    Tail(Functions<Sketch>),
+    /// Of [`Sstd`](crate::Sstd): moments of run times in microseconds.
+    Sstd(Functions<Moments>),
+    /// Of [`Hbos`](crate::Hbos).
+    Hbos(Functions<ScoredHistogram>),
+    /// Of [`Copod`](crate::Copod).
+    Copod(Functions<ScoredHistogram>),
+}
+
+impl Model {
+    /// The name of the detector.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Model::Tail(_) => "tail",
+            Model::Sstd(_) => "sstd",
+            Model::Hbos(_) => "hbos",
+            Model::Copod(_) => "copod",
+        }
+    }
+
+    /// How many functions it knows.
+    pub fn len(&self) -> usize {
+        match self {
+            Model::Tail(functions) => functions.len(),
+            Model::Sstd(functions) => functions.len(),
+            Model::Hbos(functions) | Model::Copod(functions) => functions.len(),
+        }
+    }
+
+    /// Whether it knows nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds what another model knows.
+    ///
+    /// # Errors
+    /// [`Error::OtherModel`] if it is of another detector; then nothing is added.
+    pub fn merge(&mut self, other: &Model) -> Result<()> {
+        match (self, other) {
+            (Model::Tail(mine), Model::Tail(theirs)) => mine.merge(theirs),
+            (Model::Sstd(mine), Model::Sstd(theirs)) => mine.merge(theirs),
+            (Model::Hbos(mine), Model::Hbos(theirs)) => mine.merge(theirs),
+            (Model::Copod(mine), Model::Copod(theirs)) => mine.merge(theirs),
+            (mine, theirs) => return Err(other_model(mine.name(), theirs)),
+        }
+        Ok(())
+    }
+
+    /// The same model with other numbers of functions: those of a server, which gives a function
+    /// one number for all ranks. What falls to one number is merged.
+    pub fn renumbered(&self, number: impl Fn(FunctionId) -> FunctionId) -> Model {
+        fn map<T: Merge>(
+            functions: &Functions<T>,
+            number: impl Fn(FunctionId) -> FunctionId,
+        ) -> Functions<T> {
+            let mut renumbered = Functions::default();
+            for (function, entry) in functions.iter() {
+                renumbered.entry(number(function), T::default).merge(entry);
+            }
+            renumbered
+        }
+        match self {
+            Model::Tail(functions) => Model::Tail(map(functions, number)),
+            Model::Sstd(functions) => Model::Sstd(map(functions, number)),
+            Model::Hbos(functions) => Model::Hbos(map(functions, number)),
+            Model::Copod(functions) => Model::Copod(map(functions, number)),
+        }
+    }
+
+    /// Halves the counts of functions with more than `calls` calls until they have no more: what is
+    /// long past counts less. A view that lives longer than a detector's
+    /// [`memory`](crate::TailParams::memory) wants this after merges. Strict models never forget.
+    pub fn forget(&mut self, calls: u64) {
+        if let Model::Tail(functions) = self {
+            for sketch in functions.values_mut() {
+                while sketch.count() > calls {
+                    sketch.halve();
+                }
+            }
+        }
+    }
+
+    /// As bytes: a magic number, a version, the kind, and the functions in order. The same model gives
+    /// the same bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        fn all<T>(functions: &Functions<T>, kind: u8, encode: impl Fn(&T, &mut Writer)) -> Vec<u8> {
+            let mut to = Writer::default();
+            to.u32(MAGIC);
+            to.u16(VERSION);
+            to.u8(kind);
+            to.u32(functions.len() as u32);
+            for (function, entry) in functions.iter() {
+                to.u32(function.0);
+                encode(entry, &mut to);
+            }
+            to.0
+        }
+        match self {
+            Model::Tail(functions) => all(functions, 0, Sketch::encode),
+            Model::Sstd(functions) => all(functions, 1, Moments::encode),
+            Model::Hbos(functions) => all(functions, 2, ScoredHistogram::encode),
+            Model::Copod(functions) => all(functions, 3, ScoredHistogram::encode),
+        }
+    }
+
+    /// From the bytes of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`Error::Decode`] with the place of what is wrong. No number in the bytes makes room for more
+    /// than the bytes can hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        fn all<T>(
+            from: &mut Reader<'_>,
+            decode: impl Fn(&mut Reader<'_>) -> Result<T>,
+        ) -> Result<Functions<T>> {
+            let mut functions = Functions::default();
+            let mut next = 0;
+            for _ in 0..from.count(5, "as many functions as there are")? {
+                let function = from.u32("a function")?;
+                if u64::from(function) < next {
+                    return Err(from.error(4, "a function above the one before"));
+                }
+                next = u64::from(function) + 1;
+                let entry = decode(from)?;
+                functions.entry(FunctionId(function), || entry);
+            }
+            from.end()?;
+            Ok(functions)
+        }
+        let mut from = Reader::new(bytes);
+        if from.u32("a model")? != MAGIC {
+            return Err(from.error(4, "a model"));
+        }
+        if from.u16("a version")? != VERSION {
+            return Err(from.error(2, "version 1 of a model"));
+        }
+        let from = &mut from;
+        match from.u8("the kind of a model")? {
+            0 => all(from, Sketch::decode).map(Model::Tail),
+            1 => all(from, Moments::decode).map(Model::Sstd),
+            2 => all(from, ScoredHistogram::decode).map(Model::Hbos),
+            3 => all(from, ScoredHistogram::decode).map(Model::Copod),
+            _ => Err(from.error(1, "the kind of a model")),
+        }
+    }
+
+    pub(crate) fn as_tail(&self) -> Result<&Functions<Sketch>> {
+        match self {
+            Model::Tail(functions) => Ok(functions),
+            other => Err(other_model("tail", other)),
+        }
+    }
+
+    pub(crate) fn as_sstd(&self) -> Result<&Functions<Moments>> {
+        match self {
+            Model::Sstd(functions) => Ok(functions),
+            other => Err(other_model("sstd", other)),
+        }
+    }
+
+    pub(crate) fn as_hbos(&self) -> Result<&Functions<ScoredHistogram>> {
+        match self {
+            Model::Hbos(functions) => Ok(functions),
+            other => Err(other_model("hbos", other)),
+        }
+    }
+
+    pub(crate) fn as_copod(&self) -> Result<&Functions<ScoredHistogram>> {
+        match self {
+            Model::Copod(functions) => Ok(functions),
+            other => Err(other_model("copod", other)),
+        }
+    }
+}
+
+fn other_model(expected: &'static str, found: &Model) -> Error {
+    Error::OtherModel {
+        expected,
+        found: found.name(),
+    }
+}

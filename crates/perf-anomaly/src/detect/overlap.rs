@@ -1,0 +1,73 @@
+//! Counts of one histogram into the bins of another.
+
+use super::Histogram;
+
+/// A piece of an old bin that no new bin has taken yet.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    lower: f64,
+    upper: f64,
+    count: u64,
+}
+
+impl Piece {
+    /// Cuts off what lies at or below `at`, in whole counts: the smaller part is rounded half up,
+    /// the larger one is the rest.
+    fn cut(&mut self, at: f64) -> u64 {
+        if at >= self.upper {
+            return std::mem::take(&mut self.count);
+        }
+        let all = self.count as f64;
+        let fraction = (at - self.lower) / (self.upper - self.lower);
+        let rest = 1.0 - fraction;
+        let below = match rest > fraction {
+            true => (fraction * all + 0.5).floor(),
+            false => all - (rest * all + 0.5).floor(),
+        };
+        let below = (below as u64).min(self.count);
+        self.count -= below;
+        self.lower = at;
+        below
+    }
+}
+
+/// Adds the counts of `source` to the bins of `target`, which span its range, in proportion to how
+/// much of each old bin a new one covers. Nothing is lost: what rounding leaves outside the outer
+/// edges falls to the outer bins.
+pub(super) fn spread(source: &Histogram, target: &mut Histogram) {
+    let last = target.counts().len() - 1;
+    if source.min() == source.max() {
+        // The edges mean nothing: all values are equal.
+        let bin = (0..=last).find(|&bin| source.max() <= upper_edge(target, bin));
+        target.counts_mut()[bin.unwrap_or(last)] += source.total();
+        return;
+    }
+    let mut bin = 0;
+    let start = target.edges(0).0;
+    let mut upper = upper_edge(target, 0);
+    let mut lower = source.edges(0).0;
+    for (index, &count) in source.counts().iter().enumerate() {
+        let mut piece = Piece {
+            lower,
+            upper: source.edges(index).1,
+            count,
+        };
+        lower = piece.upper;
+        if index == 0 && piece.lower < start {
+            target.counts_mut()[0] += piece.cut(start);
+        }
+        while upper < piece.upper && bin < last {
+            if upper > piece.lower {
+                target.counts_mut()[bin] += piece.cut(upper);
+            }
+            bin += 1;
+            upper = upper_edge(target, bin);
+        }
+        target.counts_mut()[bin] += piece.count;
+    }
+}
+
+/// Upper edges as the bins of a merged histogram have them.
+fn upper_edge(histogram: &Histogram, bin: usize) -> f64 {
+    histogram.edges(bin).1
+}

@@ -1,0 +1,52 @@
+//! What a user wants otherwise for some functions.
+
+use super::Functions;
+use crate::{FunctionId, Label};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Rule {
+    ignored: bool,
+    threshold: Option<f64>,
+}
+
+/// Functions that nobody wants to know of, and thresholds of their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rules(Functions<Rule>);
+
+impl Rules {
+    pub(crate) fn ignore(&mut self, function: FunctionId, ignored: bool) {
+        self.0.entry(function, Rule::default).ignored = ignored;
+    }
+
+    pub(crate) fn set_threshold(&mut self, function: FunctionId, threshold: Option<f64>) {
+        self.0.entry(function, Rule::default).threshold = threshold;
+    }
+
+    #[inline]
+    pub(crate) fn ignored(&self, function: FunctionId) -> bool {
+        !self.0.is_empty() && self.0.get(function).is_some_and(|rule| rule.ignored)
+    }
+
+    /// The threshold of a function where it has its own.
+    #[inline]
+    pub(crate) fn threshold(&self, function: FunctionId) -> Option<f64> {
+        match self.0.is_empty() {
+            true => None,
+            false => self.0.get(function).and_then(|rule| rule.threshold),
+        }
+    }
+}
+
+/// What is said of a call that is ignored.
+pub(crate) const IGNORED: crate::Judgement = crate::Judgement {
+    label: Label::Ignored,
+    score: 0.0,
+    expected: None,
+};
+
+/// What is said of a call whose function was seen too rarely.
+pub(crate) const TOO_FEW: crate::Judgement = crate::Judgement {
+    label: Label::NotEnoughData,
+    score: 0.0,
+    expected: None,
+};

@@ -1,0 +1,131 @@
+//! What HBOS and COPOD have in common: a histogram a function, scores over its bins, and a threshold
+//! at a part of their range.
+
+use super::histogram::Width;
+use super::rules::{IGNORED, Rules, TOO_FEW};
+use super::strict::{Known, StrictChecked, by_function, check_part, room};
+use super::{Histogram, ScoredHistogram, microseconds};
+use crate::{FunctionId, Judgement, Label, Result, Sample};
+use perf_core::Nanos;
+
+/// Added to each probability, so that no score is above `-log2(78.88e-32)`, about 100.
+const ALPHA: f64 = 78.88e-32;
+
+/// The score of something of this probability.
+pub(super) fn rarity(probability: f64) -> f64 {
+    -(probability + ALPHA).log2()
+}
+
+/// Scores of values by a histogram.
+pub(super) trait Scores {
+    /// Prepares for a histogram that has bins.
+    fn new(histogram: &Histogram) -> Self;
+
+    /// Scores of a value.
+    fn of(&self, histogram: &Histogram, value: f64) -> f64;
+
+    /// The threshold at a `part` of the range of scores of the histogram.
+    fn threshold(&self, histogram: &Histogram, part: f64) -> f64;
+
+    /// Whether a threshold of before is kept, rather than `new`.
+    fn keeps(before: f64, new: f64) -> bool;
+}
+
+/// A detector of this family.
+#[derive(Clone, Debug)]
+pub(super) struct Scored {
+    pub(super) params: StrictChecked,
+    pub(super) rules: Rules,
+    pub(super) known: Known<ScoredHistogram>,
+}
+
+impl Scored {
+    pub(super) fn new(params: StrictChecked) -> Self {
+        Scored {
+            params,
+            rules: Rules::default(),
+            known: Known::default(),
+        }
+    }
+
+    pub(super) fn learn(&mut self, samples: &[Sample], width: Width) {
+        let mut values = Vec::new();
+        for calls in by_function(samples, &self.rules).chunk_by(|a, b| a.0 == b.0) {
+            values.clear();
+            values.extend(calls.iter().map(|(_, _, sample)| microseconds(sample)));
+            let batch = Histogram::new(&values, width);
+            if let Some((function, ..)) = calls.first() {
+                self.known.change(*function, |model| model.add(&batch));
+            }
+        }
+    }
+
+    pub(super) fn rejudge<S: Scores>(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        self.each::<S>(samples, judgements);
+    }
+
+    /// Learns, then judges; thresholds that rose are remembered.
+    pub(super) fn detect<S: Scores>(
+        &mut self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+        width: Width,
+    ) {
+        self.learn(samples, width);
+        for (function, threshold) in self.each::<S>(samples, judgements) {
+            self.known
+                .change(function, |model| model.set_threshold(threshold));
+        }
+    }
+
+    /// Judges, and gives the threshold that was used for each function.
+    fn each<S: Scores>(
+        &self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+    ) -> Vec<(FunctionId, f64)> {
+        let mut thresholds = Vec::new();
+        let judgements = room(judgements, samples, IGNORED);
+        for calls in by_function(samples, &self.rules).chunk_by(|a, b| a.0 == b.0) {
+            let Some(&(function, ..)) = calls.first() else {
+                continue;
+            };
+            let model = self.known.known.get(function);
+            let Some(model) = model.filter(|model| !model.histogram().is_empty()) else {
+                for (_, index, _) in calls {
+                    judgements[*index] = TOO_FEW;
+                }
+                continue;
+            };
+            let histogram = model.histogram();
+            let scores = S::new(histogram);
+            let part = self.rules.threshold(function);
+            let new = scores.threshold(histogram, part.unwrap_or(self.params.threshold()));
+            let keeps = self.params.keeps_threshold() && S::keeps(model.threshold(), new);
+            let threshold = if keeps { model.threshold() } else { new };
+            thresholds.push((function, threshold));
+            let median = histogram.median();
+            for (_, index, sample) in calls {
+                let value = microseconds(sample);
+                let score = scores.of(histogram, value);
+                let label = match (score >= threshold, value < median) {
+                    (false, _) => Label::Normal,
+                    (true, true) => Label::TooFast,
+                    (true, false) => Label::TooSlow,
+                };
+                judgements[*index] = Judgement {
+                    label,
+                    score,
+                    expected: Some(Nanos((median * 1e3).round() as i64)),
+                };
+            }
+        }
+        thresholds
+    }
+
+    pub(super) fn set_threshold(&mut self, function: FunctionId, part: Option<f64>) -> Result<()> {
+        part.map_or(Ok(()), check_part)?;
+        self.rules.set_threshold(function, part);
+        Ok(())
+    }
+}

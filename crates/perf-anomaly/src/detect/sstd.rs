@@ -1,0 +1,142 @@
+//! [`Sstd`]: so many standard deviations from the mean.
+
+use super::rules::{IGNORED, Rules, TOO_FEW};
+use super::strict::{Known, StrictChecked, StrictParams, check_sigma};
+use super::{Detector, Model, microseconds};
+use crate::{FunctionId, Judgement, Label, Moments, Result, Sample};
+use perf_core::Nanos;
+
+/// Calls whose run time is more than `sigma` standard deviations from the mean, labelled as Chimbuko's
+/// SSTD labels them. The score is the number of deviations.
+///
+/// The calls of a batch are learned before they are judged. An outlier therefore hides itself: with
+/// `n` calls no score is above `(n - 1) / sqrt(n)`, so that 6 deviations need 38 calls. Run times are
+/// whole microseconds; the first call of a function on a stream is normal and not learned.
+///
+/// ```
+/// use perf_anomaly::{Detector, FunctionId, Label, Sample, Sstd};
+/// use perf_core::Nanos;
+/// let mut detector = Sstd::new(Sstd::params().sigma(3.0).check()?);
+/// let mut calls = [100_000; 20].map(|runtime| Sample {
+///     function: FunctionId(0),
+///     runtime: Nanos(runtime),
+///     first: false,
+/// });
+/// calls[7].runtime = Nanos(900_000);
+/// let mut judgements = Vec::new();
+/// detector.detect(&calls, &mut judgements);
+/// assert_eq!(judgements[7].label, Label::TooSlow);
+/// assert_eq!(judgements[8].label, Label::Normal);
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sstd {
+    params: StrictChecked,
+    rules: Rules,
+    known: Known<Moments>,
+}
+
+impl Sstd {
+    /// Parameters with their defaults.
+    pub fn params() -> StrictParams {
+        StrictParams::default()
+    }
+
+    /// A detector that knows nothing yet.
+    pub fn new(params: StrictChecked) -> Self {
+        Sstd {
+            params,
+            rules: Rules::default(),
+            known: Known::default(),
+        }
+    }
+
+    /// The moments of a function's run times in microseconds.
+    pub fn moments(&self, function: FunctionId) -> Option<&Moments> {
+        self.known.known.get(function)
+    }
+
+    fn judge(&self, sample: &Sample) -> Judgement {
+        if self.rules.ignored(sample.function) {
+            return IGNORED;
+        }
+        if self.params.skips_first() && sample.first {
+            return Judgement::default();
+        }
+        let moments = self.moments(sample.function);
+        let Some(moments) = moments.filter(|moments| moments.count() >= 2) else {
+            return TOO_FEW;
+        };
+        let sigma = self.rules.threshold(sample.function);
+        let (mean, deviation) = (moments.mean(), moments.std_dev());
+        let most = sigma.unwrap_or(self.params.sigma()) * deviation;
+        let runtime = microseconds(sample);
+        let label = if runtime > mean + most {
+            Label::TooSlow
+        } else if runtime < mean - most {
+            Label::TooFast
+        } else {
+            Label::Normal
+        };
+        let deviation = if deviation == 0.0 { 1e-10 } else { deviation };
+        Judgement {
+            label,
+            score: (runtime - mean).abs() / deviation,
+            expected: Some(Nanos((mean * 1e3).round() as i64)),
+        }
+    }
+}
+
+impl Detector for Sstd {
+    fn name(&self) -> &'static str {
+        "sstd"
+    }
+
+    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        self.learn(samples);
+        self.rejudge(samples, judgements);
+    }
+
+    fn learn(&mut self, samples: &[Sample]) {
+        for sample in samples {
+            let skipped = self.params.skips_first() && sample.first;
+            if !skipped && !self.rules.ignored(sample.function) {
+                let runtime = microseconds(sample);
+                self.known
+                    .change(sample.function, |moments| moments.push(runtime));
+            }
+        }
+    }
+
+    fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        judgements.extend(samples.iter().map(|sample| self.judge(sample)));
+    }
+
+    fn snapshot(&self) -> Model {
+        Model::Sstd(self.known.known.clone())
+    }
+
+    fn take_delta(&mut self) -> Model {
+        Model::Sstd(self.known.take())
+    }
+
+    fn adopt(&mut self, view: &Model) -> Result<()> {
+        self.known.adopt(view.as_sstd()?);
+        Ok(())
+    }
+
+    fn restore(&mut self, snapshot: &Model) -> Result<()> {
+        self.known.restore(snapshot.as_sstd()?);
+        Ok(())
+    }
+
+    fn ignore(&mut self, function: FunctionId, ignored: bool) {
+        self.rules.ignore(function, ignored);
+    }
+
+    fn set_threshold(&mut self, function: FunctionId, sigma: Option<f64>) -> Result<()> {
+        sigma.map_or(Ok(()), check_sigma)?;
+        self.rules.set_threshold(function, sigma);
+        Ok(())
+    }
+}

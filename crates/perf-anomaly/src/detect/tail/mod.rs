@@ -1,0 +1,274 @@
+//! [`Tail`]: a stated number of false alarms per million calls.
+
+mod fit;
+mod params;
+mod sketch;
+
+pub use params::{TailChecked, TailParams};
+pub use sketch::Sketch;
+
+use super::rules::{IGNORED, Rules, TOO_FEW};
+use super::{Detector, Functions, Model};
+use crate::{FunctionId, Judgement, Label, Result, Sample};
+use fit::{Mode, Wanted, fit};
+use perf_core::{Merge, Nanos};
+
+/// Calls in the far tails of what their function took so far: the default detector.
+///
+/// * A call is scored before it is learned, so that it cannot hide itself.
+/// * Alarms are calibrated: of a million calls of a function that goes on as before, at most
+///   [`false_positives`](TailParams::false_positives) are expected to be abnormal, however few calls
+///   were seen, as long as their run times have tails that are at most exponential: in log time on
+///   the slow side (normal, lognormal, uniform, up to Pareto), in time on the fast side. How is
+///   told in the source of the fit: an extrapolation of the outermost calls that takes the
+///   uncertainty of its own estimate into account.
+/// * With fewer than [`minimum`](TailParams::minimum) calls it says
+///   [`Label::NotEnoughData`].
+/// * A function may have several modes, such as messages of two sizes. A mode is what holds at least
+///   [`mode_share`](TailParams::mode_share) of the calls and lies a gap apart; a call between two is
+///   abnormal, too slow for the one below or too fast for the one above, whichever is nearer.
+/// * The past counts less: at [`memory`](TailParams::memory) calls all counts are halved. Where a
+///   function changes, its calls are abnormal until they are a mode.
+/// * The score is `-log10` of the probability of a call that far out in its mode. The expected run
+///   time is the median of the mode, within 0.8 %.
+///
+/// One model a [`FunctionId`], which may stand for a function or for a call path: at most 30 KB, usually
+/// 3 KB. Models are refitted each time a function has a sixteenth more calls.
+///
+/// See [`Detector`] for an example.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    params: TailChecked,
+    rules: Rules,
+    known: Functions<Watched>,
+    /// What nobody was told yet; `None` as long as that is everything.
+    untold: Option<Functions<Sketch>>,
+    filled: Vec<(usize, u64)>,
+}
+
+/// What is known of a function, and what follows from it.
+#[derive(Clone, Debug)]
+struct Watched {
+    /// None as long as there is not enough data.
+    modes: Vec<Mode>,
+    sketch: Sketch,
+    /// Calls at which the modes are fitted anew.
+    refit_at: u64,
+    resolution: u64,
+}
+
+impl Watched {
+    #[inline]
+    fn judge(&self, value: u64) -> Judgement {
+        let mode = self.modes.iter().find(|mode| value <= mode.until);
+        let Some(mode) = mode else {
+            return TOO_FEW;
+        };
+        let label = if value > mode.high {
+            Label::TooSlow
+        } else if value < mode.low {
+            Label::TooFast
+        } else {
+            Label::Normal
+        };
+        Judgement {
+            label,
+            score: mode.score(value),
+            expected: Some(Nanos(mode.center.saturating_sub(self.resolution) as i64)),
+        }
+    }
+
+    #[cold]
+    fn refit(&mut self, params: &TailChecked, per_million: Option<f64>, room: &mut Vec<(usize, u64)>) {
+        while self.sketch.count() >= params.memory() {
+            self.sketch.halve();
+        }
+        let calls = self.sketch.count();
+        if calls < params.minimum() {
+            self.modes.clear();
+            self.refit_at = params.minimum();
+            return;
+        }
+        let wanted = Wanted {
+            // Two tails a mode.
+            probability: per_million.unwrap_or(params.false_positives()) / 2e6,
+            mode_calls: params.mode_calls(),
+            mode_share: params.mode_share(),
+        };
+        self.modes = fit(&self.sketch, &wanted, room);
+        self.refit_at = (calls + (calls / 16).clamp(8, 4096)).min(params.memory());
+    }
+}
+
+impl Tail {
+    /// Parameters with their defaults.
+    pub fn params() -> TailParams {
+        TailParams::default()
+    }
+
+    /// A detector that knows nothing yet.
+    pub fn new(params: TailChecked) -> Self {
+        Tail {
+            params,
+            rules: Rules::default(),
+            known: Functions::default(),
+            untold: None,
+            filled: Vec::new(),
+        }
+    }
+
+    /// The run times of a function.
+    pub fn sketch(&self, function: FunctionId) -> Option<&Sketch> {
+        self.known.get(function).map(|watched| &watched.sketch)
+    }
+
+    /// The ranges of run times that are normal for a function, shortest first; none as long as there
+    /// is not enough data.
+    pub fn normal(&self, function: FunctionId) -> Vec<std::ops::RangeInclusive<Nanos>> {
+        let watched = self.known.get(function);
+        let modes = watched.map_or(&[][..], |watched| &watched.modes);
+        let resolution = self.params.resolution().0 as u64;
+        let time = |value: u64| {
+            let time = value.saturating_sub(resolution);
+            Nanos(i64::try_from(time).unwrap_or(i64::MAX))
+        };
+        modes
+            .iter()
+            .map(|mode| time(mode.low)..=time(mode.high))
+            .collect()
+    }
+
+    /// Judges a call where asked, then learns it.
+    #[inline]
+    fn step(&mut self, sample: &Sample) -> Judgement {
+        if self.rules.ignored(sample.function) {
+            return IGNORED;
+        }
+        if sample.first && !self.params.learns_first() {
+            return TOO_FEW;
+        }
+        let params = &self.params;
+        let watched = self
+            .known
+            .entry(sample.function, || Watched::new(Sketch::new(params.resolution()), params));
+        let value = watched.sketch.value(sample.runtime);
+        let judgement = watched.judge(value);
+        watched.sketch.add(value, 1);
+        if watched.sketch.count() >= watched.refit_at {
+            let per_million = self.rules.threshold(sample.function);
+            watched.refit(params, per_million, &mut self.filled);
+        }
+        if let Some(untold) = &mut self.untold {
+            let sketch = untold.entry(sample.function, || Sketch::new(params.resolution()));
+            sketch.add(value, 1);
+        }
+        judgement
+    }
+
+    fn sketches(&self) -> Functions<Sketch> {
+        let mut sketches = Functions::default();
+        for (function, watched) in self.known.iter() {
+            sketches.entry(function, || watched.sketch.clone());
+        }
+        sketches
+    }
+
+    /// Knows what `view` says and nothing else.
+    fn know(&mut self, view: &Functions<Sketch>) {
+        self.known = Functions::default();
+        for (function, theirs) in view.iter() {
+            // Values are counted with the resolution of this detector.
+            let mut sketch = Sketch::new(self.params.resolution());
+            sketch.merge_into_own(theirs);
+            let mut watched = Watched::new(sketch, &self.params);
+            let per_million = self.rules.threshold(function);
+            watched.refit(&self.params, per_million, &mut self.filled);
+            self.known.entry(function, || watched);
+        }
+    }
+}
+
+impl Watched {
+    fn new(sketch: Sketch, params: &TailChecked) -> Self {
+        Watched {
+            modes: Vec::new(),
+            sketch,
+            refit_at: params.minimum(),
+            resolution: params.resolution().0 as u64,
+        }
+    }
+}
+
+impl Detector for Tail {
+    fn name(&self) -> &'static str {
+        "tail"
+    }
+
+    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        judgements.reserve(samples.len());
+        judgements.extend(samples.iter().map(|sample| self.step(sample)));
+    }
+
+    fn learn(&mut self, samples: &[Sample]) {
+        for sample in samples {
+            self.step(sample);
+        }
+    }
+
+    fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        judgements.extend(samples.iter().map(|sample| {
+            if self.rules.ignored(sample.function) {
+                return IGNORED;
+            }
+            match self.known.get(sample.function) {
+                Some(watched) if !sample.first || self.params.learns_first() => {
+                    watched.judge(watched.sketch.value(sample.runtime))
+                }
+                _ => TOO_FEW,
+            }
+        }));
+    }
+
+    fn snapshot(&self) -> Model {
+        Model::Tail(self.sketches())
+    }
+
+    fn take_delta(&mut self) -> Model {
+        match self.untold.replace(Functions::default()) {
+            Some(untold) => Model::Tail(untold),
+            None => self.snapshot(),
+        }
+    }
+
+    fn adopt(&mut self, view: &Model) -> Result<()> {
+        let mut view = view.as_tail()?.clone();
+        let untold = match self.untold.take() {
+            Some(untold) => untold,
+            None => self.sketches(),
+        };
+        view.merge(&untold);
+        self.untold = Some(untold);
+        self.know(&view);
+        Ok(())
+    }
+
+    fn restore(&mut self, snapshot: &Model) -> Result<()> {
+        let snapshot = snapshot.as_tail()?;
+        self.know(snapshot);
+        self.untold = Some(Functions::default());
+        Ok(())
+    }
+
+    fn ignore(&mut self, function: FunctionId, ignored: bool) {
+        self.rules.ignore(function, ignored);
+    }
+
+    fn set_threshold(&mut self, function: FunctionId, per_million: Option<f64>) -> Result<()> {
+        per_million.map_or(Ok(()), params::check_false_positives)?;
+        self.rules.set_threshold(function, per_million);
+        if let Some(watched) = self.known.get_mut(function) {
+            watched.refit(&self.params, per_million, &mut self.filled);
+        }
+        Ok(())
+    }
+}

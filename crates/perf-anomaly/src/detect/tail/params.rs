@@ -1,0 +1,164 @@
+//! Parameters of [`Tail`](crate::Tail).
+
+use crate::{Error, Result};
+use perf_core::Nanos;
+
+/// Parameters of [`Tail`](crate::Tail), made by [`Tail::params`](crate::Tail::params).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TailParams {
+    false_positives: f64,
+    minimum: u64,
+    mode_share: f64,
+    mode_calls: u64,
+    memory: u64,
+    resolution: Nanos,
+    learn_first: bool,
+}
+
+/// [`TailParams`] that were checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TailChecked(TailParams);
+
+impl Default for TailParams {
+    fn default() -> Self {
+        TailParams {
+            false_positives: 10.0,
+            minimum: 32,
+            mode_share: 0.005,
+            mode_calls: 16,
+            memory: 1 << 16,
+            resolution: Nanos(1000),
+            learn_first: false,
+        }
+    }
+}
+
+impl TailParams {
+    /// Most calls in a million that are expected to be judged abnormal though nothing is wrong, too slow
+    /// and too fast together, default 10.
+    pub fn false_positives(mut self, per_million: f64) -> Self {
+        self.false_positives = per_million;
+        self
+    }
+
+    /// Calls of a function below which there is not enough data, default 32.
+    pub fn minimum(mut self, calls: u64) -> Self {
+        self.minimum = calls;
+        self
+    }
+
+    /// Least share of a function's calls that may be a mode of its own, default 0.005: what is rarer
+    /// is abnormal. It must be below the share of a tail that is censored, 0.005 too.
+    pub fn mode_share(mut self, share: f64) -> Self {
+        self.mode_share = share;
+        self
+    }
+
+    /// Least calls that may be a mode of their own, default 16.
+    pub fn mode_calls(mut self, calls: u64) -> Self {
+        self.mode_calls = calls;
+        self
+    }
+
+    /// Calls of a function at which all its counts are halved, default 65,536.
+    pub fn memory(mut self, calls: u64) -> Self {
+        self.memory = calls;
+        self
+    }
+
+    /// Times closer than this cannot be told apart, default 1 us: the step of the clock, or what
+    /// nobody cares about. A call is only abnormal if it is more than two of them from the usual ones,
+    /// and modes are at least four apart.
+    pub fn resolution(mut self, time: Nanos) -> Self {
+        self.resolution = time;
+        self
+    }
+
+    /// Whether the first call of a function on a stream is judged and learned like others, default
+    /// false: it often compiles, loads or connects something, and is
+    /// [`NotEnoughData`](crate::Label::NotEnoughData).
+    pub fn learn_first(mut self, learn: bool) -> Self {
+        self.learn_first = learn;
+        self
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless `false_positives` is above 0 and at most 1000, `minimum` at least 16,
+    /// `mode_share` above 0 and at most 0.5, `mode_calls` at least 8, `memory` at least 1024 and at
+    /// least four times `minimum`, and `resolution` from 1 ns to 1 s.
+    pub fn check(self) -> Result<TailChecked> {
+        check_false_positives(self.false_positives)?;
+        let check = |good: bool, name, value: String, range| match good {
+            true => Ok(()),
+            false => Err(Error::Parameter { name, value, range }),
+        };
+        let (minimum, memory) = (self.minimum, self.memory);
+        check(minimum >= 16, "minimum", minimum.to_string(), "at least 16")?;
+        let share = self.mode_share;
+        check(
+            share > 0.0 && share <= 0.5,
+            "mode_share",
+            share.to_string(),
+            "above 0, at most 0.5",
+        )?;
+        let calls = self.mode_calls;
+        check(calls >= 8, "mode_calls", calls.to_string(), "at least 8")?;
+        check(
+            memory >= 1024 && memory / 4 >= minimum && memory <= 1 << 40,
+            "memory",
+            memory.to_string(),
+            "1024 to 2^40, and four times the minimum",
+        )?;
+        let resolution = self.resolution;
+        check(
+            (1..=1_000_000_000).contains(&resolution.0),
+            "resolution",
+            resolution.to_string(),
+            "1 ns to 1 s",
+        )?;
+        Ok(TailChecked(self))
+    }
+}
+
+pub(super) fn check_false_positives(per_million: f64) -> Result<()> {
+    match per_million > 0.0 && per_million <= 1000.0 {
+        true => Ok(()),
+        false => Err(Error::Parameter {
+            name: "false_positives",
+            value: per_million.to_string(),
+            range: "above 0, at most 1000 per million",
+        }),
+    }
+}
+
+impl TailChecked {
+    pub(super) fn false_positives(&self) -> f64 {
+        self.0.false_positives
+    }
+
+    pub(super) fn minimum(&self) -> u64 {
+        self.0.minimum
+    }
+
+    pub(super) fn mode_share(&self) -> f64 {
+        self.0.mode_share
+    }
+
+    pub(super) fn mode_calls(&self) -> u64 {
+        self.0.mode_calls
+    }
+
+    pub(super) fn memory(&self) -> u64 {
+        self.0.memory
+    }
+
+    pub(super) fn resolution(&self) -> Nanos {
+        self.0.resolution
+    }
+
+    pub(super) fn learns_first(&self) -> bool {
+        self.0.learn_first
+    }
+}

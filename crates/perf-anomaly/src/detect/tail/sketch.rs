@@ -1,0 +1,278 @@
+//! [`Sketch`]: counts of run times in buckets of constant relative width.
+
+use crate::Result;
+use crate::encode::{Reader, Writer};
+use perf_core::{Merge, Nanos};
+
+/// Buckets an octave, as a power of two.
+const BITS: u32 = 6;
+const PER_OCTAVE: usize = 1 << BITS;
+/// Buckets of all values of 64 bits.
+const BUCKETS: usize = (65 - BITS as usize) << BITS;
+
+/// A quantile sketch of run times: counts in buckets of at most 1/64 relative width.
+///
+/// A run time `t` is counted as `t + resolution`, so that times below the resolution, which nobody can
+/// tell apart, share few buckets. A quantile is off by at most half a bucket, that is by
+/// `(t + resolution) / 128`. Counts are added when sketches merge: the merge is exact, and any order
+/// gives the same sketch. At most 3,776 buckets (30 KB), and as many as lie between the shortest and
+/// the longest call: a function whose calls differ by a factor of 30 takes 2.5 KB.
+///
+/// ```
+/// use perf_anomaly::Sketch;
+/// use perf_core::Nanos;
+/// let mut sketch = Sketch::new(Nanos(1000));
+/// (1..=1000).for_each(|us| sketch.push(Nanos(us * 1000)));
+/// let median = sketch.quantile(0.5).expect("it is not empty");
+/// assert!((median.0 - 500_000).abs() < 501_000 / 128);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Sketch {
+    resolution: u64,
+    /// Bucket of the first count.
+    first: u32,
+    counts: Vec<u64>,
+    total: u64,
+}
+
+/// The bucket of a value.
+#[inline]
+fn bucket(value: u64) -> usize {
+    if value < PER_OCTAVE as u64 {
+        return value as usize;
+    }
+    let shift = 63 - value.leading_zeros() - BITS;
+    ((shift as usize) << BITS) + (value >> shift) as usize
+}
+
+/// The smallest value of a bucket, the first one above the last bucket being 2^64.
+pub(crate) fn edge(bucket: usize) -> f64 {
+    if bucket < PER_OCTAVE {
+        return bucket as f64;
+    }
+    let shift = (bucket >> BITS) as i32 - 1;
+    let digits = (bucket & (PER_OCTAVE - 1)) + PER_OCTAVE;
+    digits as f64 * 2_f64.powi(shift)
+}
+
+impl Sketch {
+    /// No run times yet. Times closer than `resolution` (at least 1 ns) cannot be told apart.
+    pub fn new(resolution: Nanos) -> Self {
+        Sketch {
+            resolution: resolution.0.max(1) as u64,
+            ..Sketch::default()
+        }
+    }
+
+    /// One more run time. Negative ones count as 0.
+    pub fn push(&mut self, runtime: Nanos) {
+        self.add(self.value(runtime), 1);
+    }
+
+    /// What a run time is counted as.
+    #[inline]
+    pub(crate) fn value(&self, runtime: Nanos) -> u64 {
+        runtime.0.max(0) as u64 + self.resolution
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, value: u64, count: u64) {
+        let bucket = bucket(value);
+        let at = bucket.wrapping_sub(self.first as usize);
+        self.total += count;
+        match self.counts.get_mut(at) {
+            Some(counted) => *counted += count,
+            None => self.widen(bucket, count),
+        }
+    }
+
+    /// Makes room for a bucket, and some to spare: a function's calls keep near each other.
+    #[cold]
+    fn widen(&mut self, bucket: usize, count: u64) {
+        const SPARE: usize = 15;
+        let end = self.first as usize + self.counts.len();
+        let (first, end) = match self.counts.is_empty() {
+            true => (bucket & !SPARE, (bucket | SPARE) + 1),
+            false => (
+                (bucket & !SPARE).min(self.first as usize),
+                end.max((bucket | SPARE) + 1),
+            ),
+        };
+        let mut counts = vec![0; end - first];
+        let old = self.first as usize - first.min(self.first as usize);
+        if !self.counts.is_empty() {
+            counts[old..old + self.counts.len()].copy_from_slice(&self.counts);
+        }
+        counts[bucket - first] += count;
+        self.first = first as u32;
+        self.counts = counts;
+    }
+
+    /// How many run times, less those that were forgotten.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// Times closer than this cannot be told apart.
+    pub fn resolution(&self) -> Nanos {
+        Nanos(self.resolution as i64)
+    }
+
+    /// The run time that a share of `q` of all lies below, within `(t + resolution) / 128` of it; `None`
+    /// of no run times.
+    pub fn quantile(&self, q: f64) -> Option<Nanos> {
+        let before = (q.clamp(0.0, 1.0) * self.total.saturating_sub(1) as f64).floor() as u64;
+        let mut sum = 0;
+        let (bucket, _) = self.filled().find(|(_, count)| {
+            sum += count;
+            sum > before
+        })?;
+        let value = (edge(bucket) + edge(bucket + 1)) / 2.0 - self.resolution as f64;
+        Some(Nanos(value.max(0.0) as i64))
+    }
+
+    /// Buckets that hold something, with their counts.
+    pub(crate) fn filled(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + Clone {
+        let counts = self.counts.iter().enumerate();
+        let filled = counts.filter(|(_, count)| **count > 0);
+        filled.map(|(at, count)| (self.first as usize + at, *count))
+    }
+
+    /// Halves all counts; of odd ones, every second bucket rounds up.
+    pub(crate) fn halve(&mut self) {
+        let first = self.first as u64;
+        for (bucket, count) in (first..).zip(&mut self.counts) {
+            *count = *count / 2 + (*count & bucket & 1);
+        }
+        self.total = self.counts.iter().sum();
+    }
+
+    pub(crate) fn encode(&self, to: &mut Writer) {
+        to.u64(self.resolution);
+        to.u32(self.filled().count() as u32);
+        let mut next = 0;
+        for (bucket, count) in self.filled() {
+            to.varint((bucket - next) as u64);
+            to.varint(count);
+            next = bucket + 1;
+        }
+    }
+
+    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
+        let resolution = from.u64("a resolution")?;
+        let filled = from.count(2, "as many buckets as there are")?;
+        if (resolution == 0 && filled > 0) || resolution > i64::MAX as u64 {
+            return Err(from.error(12, "a resolution from 1 to 2^63"));
+        }
+        let mut buckets = Vec::with_capacity(filled);
+        let (mut next, mut total) = (0_u64, 0_u64);
+        for _ in 0..filled {
+            let skipped = from.varint("buckets to skip")?;
+            let bucket = next.saturating_add(skipped);
+            if bucket >= BUCKETS as u64 {
+                return Err(from.error(1, "a bucket of a sketch"));
+            }
+            next = bucket + 1;
+            let count = from.varint("the count of a bucket")?;
+            total = match total.checked_add(count) {
+                Some(total) if count > 0 && total < 1 << 53 => total,
+                _ => return Err(from.error(1, "counts that are less than 2^53 in sum")),
+            };
+            buckets.push((bucket as usize, count));
+        }
+        let mut sketch = Sketch {
+            resolution,
+            ..Sketch::default()
+        };
+        if let (Some(&(first, _)), Some(&(last, count))) = (buckets.first(), buckets.last()) {
+            // At most 30 KB, whatever the bytes say; both ends first, so that room is made once.
+            sketch.widen(first, 0);
+            sketch.widen(last, count);
+            for (bucket, count) in buckets.iter().rev().skip(1) {
+                let at = bucket - sketch.first as usize;
+                sketch.counts[at] += count;
+            }
+            sketch.total = total;
+        }
+        Ok(sketch)
+    }
+}
+
+impl PartialEq for Sketch {
+    /// Equal counts; how much room there is does not matter.
+    fn eq(&self, other: &Self) -> bool {
+        self.resolution == other.resolution && self.filled().eq(other.filled())
+    }
+}
+
+impl Merge for Sketch {
+    /// Exact for sketches of one resolution. Of another one, values are counted anew from the middle
+    /// of their buckets, and are off by a bucket more.
+    fn merge(&mut self, other: &Self) {
+        if other.total == 0 {
+            return;
+        }
+        if self.total == 0 {
+            *self = other.clone();
+            return;
+        }
+        self.merge_into_own(other);
+    }
+}
+
+impl Sketch {
+    /// Adds what `other` holds, and keeps its own resolution.
+    pub(crate) fn merge_into_own(&mut self, other: &Self) {
+        if other.total == 0 {
+            return;
+        }
+        if self.resolution == other.resolution {
+            let (first, last) = (other.first as usize, other.counts.len() - 1);
+            for (bucket, count) in other.filled() {
+                let at = bucket.wrapping_sub(self.first as usize);
+                match self.counts.get_mut(at) {
+                    Some(counted) => *counted += count,
+                    None => {
+                        // All the room at once.
+                        self.widen(first, 0);
+                        self.widen(first + last, 0);
+                        self.counts[bucket - self.first as usize] += count;
+                    }
+                }
+            }
+            self.total += other.total;
+            return;
+        }
+        for (bucket, count) in other.filled() {
+            let middle = (edge(bucket) + edge(bucket + 1)) / 2.0 - other.resolution as f64;
+            let value = middle.max(0.0) as u64;
+            self.add(value.saturating_add(self.resolution), count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_contiguous_and_narrow() {
+        assert_eq!(bucket(0), 0);
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        for index in 0..BUCKETS - 1 {
+            let (lower, upper) = (edge(index), edge(index + 1));
+            assert_eq!(bucket(lower as u64), index, "first value of {index}");
+            assert!(upper - lower < 1.5 || bucket(upper as u64 - 1) <= index);
+            assert!(index < PER_OCTAVE || (upper - lower) / lower <= 1.0 / 64.0);
+        }
+    }
+
+    #[test]
+    fn halving_keeps_about_half() {
+        let mut sketch = Sketch::new(Nanos(1));
+        (0..1000).for_each(|at| sketch.push(Nanos(1_000_000 + 20_000 * at)));
+        sketch.halve();
+        assert!((480..=520).contains(&sketch.count()), "{}", sketch.count());
+        assert_eq!(sketch.count(), sketch.filled().map(|(_, count)| count).sum());
+    }
+}

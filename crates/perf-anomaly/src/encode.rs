@@ -1,0 +1,162 @@
+//! Little-endian bytes of models: what is written here is read here, and every length is checked.
+//!
+//! No dependency, no reflection: a server of ten thousand ranks reads each number once.
+
+use crate::{Error, Result};
+
+/// Appends numbers to bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Writer(pub(crate) Vec<u8>);
+
+impl Writer {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(crate) fn f64(&mut self, value: f64) {
+        self.u64(value.to_bits());
+    }
+
+    /// Seven bits a byte, low ones first, the eighth bit on all but the last: small counts are short.
+    pub(crate) fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.u8(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.u8(value as u8);
+    }
+}
+
+/// Takes numbers from bytes, with the place of what is wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Reader { bytes, at: 0 }
+    }
+
+    /// The error that something else was `expected` at `back` bytes before here.
+    pub(crate) fn error(&self, back: usize, expected: &'static str) -> Error {
+        Error::Decode {
+            at: self.at.saturating_sub(back),
+            expected,
+        }
+    }
+
+    fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N]> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some(bytes) = rest.first_chunk::<N>() else {
+            return Err(self.error(0, expected));
+        };
+        self.at += N;
+        Ok(*bytes)
+    }
+
+    pub(crate) fn u8(&mut self, expected: &'static str) -> Result<u8> {
+        self.array(expected).map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(&mut self, expected: &'static str) -> Result<u16> {
+        self.array(expected).map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self, expected: &'static str) -> Result<u32> {
+        self.array(expected).map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self, expected: &'static str) -> Result<u64> {
+        self.array(expected).map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn f64(&mut self, expected: &'static str) -> Result<f64> {
+        self.u64(expected).map(f64::from_bits)
+    }
+
+    pub(crate) fn varint(&mut self, expected: &'static str) -> Result<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8(expected)?;
+            let bits = u64::from(byte & 0x7f);
+            if (bits << shift) >> shift != bits {
+                break;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.error(1, expected))
+    }
+
+    /// How many items of at least `size` bytes each follow: a `u32` that the bytes left can hold.
+    pub(crate) fn count(&mut self, size: usize, expected: &'static str) -> Result<usize> {
+        let count = self.u32(expected)? as usize;
+        let left = self.bytes.len() - self.at;
+        match count.checked_mul(size) {
+            Some(needed) if needed <= left => Ok(count),
+            _ => Err(self.error(4, expected)),
+        }
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn end(&self) -> Result<()> {
+        match self.at == self.bytes.len() {
+            true => Ok(()),
+            false => Err(self.error(0, "the end")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_come_back_and_too_long_ones_are_refused() {
+        let values = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
+        let mut writer = Writer::default();
+        for value in values {
+            writer.varint(value);
+        }
+        let mut reader = Reader::new(&writer.0);
+        for value in values {
+            assert_eq!(reader.varint("a number").ok(), Some(value));
+        }
+        assert!(reader.end().is_ok());
+        for bytes in [&[0xff_u8; 11][..], &[0x80; 3], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]] {
+            assert!(Reader::new(bytes).varint("a number").is_err());
+        }
+    }
+
+    #[test]
+    fn a_count_that_the_bytes_cannot_hold_is_an_error_with_its_place() {
+        let mut writer = Writer::default();
+        writer.u16(7);
+        writer.u32(1_000_000_000);
+        writer.u64(0);
+        let mut reader = Reader::new(&writer.0);
+        assert_eq!(reader.u16("a version").ok(), Some(7));
+        let error = reader.count(8, "a count of items").map_err(|e| e.to_string());
+        assert_eq!(error, Err("byte 2: expected a count of items".into()));
+    }
+}
