@@ -10,6 +10,7 @@
 use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
+use perfkit::anomaly::{Detector, Judgement, Model, Sample, Sstd, Tail};
 use perfkit::core::{CancelToken, Messages, Profile, Ticks, TimeRange, Trace, match_messages};
 use perfkit::fold::{Fold, Folder, RegionMap, Scratch, Timelines};
 use perfkit::formats::OpenOptions;
@@ -121,6 +122,40 @@ fn fold_zoom((folder, mut scratch, mut fold): (Folder, Scratch, Fold)) -> (Folde
     black_box((folder, scratch, fold))
 }
 
+/// A detector that knows 100 functions, and 100,000 more calls of them.
+fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
+    let samples = inputs::samples(100, 100_000);
+    let mut detector = Tail::new(Tail::params().check().expect("defaults"));
+    let mut judgements = Vec::new();
+    detector.detect(&samples, &mut judgements);
+    judgements.clear();
+    (detector, samples, judgements)
+}
+
+#[library_benchmark]
+#[bench::calls(args = (), setup = watching, config = at_most(1))]
+fn anomaly_detect(
+    (mut detector, samples, mut judgements): (Tail, Vec<Sample>, Vec<Judgement>),
+) -> Vec<Judgement> {
+    detector.detect(&samples, &mut judgements);
+    black_box(judgements)
+}
+
+/// Moments of 1,000 functions, twice.
+fn models() -> (Model, Model) {
+    let params = Sstd::params().check().expect("defaults");
+    let mut detector = Sstd::new(params);
+    detector.learn(&inputs::samples(1000, 10_000));
+    (detector.snapshot(), detector.snapshot())
+}
+
+#[library_benchmark]
+#[bench::functions(args = (), setup = models, config = at_most(1))]
+fn anomaly_merge((mut server, delta): (Model, Model)) -> Model {
+    server.merge(&delta).expect("models of one kind");
+    black_box(server)
+}
+
 library_benchmark_group!(
     name = hot_paths,
     benchmarks = [
@@ -130,7 +165,9 @@ library_benchmark_group!(
         messages,
         profile,
         fold_timelines,
-        fold_zoom
+        fold_zoom,
+        anomaly_detect,
+        anomaly_merge
     ]
 );
 main!(library_benchmark_groups = hot_paths);

@@ -1,8 +1,10 @@
 //! Inputs of the benches, all generated.
 
+use perf_testdata::wide::Xorshift;
+use perfkit::anomaly::{FunctionId, Sample};
 use perfkit::core::{
     CallPathId, CallTree, CancelToken, Limits, Location, LocationGroup, LocationGroupId, Metric,
-    MetricId, Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities, SystemNode,
+    MetricId, Nanos, Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities, SystemNode,
     SystemNodeId, SystemTree, Trace, ValueType,
 };
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
@@ -147,4 +149,24 @@ pub fn cubex(locations: u32, paths: u32, packed: bool) -> Vec<u8> {
     cube::write(&profile(locations, paths), &mut bytes, &options)
         .expect("writing to memory does not fail");
     bytes
+}
+
+/// Calls of `functions` functions in turn, each of its own usual run time, spread by 10 % or so, in
+/// nanoseconds; every ten-thousandth takes ten times as long.
+pub fn samples(functions: u32, calls: usize) -> Vec<Sample> {
+    let mut random = Xorshift::new(1);
+    (0..calls)
+        .map(|at| {
+            let function = at as u32 % functions;
+            let usual = 10_000 + 7_919 * u64::from(function);
+            // Four even ones come near a normal distribution.
+            let spread: u64 = (0..4).map(|_| random.below(usual / 10)).sum();
+            let slow = if at % 10_000 == 9_999 { 10 } else { 1 };
+            Sample {
+                function: FunctionId(function),
+                runtime: Nanos((slow * (usual + spread)) as i64),
+                first: false,
+            }
+        })
+        .collect()
 }

@@ -97,7 +97,8 @@ impl<'a> Reader<'a> {
         for shift in (0..64).step_by(7) {
             let byte = self.u8(expected)?;
             let bits = u64::from(byte & 0x7f);
-            if (bits << shift) >> shift != bits {
+            // Bits beyond 64, or a last byte that adds nothing: not what a writer writes.
+            if (bits << shift) >> shift != bits || (byte == 0 && shift > 0) {
                 break;
             }
             value |= bits << shift;
@@ -143,7 +144,12 @@ mod tests {
             assert_eq!(reader.varint("a number").ok(), Some(value));
         }
         assert!(reader.end().is_ok());
-        for bytes in [&[0xff_u8; 11][..], &[0x80; 3], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]] {
+        for bytes in [
+            &[0xff_u8; 11][..],
+            &[0x80; 3],
+            &[0x85, 0],
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02],
+        ] {
             assert!(Reader::new(bytes).varint("a number").is_err());
         }
     }
@@ -156,7 +162,9 @@ mod tests {
         writer.u64(0);
         let mut reader = Reader::new(&writer.0);
         assert_eq!(reader.u16("a version").ok(), Some(7));
-        let error = reader.count(8, "a count of items").map_err(|e| e.to_string());
+        let error = reader
+            .count(8, "a count of items")
+            .map_err(|e| e.to_string());
         assert_eq!(error, Err("byte 2: expected a count of items".into()));
     }
 }

@@ -66,8 +66,8 @@ impl Moments {
         let step2 = step * step;
         let spread = delta * step * before;
         self.mean += step;
-        self.m4 += spread * step2 * (n * n - 3.0 * n + 3.0) + 6.0 * step2 * self.m2
-            - 4.0 * step * self.m3;
+        self.m4 +=
+            spread * step2 * (n * n - 3.0 * n + 3.0) + 6.0 * step2 * self.m2 - 4.0 * step * self.m3;
         self.m3 += spread * step * (n - 2.0) - 3.0 * step * self.m2;
         self.m2 += spread;
         self.sum += value;
@@ -197,8 +197,7 @@ impl Merge for Moments {
             + spread * step2 * (a * a - a * b + b * b)
             + 6.0 * step2 * (a * a * other.m2 + b * b * self.m2)
             + 4.0 * step * (a * other.m3 - b * self.m3);
-        self.m3 +=
-            other.m3 + spread * step * (a - b) + 3.0 * step * (a * other.m2 - b * self.m2);
+        self.m3 += other.m3 + spread * step * (a - b) + 3.0 * step * (a * other.m2 - b * self.m2);
         self.m2 += other.m2 + spread;
         self.mean += step * b;
         self.count += other.count;

@@ -62,7 +62,8 @@ impl Scores for ByTail {
 
     fn threshold(&self, histogram: &Histogram, part: f64) -> f64 {
         let highest = rarity(0.0);
-        let scores = (0..histogram.counts().len()).map(|bin| self.of(histogram, histogram.middle(bin)));
+        let scores =
+            (0..histogram.counts().len()).map(|bin| self.of(histogram, histogram.middle(bin)));
         let (least, most) = scores.fold((highest, -highest), |(least, most), score| {
             (score.min(least), score.max(most))
         });
@@ -90,7 +91,11 @@ impl Copod {
 
     /// The histogram of a function's run times in microseconds.
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
-        self.0.known.known.get(function).map(|model| model.histogram())
+        self.0
+            .known
+            .known
+            .get(function)
+            .map(|model| model.histogram())
     }
 }
 

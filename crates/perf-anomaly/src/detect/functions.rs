@@ -60,7 +60,11 @@ impl<T> Functions<T> {
 
     /// All of them, in order of function.
     pub fn iter(&self) -> impl Iterator<Item = (FunctionId, &T)> {
-        let mut all: Vec<_> = self.entries.iter().map(|(id, entry)| (*id, entry)).collect();
+        let mut all: Vec<_> = self
+            .entries
+            .iter()
+            .map(|(id, entry)| (*id, entry))
+            .collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter()
     }
@@ -98,6 +102,17 @@ impl<T> Functions<T> {
     }
 }
 
+impl<T: Merge> FromIterator<(FunctionId, T)> for Functions<T> {
+    /// Those of equal functions are merged.
+    fn from_iter<I: IntoIterator<Item = (FunctionId, T)>>(entries: I) -> Self {
+        let mut functions = Functions::default();
+        for (function, entry) in entries {
+            functions.entry(function, T::default).merge(&entry);
+        }
+        functions
+    }
+}
+
 impl<T: PartialEq> PartialEq for Functions<T> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -125,7 +140,10 @@ mod tests {
                 .entry(FunctionId(id), Moments::default)
                 .push(f64::from(id));
         }
-        assert_eq!((functions.near.len(), functions.far.len()), (NEAR as usize, 2));
+        assert_eq!(
+            (functions.near.len(), functions.far.len()),
+            (NEAR as usize, 2)
+        );
         let means: Vec<_> = functions.iter().map(|(id, m)| (id.0, m.mean())).collect();
         let expected = [0, NEAR - 1, NEAR, u32::MAX].map(|id| (id, f64::from(id)));
         assert_eq!(means, expected);

@@ -48,7 +48,9 @@ impl Scores for ByBin {
 
     fn threshold(&self, histogram: &Histogram, part: f64) -> f64 {
         let filled = self.0.iter().zip(histogram.counts());
-        let filled = filled.filter(|(_, count)| **count > 0).map(|(score, _)| *score);
+        let filled = filled
+            .filter(|(_, count)| **count > 0)
+            .map(|(score, _)| *score);
         let least = filled.clone().fold(f64::INFINITY, f64::min);
         let most = filled.fold(f64::NEG_INFINITY, f64::max);
         least + part * (most - least)
@@ -72,7 +74,11 @@ impl Hbos {
 
     /// The histogram of a function's run times in microseconds.
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
-        self.0.known.known.get(function).map(|model| model.histogram())
+        self.0
+            .known
+            .known
+            .get(function)
+            .map(|model| model.histogram())
     }
 
     fn width(&self) -> Width {

@@ -1,8 +1,8 @@
 //! [`Histogram`]: equal bins over the range of the data, as the strict detectors want them.
 
 use super::overlap::spread;
-use crate::encode::{Reader, Writer};
 use crate::Result;
+use crate::encode::{Reader, Writer};
 use perf_core::Merge;
 
 /// How far the first edge lies below the smallest value, in bins: lower edges are exclusive.

@@ -130,7 +130,11 @@ impl Losses {
 
     /// Call paths, most time lost first.
     pub fn worst_paths(&self) -> Vec<(CallPathId, Loss)> {
-        worst(self.paths.iter().map(|(id, loss)| (CallPathId(id.0), *loss)))
+        worst(
+            self.paths
+                .iter()
+                .map(|(id, loss)| (CallPathId(id.0), *loss)),
+        )
     }
 
     /// Ranks as program and rank, most time lost first.

@@ -6,8 +6,8 @@
 //! chance (`exp(-12)` and less). Fewer calls than the share of a mode never are one: they are outliers
 //! of the nearest.
 //!
-//! Tails: of the `n` calls of a mode the `k` outermost exceed `u` by excesses `x`, which are taken as
-//! exponential. The outermost quarter is censored at the `r`-th excess, `r = k - k / 4`, so that outliers
+//! Tails: of the `n` calls of a mode the `k` outermost exceed the next one, `u`, by excesses `x`, which are
+//! taken as exponential. The outer half is censored at the `r`-th excess, `r = k - k / 2`, so that outliers
 //! count but do not stretch the tail: `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is
 //! gamma distributed, and a new call exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`, with
 //! nothing unknown in it. Solved for the wanted probability `p`: `y = r ((k / (n p))^(1 / r) - 1)`.
@@ -26,9 +26,9 @@ const GAP: f64 = 12.0;
 /// Most modes of a function; of more, those nearest to each other are taken as one.
 const MOST_MODES: usize = 8;
 /// Calls in a tail: at least this share of its mode's, ...
-const SHARE: f64 = 0.02;
+const SHARE: f64 = 0.01;
 /// ... and this many, ...
-const FEW: u64 = 32;
+const FEW: u64 = 40;
 /// ... but not more than one in so many of its mode's.
 const QUARTER: u64 = 4;
 
@@ -92,7 +92,8 @@ impl Mode {
 
 impl Side {
     fn beyond(&self, excess: f64) -> f64 {
-        self.score + self.from * (excess / (self.scale * self.from)).ln_1p() / std::f64::consts::LN_10
+        self.score
+            + self.from * (excess / (self.scale * self.from)).ln_1p() / std::f64::consts::LN_10
     }
 
     /// How far beyond the start a call is with the wanted probability.
@@ -229,36 +230,29 @@ fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: 
 
 fn mode(segment: &Segment<'_>, resolution: f64, probability: f64) -> Mode {
     let center = middle(quantile(segment.filled, segment.calls, 0.5));
-    let n = segment.calls as f64;
 
     let outer = segment.filled.iter().rev();
-    let (kept, share, bucket) = tail(outer.clone(), segment.calls);
-    let start = edge(bucket);
-    let half = 0.5 * (edge(bucket + 1) / start.max(1.0)).ln();
-    let scale = mean(outer, kept, |bucket| (middle(bucket) / start.max(1.0)).ln()).max(half);
-    let slow = Side {
-        start: start.max(1.0),
-        scale,
-        from: (kept - kept / 4) as f64,
-        score: -share.log10(),
-    };
-    let high = slow.start * slow.reach(share, probability).exp();
-    let high = high.max(edge(bucket + 1) + 2.0 * resolution);
+    let tail = Tail::new(outer.clone(), segment.calls);
+    let start = tail
+        .next
+        .map_or(edge(tail.innermost), |bucket| edge(bucket + 1))
+        .max(1.0);
+    let half = 0.5 * (edge(tail.innermost + 1) / edge(tail.innermost).max(1.0)).ln();
+    let excess = |bucket| (middle(bucket) / start).ln();
+    let slow = tail.side(start, tail.mean(outer, excess).max(half));
+    let high = start * slow.reach(tail.share, probability).exp();
+    let high = high.max(edge(tail.innermost + 1) + 2.0 * resolution);
 
     let outer = segment.filled.iter();
-    let (kept, share, bucket) = tail(outer.clone(), segment.calls);
-    let start = edge(bucket + 1);
-    let half = 0.5 * (start - edge(bucket));
-    let scale = mean(outer, kept, |bucket| start - middle(bucket)).max(half);
-    let fast = Side {
+    let tail = Tail::new(outer.clone(), segment.calls);
+    let start = tail.next.map_or(edge(tail.innermost + 1), edge);
+    let half = 0.5 * (edge(tail.innermost + 1) - edge(tail.innermost));
+    let fast = tail.side(
         start,
-        scale,
-        from: (kept - kept / 4) as f64,
-        score: -share.log10(),
-    };
-    let low = start - fast.reach(share, probability);
-    let low = low.min(edge(bucket) - 2.0 * resolution);
-    debug_assert!(n > 0.0 && share <= 1.0);
+        tail.mean(outer, |bucket| start - middle(bucket)).max(half),
+    );
+    let low = start - fast.reach(tail.share, probability);
+    let low = low.min(edge(tail.innermost) - 2.0 * resolution);
 
     // Conversions saturate: what is below 0 is 0, what is above all times is the longest.
     Mode {
@@ -271,47 +265,78 @@ fn mode(segment: &Segment<'_>, resolution: f64, probability: f64) -> Mode {
     }
 }
 
-/// How many calls are in a tail, their share of the mode, and its innermost bucket. `outer` gives
-/// buckets from the outermost inwards.
-fn tail<'a>(outer: impl Iterator<Item = &'a (usize, u64)>, calls: u64) -> (u64, f64, usize) {
-    let quarter = (calls / QUARTER).max(1);
-    let most = quarter.min(FEW).max((SHARE * calls as f64) as u64);
-    let least = quarter.min(8);
-    let (mut kept, mut innermost) = (0, 0);
-    for (bucket, count) in outer {
-        if kept >= least && kept + count > most {
-            break;
-        }
-        kept += count;
-        innermost = *bucket;
-    }
-    (kept, kept as f64 / calls as f64, innermost)
+/// The outermost calls of a mode.
+#[derive(Clone, Copy, Debug)]
+struct Tail {
+    calls: u64,
+    /// Their share of the mode.
+    share: f64,
+    /// Their innermost bucket.
+    innermost: usize,
+    /// The bucket of the next call, if the tail is not the whole mode.
+    next: Option<usize>,
 }
 
-/// The mean excess of the `kept` outermost calls, the outermost quarter censored.
-fn mean<'a>(
-    outer: impl Iterator<Item = &'a (usize, u64)>,
-    kept: u64,
-    excess: impl Fn(usize) -> f64,
-) -> f64 {
-    let censored = kept / 4;
-    let (mut skip, mut left, mut sum) = (censored, kept, 0.0);
-    for (bucket, count) in outer {
-        let in_tail = (*count).min(left);
-        left -= in_tail;
-        let skipped = in_tail.min(skip);
-        skip -= skipped;
-        let counted = in_tail - skipped;
-        if counted > 0 {
-            let excess = excess(*bucket);
-            if sum == 0.0 {
-                sum = censored as f64 * excess;
+impl Tail {
+    /// `outer` gives buckets from the outermost inwards.
+    fn new<'a>(outer: impl Iterator<Item = &'a (usize, u64)>, calls: u64) -> Self {
+        let quarter = (calls / QUARTER).max(1);
+        let most = quarter.min(FEW).max((SHARE * calls as f64) as u64);
+        let least = quarter.min(8);
+        let (mut kept, mut innermost, mut next) = (0, 0, None);
+        for (bucket, count) in outer {
+            if kept >= least && kept + count > most {
+                next = Some(*bucket);
+                break;
             }
-            sum += counted as f64 * excess;
+            kept += count;
+            innermost = *bucket;
         }
-        if left == 0 {
-            break;
+        Tail {
+            calls: kept,
+            share: kept as f64 / calls as f64,
+            innermost,
+            next,
         }
     }
-    sum / (kept - censored).max(1) as f64
+
+    fn censored(&self) -> u64 {
+        self.calls / 2
+    }
+
+    fn side(&self, start: f64, scale: f64) -> Side {
+        Side {
+            start,
+            scale,
+            from: (self.calls - self.censored()) as f64,
+            score: -self.share.log10(),
+        }
+    }
+
+    /// The mean excess, the outer half censored.
+    fn mean<'a>(
+        &self,
+        outer: impl Iterator<Item = &'a (usize, u64)>,
+        excess: impl Fn(usize) -> f64,
+    ) -> f64 {
+        let censored = self.censored();
+        let (mut skip, mut left, mut sum) = (censored, self.calls, 0.0);
+        for (bucket, count) in outer {
+            let skipped = skip.min(*count);
+            skip -= skipped;
+            left -= left.min(*count);
+            let counted = count - skipped;
+            if counted > 0 {
+                let excess = excess(*bucket);
+                if sum == 0.0 {
+                    sum = censored as f64 * excess;
+                }
+                sum += counted as f64 * excess;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        sum / (self.calls - censored).max(1) as f64
+    }
 }

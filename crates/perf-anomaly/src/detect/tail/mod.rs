@@ -33,7 +33,8 @@ use perf_core::{Merge, Nanos};
 ///   time is the median of the mode, within 0.8 %.
 ///
 /// One model a [`FunctionId`], which may stand for a function or for a call path: at most 30 KB, usually
-/// 3 KB. Models are refitted each time a function has a sixteenth more calls.
+/// 3 KB. Models are refitted when a function has a sixteenth more calls,
+/// or 1,024.
 ///
 /// See [`Detector`] for an example.
 #[derive(Clone, Debug)]
@@ -79,7 +80,12 @@ impl Watched {
     }
 
     #[cold]
-    fn refit(&mut self, params: &TailChecked, per_million: Option<f64>, room: &mut Vec<(usize, u64)>) {
+    fn refit(
+        &mut self,
+        params: &TailChecked,
+        per_million: Option<f64>,
+        room: &mut Vec<(usize, u64)>,
+    ) {
         while self.sketch.count() >= params.memory() {
             self.sketch.halve();
         }
@@ -96,7 +102,7 @@ impl Watched {
             mode_share: params.mode_share(),
         };
         self.modes = fit(&self.sketch, &wanted, room);
-        self.refit_at = (calls + (calls / 16).clamp(8, 4096)).min(params.memory());
+        self.refit_at = (calls + (calls / 16).clamp(8, 1024)).min(params.memory());
     }
 }
 
@@ -148,9 +154,9 @@ impl Tail {
             return TOO_FEW;
         }
         let params = &self.params;
-        let watched = self
-            .known
-            .entry(sample.function, || Watched::new(Sketch::new(params.resolution()), params));
+        let watched = self.known.entry(sample.function, || {
+            Watched::new(Sketch::new(params.resolution()), params)
+        });
         let value = watched.sketch.value(sample.runtime);
         let judgement = watched.judge(value);
         watched.sketch.add(value, 1);

@@ -48,7 +48,8 @@ impl TailParams {
     }
 
     /// Least share of a function's calls that may be a mode of its own, default 0.005: what is rarer
-    /// is abnormal. It must be below the share of a tail that is censored, 0.005 too.
+    /// is abnormal. Up to that share anomalies do not stretch the tails; a higher one here lets more
+    /// anomalies do so.
     pub fn mode_share(mut self, share: f64) -> Self {
         self.mode_share = share;
         self

@@ -26,7 +26,7 @@ const BUCKETS: usize = (65 - BITS as usize) << BITS;
 /// let median = sketch.quantile(0.5).expect("it is not empty");
 /// assert!((median.0 - 500_000).abs() < 501_000 / 128);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Sketch {
     resolution: u64,
     /// Bucket of the first count.
@@ -53,6 +53,18 @@ pub(crate) fn edge(bucket: usize) -> f64 {
     let shift = (bucket >> BITS) as i32 - 1;
     let digits = (bucket & (PER_OCTAVE - 1)) + PER_OCTAVE;
     digits as f64 * 2_f64.powi(shift)
+}
+
+impl Default for Sketch {
+    /// A sketch with a resolution of 1 ns, until it takes that of the first one merged.
+    fn default() -> Self {
+        Sketch {
+            resolution: 1,
+            first: 0,
+            counts: Vec::new(),
+            total: 0,
+        }
+    }
 }
 
 impl Sketch {
@@ -138,11 +150,13 @@ impl Sketch {
         filled.map(|(at, count)| (self.first as usize + at, *count))
     }
 
-    /// Halves all counts; of odd ones, every second bucket rounds up.
+    /// Halves all counts; what an odd one leaves over goes to the next bucket that holds something.
     pub(crate) fn halve(&mut self) {
-        let first = self.first as u64;
-        for (bucket, count) in (first..).zip(&mut self.counts) {
-            *count = *count / 2 + (*count & bucket & 1);
+        let mut over = 0;
+        for count in self.counts.iter_mut().filter(|count| **count > 0) {
+            let sum = *count + over;
+            *count = sum / 2;
+            over = sum % 2;
         }
         self.total = self.counts.iter().sum();
     }
@@ -161,7 +175,7 @@ impl Sketch {
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
         let resolution = from.u64("a resolution")?;
         let filled = from.count(2, "as many buckets as there are")?;
-        if (resolution == 0 && filled > 0) || resolution > i64::MAX as u64 {
+        if resolution == 0 || resolution > i64::MAX as u64 {
             return Err(from.error(12, "a resolution from 1 to 2^63"));
         }
         let mut buckets = Vec::with_capacity(filled);
@@ -199,9 +213,10 @@ impl Sketch {
 }
 
 impl PartialEq for Sketch {
-    /// Equal counts; how much room there is does not matter.
+    /// Equal counts; how much room there is does not matter, nor the resolution of nothing.
     fn eq(&self, other: &Self) -> bool {
-        self.resolution == other.resolution && self.filled().eq(other.filled())
+        let same = self.resolution == other.resolution || self.total == 0;
+        same && self.filled().eq(other.filled())
     }
 }
 
@@ -273,6 +288,9 @@ mod tests {
         (0..1000).for_each(|at| sketch.push(Nanos(1_000_000 + 20_000 * at)));
         sketch.halve();
         assert!((480..=520).contains(&sketch.count()), "{}", sketch.count());
-        assert_eq!(sketch.count(), sketch.filled().map(|(_, count)| count).sum());
+        assert_eq!(
+            sketch.count(),
+            sketch.filled().map(|(_, count)| count).sum()
+        );
     }
 }
