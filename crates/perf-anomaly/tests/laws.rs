@@ -325,12 +325,11 @@ fn a_restored_detector_goes_on_and_its_delta_is_new() {
     }
 }
 
+/// Makes a detector that knows nothing.
+type Make<'a> = &'a dyn Fn() -> Box<dyn Detector>;
+
 /// What `shards` detectors say that share all they learn after each step, and the server's model.
-fn sharded(
-    make: &dyn Fn() -> Box<dyn Detector>,
-    steps: &[Vec<Sample>],
-    shards: usize,
-) -> (Vec<Judgement>, Model) {
+fn sharded(make: Make<'_>, steps: &[Vec<Sample>], shards: usize) -> (Vec<Judgement>, Model) {
     let mut detectors: Vec<_> = (0..shards).map(|_| make()).collect();
     let mut server = make().snapshot();
     let mut all = Vec::new();
@@ -376,7 +375,7 @@ fn many_shards_say_what_one_says() {
         })
         .collect();
     let strict = || StrictParams::default().check().expect("defaults");
-    let makes: [(&dyn Fn() -> Box<dyn Detector>, f64); 4] = [
+    let makes: [(Make<'_>, f64); 4] = [
         (&|| Box::new(tail()), 0.999),
         (&|| Box::new(Sstd::new(strict())), 0.999),
         (&|| Box::new(Hbos::new(strict())), 0.995),

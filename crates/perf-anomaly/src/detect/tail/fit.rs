@@ -6,32 +6,21 @@
 //! chance (`exp(-12)` and less). Fewer calls than the share of a mode never are one: they are outliers
 //! of the nearest.
 //!
-//! Tails: of the `n` calls of a mode the `k` outermost exceed the next one, `u`, by excesses `x`, which are
-//! taken as exponential. The outer half is censored at the `r`-th excess, `r = k - k / 2`, so that outliers
-//! count but do not stretch the tail: `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is
-//! gamma distributed, and a new call exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`, with
-//! nothing unknown in it. Solved for the wanted probability `p`: `y = r ((k / (n p))^(1 / r) - 1)`.
-//!
-//! Excesses are logarithms on the slow side and times on the fast side. Every distribution whose hazard
-//! rate rises there (normal, lognormal, gamma, Weibull and uniform times on both sides, a Pareto tail as
-//! the limit on the slow one) has a lighter tail than the exponential one, so that `p` is an upper
-//! bound; for a Pareto tail it is met.
+//! Outliers: the `s` outermost calls of a mode are left out if they are fewer than a mode and the gap
+//! below them is wider than one in a million of a tail like the one that remains, by the same law. What
+//! was planted then does not stretch the tail.
 
+use super::mode::{Mode, Outer, Segment, middle, quantile};
 use super::sketch::{Sketch, edge};
 
 /// Narrowest gap between modes, in log time: 16 %.
 const NARROWEST: f64 = 0.15;
 /// A gap with `s` calls beyond is wider than chance from this many quartile ranges / `s` on.
 const GAP: f64 = 12.0;
+/// Outliers are left out of a fit where a gap like theirs has less than this chance.
+const CHANCE: f64 = 1e-6;
 /// Most modes of a function; of more, those nearest to each other are taken as one.
 const MOST_MODES: usize = 8;
-/// Calls in a tail: at least this share of its mode's, ...
-const SHARE: f64 = 0.01;
-/// ... and this many, ...
-const FEW: u64 = 40;
-/// ... but not more than one in so many of its mode's.
-const QUARTER: u64 = 4;
-
 /// What a fit is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
@@ -43,109 +32,20 @@ pub(super) struct Wanted {
     pub(super) mode_share: f64,
 }
 
-/// One side of a mode. Values are run times plus the resolution.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Side {
-    /// Where the tail begins.
-    start: f64,
-    /// Mean excess, in log time on the slow side and in time on the fast one.
-    scale: f64,
-    /// Excesses it was estimated from.
-    from: f64,
-    /// `-log10` of the share of calls in the tail.
-    score: f64,
-}
-
-/// A range of run times that is normal, as values of a sketch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mode {
-    /// Values up to this one are judged by this mode, higher ones by the next.
-    pub(super) until: u64,
-    /// Lowest normal value.
-    pub(super) low: u64,
-    /// Highest normal value.
-    pub(super) high: u64,
-    /// The median.
-    pub(super) center: u64,
-    fast: Side,
-    slow: Side,
-}
-
-impl Mode {
-    /// How rare a value is: `-log10` of the probability of a call that far out, by the tails; 0 at
-    /// the median and linear up to the tails.
-    #[inline]
-    pub(super) fn score(&self, value: u64) -> f64 {
-        let value = value as f64;
-        let center = self.center as f64;
-        if value > self.slow.start {
-            self.slow.beyond((value / self.slow.start).ln())
-        } else if value < self.fast.start {
-            self.fast.beyond(self.fast.start - value)
-        } else if value >= center {
-            (value - center) / (self.slow.start - center).max(1.0) * self.slow.score
-        } else {
-            (center - value) / (center - self.fast.start).max(1.0) * self.fast.score
-        }
-    }
-}
-
-impl Side {
-    fn beyond(&self, excess: f64) -> f64 {
-        self.score
-            + self.from * (excess / (self.scale * self.from)).ln_1p() / std::f64::consts::LN_10
-    }
-
-    /// How far beyond the start a call is with the wanted probability.
-    fn reach(&self, share: f64, probability: f64) -> f64 {
-        match share > probability {
-            true => self.scale * self.from * ((share / probability).powf(1.0 / self.from) - 1.0),
-            false => 0.0,
-        }
-    }
-}
-
-fn middle(bucket: usize) -> f64 {
-    (edge(bucket) + edge(bucket + 1)) / 2.0
-}
-
-/// Buckets of a mode, with their counts, and how many calls they hold.
-#[derive(Clone, Copy, Debug)]
-struct Segment<'a> {
-    filled: &'a [(usize, u64)],
-    calls: u64,
-}
-
-impl Segment<'_> {
-    fn first(&self) -> usize {
-        self.filled.first().map_or(0, |(bucket, _)| *bucket)
-    }
-
-    fn end(&self) -> usize {
-        self.filled.last().map_or(0, |(bucket, _)| bucket + 1)
-    }
-}
-
-/// The bucket that a share of `calls` calls in `filled` lies below.
-fn quantile(filled: &[(usize, u64)], calls: u64, share: f64) -> usize {
-    let before = (share * calls as f64) as u64;
-    let mut sum = 0;
-    let found = filled.iter().find(|(_, count)| {
-        sum += count;
-        sum > before
-    });
-    found.or(filled.last()).map_or(0, |(bucket, _)| *bucket)
-}
-
 /// The modes of a sketch in order; none of an empty one.
 pub(super) fn fit(sketch: &Sketch, wanted: &Wanted, filled: &mut Vec<(usize, u64)>) -> Vec<Mode> {
     filled.clear();
     filled.extend(sketch.filled());
     let resolution = sketch.resolution().0 as f64;
-    let segments = segments(filled, sketch.count(), resolution, wanted);
+    let share = (wanted.mode_share * sketch.count() as f64).ceil() as u64;
+    let least = wanted.mode_calls.max(share);
+    let segments = segments(filled, sketch.count(), resolution, least);
     let mut modes: Vec<_> = segments
         .iter()
-        .map(|segment| mode(segment, resolution, wanted.probability))
+        .map(|segment| {
+            let segment = without_outliers(*segment, least);
+            Mode::new(&segment, resolution, wanted.probability)
+        })
         .collect();
     for at in 1..modes.len() {
         let ([.., left], [right, ..]) = modes.split_at_mut(at) else {
@@ -163,11 +63,8 @@ fn segments<'a>(
     filled: &'a [(usize, u64)],
     calls: u64,
     resolution: f64,
-    wanted: &Wanted,
+    least: u64,
 ) -> Vec<Segment<'a>> {
-    let least = wanted
-        .mode_calls
-        .max((wanted.mode_share * calls as f64).ceil() as u64);
     let quartile = |share| middle(quantile(filled, calls, share));
     let spread = (quartile(0.75) / quartile(0.25)).ln().max(1.0 / 64.0);
     let mut segments = Vec::new();
@@ -228,115 +125,74 @@ fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: 
     }
 }
 
-fn mode(segment: &Segment<'_>, resolution: f64, probability: f64) -> Mode {
-    let center = middle(quantile(segment.filled, segment.calls, 0.5));
-
-    let outer = segment.filled.iter().rev();
-    let tail = Tail::new(outer.clone(), segment.calls);
-    let start = tail
-        .next
-        .map_or(edge(tail.innermost), |bucket| edge(bucket + 1))
-        .max(1.0);
-    let half = 0.5 * (edge(tail.innermost + 1) / edge(tail.innermost).max(1.0)).ln();
-    let excess = |bucket| (middle(bucket) / start).ln();
-    let slow = tail.side(start, tail.mean(outer, excess).max(half));
-    let high = start * slow.reach(tail.share, probability).exp();
-    let high = high.max(edge(tail.innermost + 1) + 2.0 * resolution);
-
-    let outer = segment.filled.iter();
-    let tail = Tail::new(outer.clone(), segment.calls);
-    let start = tail.next.map_or(edge(tail.innermost + 1), edge);
-    let half = 0.5 * (edge(tail.innermost + 1) - edge(tail.innermost));
-    let fast = tail.side(
-        start,
-        tail.mean(outer, |bucket| start - middle(bucket)).max(half),
-    );
-    let low = start - fast.reach(tail.share, probability);
-    let low = low.min(edge(tail.innermost) - 2.0 * resolution);
-
-    // Conversions saturate: what is below 0 is 0, what is above all times is the longest.
-    Mode {
-        until: u64::MAX,
-        low: low as u64,
-        high: high as u64,
-        center: center as u64,
-        fast,
-        slow,
+/// Leaves out, at both ends, fewer than `least` calls that lie further out than a regular tail reaches.
+fn without_outliers(mut segment: Segment<'_>, least: u64) -> Segment<'_> {
+    let most = (least - 1).min(segment.calls / 4);
+    let mut beyond = 0;
+    for (at, pair) in segment.filled.windows(2).enumerate().rev() {
+        let [(left, _), (right, count)] = pair else {
+            continue;
+        };
+        beyond += count;
+        if beyond > most {
+            break;
+        }
+        let inner = &segment.filled[..=at];
+        let gap = (edge(*right) / edge(left + 1)).ln();
+        let excess = |start: usize, bucket| (middle(bucket) / edge(start + 1)).ln();
+        if is_beyond(
+            inner.iter().rev(),
+            segment.calls - beyond,
+            gap,
+            beyond,
+            excess,
+        ) {
+            segment = Segment {
+                filled: inner,
+                calls: segment.calls - beyond,
+            };
+            break;
+        }
     }
+    let mut beyond = 0;
+    for (at, pair) in segment.filled.windows(2).enumerate() {
+        let [(left, count), (right, _)] = pair else {
+            continue;
+        };
+        beyond += count;
+        if beyond > most {
+            break;
+        }
+        let inner = &segment.filled[at + 1..];
+        let gap = (edge(*right) / edge(left + 1)).ln();
+        let excess = |start, bucket| (edge(start) / middle(bucket)).ln();
+        if is_beyond(inner.iter(), segment.calls - beyond, gap, beyond, excess) {
+            return Segment {
+                filled: inner,
+                calls: segment.calls - beyond,
+            };
+        }
+    }
+    segment
 }
 
-/// The outermost calls of a mode.
-#[derive(Clone, Copy, Debug)]
-struct Tail {
+/// Whether a gap is too wide for the calls `beyond` it to belong to the tail of the `inner` ones, which
+/// are given from the outermost inwards. `excess` is that of a bucket over the one where a tail starts.
+fn is_beyond<'a>(
+    inner: impl Iterator<Item = &'a (usize, u64)> + Clone,
     calls: u64,
-    /// Their share of the mode.
-    share: f64,
-    /// Their innermost bucket.
-    innermost: usize,
-    /// The bucket of the next call, if the tail is not the whole mode.
-    next: Option<usize>,
-}
-
-impl Tail {
-    /// `outer` gives buckets from the outermost inwards.
-    fn new<'a>(outer: impl Iterator<Item = &'a (usize, u64)>, calls: u64) -> Self {
-        let quarter = (calls / QUARTER).max(1);
-        let most = quarter.min(FEW).max((SHARE * calls as f64) as u64);
-        let least = quarter.min(8);
-        let (mut kept, mut innermost, mut next) = (0, 0, None);
-        for (bucket, count) in outer {
-            if kept >= least && kept + count > most {
-                next = Some(*bucket);
-                break;
-            }
-            kept += count;
-            innermost = *bucket;
-        }
-        Tail {
-            calls: kept,
-            share: kept as f64 / calls as f64,
-            innermost,
-            next,
-        }
+    gap: f64,
+    beyond: u64,
+    excess: impl Fn(usize, usize) -> f64,
+) -> bool {
+    if gap < NARROWEST {
+        return false;
     }
-
-    fn censored(&self) -> u64 {
-        self.calls / 2
-    }
-
-    fn side(&self, start: f64, scale: f64) -> Side {
-        Side {
-            start,
-            scale,
-            from: (self.calls - self.censored()) as f64,
-            score: -self.share.log10(),
-        }
-    }
-
-    /// The mean excess, the outer half censored.
-    fn mean<'a>(
-        &self,
-        outer: impl Iterator<Item = &'a (usize, u64)>,
-        excess: impl Fn(usize) -> f64,
-    ) -> f64 {
-        let censored = self.censored();
-        let (mut skip, mut left, mut sum) = (censored, self.calls, 0.0);
-        for (bucket, count) in outer {
-            let skipped = skip.min(*count);
-            skip -= skipped;
-            left -= left.min(*count);
-            let counted = count - skipped;
-            if counted > 0 {
-                let excess = excess(*bucket);
-                if sum == 0.0 {
-                    sum = censored as f64 * excess;
-                }
-                sum += counted as f64 * excess;
-            }
-            if left == 0 {
-                break;
-            }
-        }
-        sum / (self.calls - censored).max(1) as f64
-    }
+    let tail = Outer::new(inner.clone(), calls);
+    let start = tail.next.unwrap_or(tail.innermost);
+    let scale = tail.mean(inner, |bucket| excess(start, bucket).max(0.0));
+    // The law of a tail whose scale is estimated, as in the module of modes.
+    let from = (tail.calls - tail.censored()) as f64;
+    let reach = from * (CHANCE.powf(-1.0 / from) - 1.0);
+    gap * beyond as f64 >= reach * scale.max(1.0 / 128.0)
 }

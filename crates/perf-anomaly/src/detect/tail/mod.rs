@@ -1,6 +1,7 @@
 //! [`Tail`]: a stated number of false alarms per million calls.
 
 mod fit;
+mod mode;
 mod params;
 mod sketch;
 
@@ -10,7 +11,8 @@ pub use sketch::Sketch;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
-use fit::{Mode, Wanted, fit};
+use fit::{Wanted, fit};
+use mode::Mode;
 use perf_core::{Merge, Nanos};
 
 /// Calls in the far tails of what their function took so far: the default detector.

@@ -1,0 +1,231 @@
+//! [`Mode`]: a range of run times that is normal, and the tails at its ends.
+//!
+//! Tails: of the `n` calls of a mode the `k` outermost exceed the next one, `u`, by excesses `x`, which are
+//! taken as exponential. The outer half is censored at the `r`-th excess, `r = k - k / 2`, so that outliers
+//! count but do not stretch the tail: `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is
+//! gamma distributed, and a new call exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`, with
+//! nothing unknown in it. Solved for the wanted probability `p`: `y = r ((k / (n p))^(1 / r) - 1)`.
+//!
+//! Excesses are logarithms on the slow side and times on the fast side. Every distribution whose hazard
+//! rate rises there (normal, lognormal, gamma, Weibull and uniform times on both sides, a Pareto tail as
+//! the limit on the slow one) has a lighter tail than the exponential one, so that `p` is an upper
+//! bound; for a Pareto tail it is met.
+
+use super::sketch::edge;
+
+/// Calls in a tail: at least this share of its mode's, ...
+const SHARE: f64 = 0.01;
+/// ... and this many, ...
+const FEW: u64 = 40;
+/// ... but not more than one in so many of its mode's.
+const QUARTER: u64 = 4;
+
+/// One side of a mode. Values are run times plus the resolution.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Side {
+    /// Where the tail begins.
+    start: f64,
+    /// Mean excess, in log time on the slow side and in time on the fast one.
+    scale: f64,
+    /// Excesses it was estimated from.
+    from: f64,
+    /// `-log10` of the share of calls in the tail.
+    score: f64,
+}
+
+/// A range of run times that is normal, as values of a sketch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mode {
+    /// Values up to this one are judged by this mode, higher ones by the next.
+    pub(super) until: u64,
+    /// Lowest normal value.
+    pub(super) low: u64,
+    /// Highest normal value.
+    pub(super) high: u64,
+    /// The median.
+    pub(super) center: u64,
+    fast: Side,
+    slow: Side,
+}
+
+impl Mode {
+    /// How rare a value is: `-log10` of the probability of a call that far out, by the tails; 0 at
+    /// the median and linear up to the tails.
+    #[inline]
+    pub(super) fn score(&self, value: u64) -> f64 {
+        let value = value as f64;
+        let center = self.center as f64;
+        if value > self.slow.start {
+            self.slow.beyond((value / self.slow.start).ln())
+        } else if value < self.fast.start {
+            self.fast.beyond(self.fast.start - value)
+        } else if value >= center {
+            (value - center) / (self.slow.start - center).max(1.0) * self.slow.score
+        } else {
+            (center - value) / (center - self.fast.start).max(1.0) * self.fast.score
+        }
+    }
+}
+
+impl Side {
+    fn beyond(&self, excess: f64) -> f64 {
+        self.score
+            + self.from * (excess / (self.scale * self.from)).ln_1p() / std::f64::consts::LN_10
+    }
+
+    /// How far beyond the start a call is with the wanted probability.
+    fn reach(&self, share: f64, probability: f64) -> f64 {
+        match share > probability {
+            true => self.scale * self.from * ((share / probability).powf(1.0 / self.from) - 1.0),
+            false => 0.0,
+        }
+    }
+}
+
+pub(super) fn middle(bucket: usize) -> f64 {
+    (edge(bucket) + edge(bucket + 1)) / 2.0
+}
+
+/// Buckets of a mode, with their counts, and how many calls they hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment<'a> {
+    pub(super) filled: &'a [(usize, u64)],
+    pub(super) calls: u64,
+}
+
+impl Segment<'_> {
+    pub(super) fn first(&self) -> usize {
+        self.filled.first().map_or(0, |(bucket, _)| *bucket)
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.filled.last().map_or(0, |(bucket, _)| bucket + 1)
+    }
+}
+
+/// The bucket that a share of `calls` calls in `filled` lies below.
+pub(super) fn quantile(filled: &[(usize, u64)], calls: u64, share: f64) -> usize {
+    let before = (share * calls as f64) as u64;
+    let mut sum = 0;
+    let found = filled.iter().find(|(_, count)| {
+        sum += count;
+        sum > before
+    });
+    found.or(filled.last()).map_or(0, |(bucket, _)| *bucket)
+}
+
+impl Mode {
+    /// The mode of the calls of a segment, with tails of this probability.
+    pub(super) fn new(segment: &Segment<'_>, resolution: f64, probability: f64) -> Self {
+        let center = middle(quantile(segment.filled, segment.calls, 0.5));
+
+        let outer = segment.filled.iter().rev();
+        let tail = Outer::new(outer.clone(), segment.calls);
+        let start = tail
+            .next
+            .map_or(edge(tail.innermost), |bucket| edge(bucket + 1))
+            .max(1.0);
+        let half = 0.5 * (edge(tail.innermost + 1) / edge(tail.innermost).max(1.0)).ln();
+        let excess = |bucket| (middle(bucket) / start).ln();
+        let slow = tail.side(start, tail.mean(outer, excess).max(half));
+        let high = start * slow.reach(tail.share, probability).exp();
+        let high = high.max(edge(tail.innermost + 1) + 2.0 * resolution);
+
+        let outer = segment.filled.iter();
+        let tail = Outer::new(outer.clone(), segment.calls);
+        let start = tail.next.map_or(edge(tail.innermost + 1), edge);
+        let half = 0.5 * (edge(tail.innermost + 1) - edge(tail.innermost));
+        let fast = tail.side(
+            start,
+            tail.mean(outer, |bucket| start - middle(bucket)).max(half),
+        );
+        let low = start - fast.reach(tail.share, probability);
+        let low = low.min(edge(tail.innermost) - 2.0 * resolution);
+
+        // Conversions saturate: what is below 0 is 0, what is above all times is the longest.
+        Mode {
+            until: u64::MAX,
+            low: low as u64,
+            high: high as u64,
+            center: center as u64,
+            fast,
+            slow,
+        }
+    }
+}
+
+/// The outermost calls of a mode.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outer {
+    pub(super) calls: u64,
+    /// Their share of the mode.
+    share: f64,
+    /// Their innermost bucket.
+    pub(super) innermost: usize,
+    /// The bucket of the next call, if the tail is not the whole mode.
+    pub(super) next: Option<usize>,
+}
+
+impl Outer {
+    /// `outer` gives buckets from the outermost inwards.
+    pub(super) fn new<'a>(outer: impl Iterator<Item = &'a (usize, u64)>, calls: u64) -> Self {
+        let quarter = (calls / QUARTER).max(1);
+        let most = quarter.min(FEW).max((SHARE * calls as f64) as u64);
+        let least = quarter.min(8);
+        let (mut kept, mut innermost, mut next) = (0, 0, None);
+        for (bucket, count) in outer {
+            if kept >= least && kept + count > most {
+                next = Some(*bucket);
+                break;
+            }
+            kept += count;
+            innermost = *bucket;
+        }
+        Outer {
+            calls: kept,
+            share: kept as f64 / calls as f64,
+            innermost,
+            next,
+        }
+    }
+
+    pub(super) fn censored(&self) -> u64 {
+        self.calls / 2
+    }
+
+    fn side(&self, start: f64, scale: f64) -> Side {
+        Side {
+            start,
+            scale,
+            from: (self.calls - self.censored()) as f64,
+            score: -self.share.log10(),
+        }
+    }
+
+    /// The mean excess, the outer half censored.
+    pub(super) fn mean<'a>(
+        &self,
+        outer: impl Iterator<Item = &'a (usize, u64)>,
+        excess: impl Fn(usize) -> f64,
+    ) -> f64 {
+        let censored = self.censored();
+        let (mut skip, mut left, mut sum) = (censored, self.calls, 0.0);
+        for (bucket, count) in outer {
+            let skipped = skip.min(*count);
+            skip -= skipped;
+            left -= left.min(*count);
+            let counted = count - skipped;
+            if counted > 0 {
+                let excess = excess(*bucket);
+                if sum == 0.0 {
+                    sum = censored as f64 * excess;
+                }
+                sum += counted as f64 * excess;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        sum / (self.calls - censored).max(1) as f64
+    }
+}
