@@ -7,6 +7,20 @@
 //! | [`Hbos`] | [`Histogram`] | learn, then score | labels as its HBOS gives them |
 //! | [`Copod`] | [`Histogram`] | learn, then score | labels as its COPOD gives them |
 //!
+//! What they find of 201 calls planted among 200,000 of one function, and how many alarms they raise
+//! (the test `planted_anomalies_are_found` prints it):
+//!
+//! | run times | planted | [`Tail`] | [`Sstd`] | [`Hbos`] | [`Copod`] |
+//! |---|---|---|---|---|---|
+//! | normal, deviation 10 % | 2 times as long | 200 of 202 | 195 of 195 | 88 of 166 | 6 of 23 |
+//! | lognormal, 0.5 | 30 times as long | 187 of 187 | 200 of 203 | 96 of 159 | 6 of 9 |
+//! | two even modes, 100 and 200 us | 1.5 times the first | 201 of 201 | 0 of 0 | 30 of 84 | 0 of 1429 |
+//! | 100 us, one call in 50 takes 5 ms | 10 times the first | 191 of 206 | 0 of 3638 | 20 of 125 | 0 of 10 |
+//!
+//! A million calls of which none is abnormal get at most 3 alarms of the 10 that [`Tail`] allows itself
+//! by default, in eleven distributions from uniform to Pareto, and 481 of 500 where the tail is the
+//! heaviest that it is calibrated for.
+//!
 //! The last three are for comparison with published results; what is odd in them is odd in the
 //! original, and said where it is.
 

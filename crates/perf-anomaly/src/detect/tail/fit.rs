@@ -21,6 +21,7 @@ const GAP: f64 = 12.0;
 const CHANCE: f64 = 1e-6;
 /// Most modes of a function; of more, those nearest to each other are taken as one.
 const MOST_MODES: usize = 8;
+
 /// What a fit is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
