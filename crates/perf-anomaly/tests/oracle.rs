@@ -23,7 +23,7 @@ fn detector(method: &str) -> Box<dyn Detector> {
 }
 
 /// The abnormal calls of each step.
-fn anomalies(text: &str, method: &str) -> Vec<Vec<(Call, Judgement)>> {
+fn anomalies(file: &str, method: &str) -> Option<Vec<Vec<(Call, Judgement)>>> {
     let mut detector = detector(method);
     let detect = |step: common::Step| {
         let mut judgements = Vec::new();
@@ -33,7 +33,7 @@ fn anomalies(text: &str, method: &str) -> Vec<Vec<(Call, Judgement)>> {
             .filter(|(_, judgement)| judgement.label.is_anomaly())
             .collect()
     };
-    steps(text).into_iter().map(detect).collect()
+    Some(steps(file)?.into_iter().map(detect).collect())
 }
 
 fn oracle() -> Option<BTreeMap<String, Vec<(Call, f64)>>> {
@@ -79,8 +79,8 @@ fn every_label_of_the_real_streams_agrees() {
     for (set, theirs) in &oracle {
         let parts: Vec<_> = set.split('.').collect();
         let file = format!("chimbuko/{}-{}.tsv.gz", parts[0], parts[1]);
-        let text = read(&file).expect("the oracle has its stream");
-        let mut ours = anomalies(&text, parts[2]).concat();
+        let ours = anomalies(&file, parts[2]);
+        let mut ours = ours.expect("the oracle has its stream").concat();
         ours.sort_by_key(|anomaly| anomaly.0);
         let calls = |call: &(Call, _)| call.0;
         let mine: Vec<_> = ours.iter().map(|anomaly| anomaly.0).collect();
@@ -92,16 +92,16 @@ fn every_label_of_the_real_streams_agrees() {
 
 #[test]
 fn the_steps_of_the_lammps_stream_have_the_known_counts() {
-    let Some(text) = read("chimbuko/lammps-0.tsv.gz") else {
-        return println!("skipped: corpus absent");
-    };
     let known = [
         ("sstd", [32, 10, 7, 106, 153, 21, 0, 8, 9, 9]),
         ("hbos", [78, 23, 23, 23, 21, 9, 1, 7, 7, 11]),
         ("copod", [473, 38, 39, 102, 157, 150, 141, 166, 147, 147]),
     ];
     for (method, counts) in known {
-        let ours: Vec<_> = anomalies(&text, method).iter().map(Vec::len).collect();
+        let Some(steps) = anomalies("chimbuko/lammps-0.tsv.gz", method) else {
+            return println!("skipped: corpus absent");
+        };
+        let ours: Vec<_> = steps.iter().map(Vec::len).collect();
         assert_eq!(ours, counts, "{method}");
     }
 }
@@ -122,32 +122,32 @@ fn the_small_streams_have_the_known_counts() {
         ("mask40", [1, 1, 1]),
     ];
     for (stream, counts) in known {
-        let Some(text) = read(&format!("chimbuko/edge-{stream}-0.tsv.gz")) else {
-            return println!("skipped: corpus absent");
-        };
-        let ours = ["sstd", "hbos", "copod"].map(|method| anomalies(&text, method).concat().len());
-        assert_eq!(ours, counts, "{stream}");
+        for (method, count) in ["sstd", "hbos", "copod"].into_iter().zip(counts) {
+            let Some(steps) = anomalies(&format!("chimbuko/edge-{stream}-0.tsv.gz"), method) else {
+                return println!("skipped: corpus absent");
+            };
+            assert_eq!(steps.concat().len(), count, "{stream} {method}");
+        }
     }
 }
 
 #[test]
-fn damaged_streams_give_as_many_calls_as_the_original_analysed() {
+fn damaged_streams_of_equal_calls_have_no_anomalies() {
     for (stream, calls) in [
         ("unmatched", 20),
         ("mismatch", 20),
         ("wrongexit", 19),
         ("missing_exit", 19),
     ] {
-        let Some(text) = read(&format!("chimbuko/edge-{stream}-0.tsv.gz")) else {
+        let file = format!("chimbuko/edge-{stream}-0.tsv.gz");
+        let Some(steps) = steps(&file) else {
             return println!("skipped: corpus absent");
         };
-        let analysed: usize = steps(&text).iter().map(|step| step.calls.len()).sum();
+        let analysed: usize = steps.iter().map(|step| step.calls.len()).sum();
         assert_eq!(analysed, calls, "{stream}");
         for method in ["sstd", "hbos", "copod"] {
-            println!(
-                "{stream} {method}: {}",
-                anomalies(&text, method).concat().len()
-            );
+            let found = anomalies(&file, method).expect("it was just read");
+            assert!(found.concat().is_empty(), "{stream} {method}");
         }
     }
 }

@@ -3,11 +3,13 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use flate2::read::GzDecoder;
+use perf_anomaly::calls::{Calls, Repair};
 use perf_anomaly::{FunctionId, Sample};
-use perf_core::Nanos;
+use perf_core::{EventSource, Nanos};
+use perf_formats::OpenOptions;
+use perf_formats::streams::Streams;
 use perf_testdata::corpus::corpus;
 use perf_testdata::wide::Xorshift;
-use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 
 /// The text of a compressed file of the corpus.
@@ -36,78 +38,29 @@ pub(crate) struct Step {
     pub(crate) samples: Vec<Sample>,
 }
 
-#[derive(Debug)]
-struct Open<'a> {
-    name: &'a str,
-    entry: u64,
-    children: u64,
-}
-
-/// The calls of a stream of the corpus, as the textbook call stack gives them: a step in which events
-/// of a thread are out of order is sorted by time, an exit that does not fit is dropped and leaves
-/// the call open, and calls still open at the end are left out.
-pub(crate) fn steps(text: &str) -> Vec<Step> {
-    let mut rows: BTreeMap<u64, Vec<(u64, u32, bool, &str)>> = BTreeMap::new();
-    for line in text.lines().skip(1) {
-        let columns: Vec<_> = line.split('\t').collect();
-        let number = |at: usize| columns[at].parse().expect("a number");
-        let row = |enter| (number(1), number(4) as u32, enter, columns[6]);
-        match columns[5] {
-            "ENTRY" => rows.entry(number(0)).or_default().push(row(true)),
-            "EXIT" => rows.entry(number(0)).or_default().push(row(false)),
-            _ => {}
-        }
+/// The steps of a stream of the corpus, repaired as the original repairs it; calls still open at the
+/// end are left out.
+pub(crate) fn steps(relative: &str) -> Option<Vec<Step>> {
+    let path = corpus(relative)?;
+    let mut streams = Streams::open(&[path], &OpenOptions::new()).expect("a stream");
+    let params = Calls::params().repair(Repair::Strict).check();
+    let mut calls = Calls::new(params.expect("defaults"));
+    let mut steps = Vec::new();
+    let whole = |time: Nanos| (time.0 / 1000) as u64;
+    while streams.next_step(&mut calls).expect("it can be read") {
+        let batch = calls.batch();
+        let call = |call: &perf_anomaly::calls::Call| Call {
+            thread: calls.stream_key(call.stream).expect("it has one").thread,
+            entry: whole(call.entry),
+            exit: whole(call.exit),
+            exclusive: whole(call.exclusive),
+        };
+        steps.push(Step {
+            calls: batch.calls().iter().map(call).collect(),
+            samples: batch.samples().to_vec(),
+        });
     }
-    let mut ids = HashMap::new();
-    let mut seen = HashSet::new();
-    let mut stacks: HashMap<u32, Vec<Open<'_>>> = HashMap::new();
-    rows.into_values()
-        .map(|mut events| {
-            let mut last = HashMap::new();
-            let disorder = |(at, thread, ..): &(u64, u32, bool, &str)| {
-                let before = last.insert(*thread, *at);
-                before.is_some_and(|before| *at < before)
-            };
-            if events.iter().any(disorder) {
-                events.sort_by_key(|event| event.0);
-            }
-            let mut step = Step::default();
-            for (at, thread, enter, name) in events {
-                let stack = stacks.entry(thread).or_default();
-                if enter {
-                    stack.push(Open {
-                        name,
-                        entry: at,
-                        children: 0,
-                    });
-                    continue;
-                }
-                let fits = |open: &mut Open<'_>| open.name == name && open.entry <= at;
-                let Some(open) = stack.pop_if(fits) else {
-                    continue;
-                };
-                let inclusive = at - open.entry;
-                if let Some(parent) = stack.last_mut() {
-                    parent.children += inclusive;
-                }
-                let exclusive = inclusive - open.children;
-                let next = ids.len() as u32;
-                let function = FunctionId(*ids.entry(name).or_insert(next));
-                step.calls.push(Call {
-                    thread,
-                    entry: open.entry,
-                    exit: at,
-                    exclusive,
-                });
-                step.samples.push(Sample {
-                    function,
-                    runtime: Nanos(exclusive as i64 * 1000),
-                    first: seen.insert((thread, function)),
-                });
-            }
-            step
-        })
-        .collect()
+    Some(steps)
 }
 
 /// Random run times.
