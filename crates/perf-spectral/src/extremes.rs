@@ -68,7 +68,7 @@ impl<T: Real> Transform<T> {
         let bounds = if up { &scratch.high } else { &scratch.low };
         let rows = bounds.get().chunks_exact(width).enumerate();
         for (number, bounds) in rows {
-            if !any(bounds, &reaches) {
+            if !any(bounds, reaches) {
                 continue;
             }
             let (tile, below) = (number / layout.below, number % layout.below);
@@ -77,7 +77,7 @@ impl<T: Real> Transform<T> {
                 for sample in 0..samples {
                     let plane = scratch.work[sample].get();
                     let row = &plane[tile * block + at * width..][..columns];
-                    if !any(row, &reaches) {
+                    if !any(row, reaches) {
                         continue;
                     }
                     for (column, value) in row.iter().enumerate() {
