@@ -4,26 +4,25 @@ use super::record::{Batch, Communication, Entry, Kind, Object, OnCpu, Pair, Skip
 use super::scan::{Cursor, Expected};
 use perf_core::Ticks;
 
-/// The records of `text`, which is whole lines, the last of which may lack its end.
+/// Fills a batch with the records of `text`, which is whole lines, the last of which may lack its
+/// end.
 ///
 /// Lines that are none are in `skips`. Memory taken is at most a fixed multiple of the text.
-pub(super) fn parse(text: &[u8], offset: u64) -> Batch {
-    let mut batch = Batch {
-        offset,
-        ..Batch::default()
-    };
+pub(super) fn parse(text: &[u8], offset: u64, batch: &mut Batch) {
+    batch.clear();
+    batch.offset = offset;
     // What traces have: a line is 40 to 150 bytes, and most of a long one are events.
     batch.entries.reserve(text.len() / 80);
     batch.pairs.reserve(text.len() / 20);
     let mut at = 0;
     while at < text.len() {
-        let before = Marks::of(&batch);
+        let before = Marks::of(batch);
         let mut cursor = Cursor::new(text, at);
-        let done = line(text, &mut cursor, &mut batch).and_then(|()| end(&mut cursor));
+        let done = line(text, &mut cursor, batch).and_then(|()| end(&mut cursor));
         match done {
             Ok(is_usual) => {
                 if !(is_usual && cursor.is_plain) {
-                    keep(text, at, cursor.at(), &mut batch);
+                    keep(text, at, cursor.at(), batch);
                 }
                 if let Some(entry) = batch.entries.last_mut() {
                     entry.offset = at as u32;
@@ -31,14 +30,13 @@ pub(super) fn parse(text: &[u8], offset: u64) -> Batch {
                 at = cursor.at();
             }
             Err(expected) => {
-                before.restore(&mut batch);
-                at = skip(text, at, cursor.at(), expected, &mut batch);
+                before.restore(batch);
+                at = skip(text, at, cursor.at(), expected, batch);
             }
         }
         batch.lines += 1;
     }
     batch.is_unterminated = text.last().is_some_and(|byte| *byte != b'\n');
-    batch
 }
 
 /// The start of what stands at `at`, for an error.

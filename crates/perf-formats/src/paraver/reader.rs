@@ -63,6 +63,8 @@ pub struct Reader<'a> {
     pool: Option<rayon::ThreadPool>,
     chunks: Vec<Chunk>,
     batches: VecDeque<Batch>,
+    /// Batches that were read, for their memory.
+    spare: Vec<Batch>,
     current: Batch,
     line: u64,
     records: u64,
@@ -91,6 +93,8 @@ struct Source<'a> {
     rest: Vec<u8>,
     offset: u64,
     is_done: bool,
+    /// Texts that were parsed, for their memory.
+    spare: Vec<Vec<u8>>,
     /// What went wrong, to be told once all before it was.
     failed: Option<Error>,
 }
@@ -98,7 +102,9 @@ struct Source<'a> {
 impl Source<'_> {
     /// Whole lines of about [`CHUNK`] bytes, `None` at the end.
     fn chunk(&mut self) -> Option<Chunk> {
-        let mut text = std::mem::take(&mut self.rest);
+        let mut text = self.spare.pop().unwrap_or_default();
+        text.clear();
+        text.append(&mut self.rest);
         text.reserve(CHUNK.saturating_sub(text.len()));
         while !self.is_done {
             let before = text.len();
@@ -114,7 +120,10 @@ impl Source<'_> {
             }
             let new = text.get(before..).unwrap_or_default();
             if let Some(end) = memchr::memrchr(b'\n', new) {
-                self.rest = text.split_off(before + end + 1);
+                let whole = before + end + 1;
+                self.rest
+                    .extend_from_slice(text.get(whole..).unwrap_or_default());
+                text.truncate(whole);
                 break;
             }
             if text.len() > LINE {
@@ -210,6 +219,7 @@ impl<'a> Reader<'a> {
             rest: Vec::new(),
             offset: 0,
             is_done: false,
+            spare: Vec::new(),
             failed: None,
         };
         let mut chunks = source.chunks(1);
@@ -243,6 +253,7 @@ impl<'a> Reader<'a> {
             },
             chunks,
             batches: VecDeque::new(),
+            spare: Vec::new(),
             current: Batch::default(),
             line,
             records: 0,
@@ -293,7 +304,8 @@ impl<'a> Reader<'a> {
     pub fn next_batch(&mut self) -> Result<Option<&Batch>> {
         loop {
             if let Some(batch) = self.batches.pop_front() {
-                self.current = batch;
+                let read = std::mem::replace(&mut self.current, batch);
+                self.spare.push(read);
                 self.absorb()?;
                 return Ok(Some(&self.current));
             }
@@ -317,33 +329,37 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses the chunks at hand while the next ones are read.
+    /// Parses the chunks at hand while the next ones are read. Memory of texts and batches is used
+    /// again: what the system gives anew it fills with zeros first, which costs as much as parsing.
     fn parse(&mut self) {
         let chunks = std::mem::take(&mut self.chunks);
-        let work = |chunk: &Chunk| Ok::<_, Error>(parse(&chunk.text, chunk.offset));
-        let parsed;
+        let mut work: Vec<(Chunk, Batch)> = chunks
+            .into_iter()
+            .map(|chunk| (chunk, self.spare.pop().unwrap_or_default()))
+            .collect();
+        let one = |(chunk, batch): &mut (Chunk, Batch)| parse(&chunk.text, chunk.offset, batch);
         #[cfg(feature = "parallel")]
         {
-            let (threads, count, source) = (self.threads, self.group(), &mut self.source);
+            use rayon::prelude::*;
+            let count = self.group();
             if count > 1 {
-                let mut both =
-                    || rayon::join(|| source.chunks(count), || threads.map(&chunks, work));
-                let (next, batches) = match &self.pool {
+                let source = &mut self.source;
+                let all = work.par_iter_mut().with_max_len(1);
+                let both = || rayon::join(|| source.chunks(count), || all.for_each(one));
+                (self.chunks, ()) = match &self.pool {
                     Some(pool) => pool.install(both),
                     None => both(),
                 };
-                self.chunks = next;
-                parsed = batches;
             } else {
-                parsed = chunks.iter().map(work).collect();
+                work.iter_mut().for_each(one);
             }
         }
         #[cfg(not(feature = "parallel"))]
-        {
-            parsed = chunks.iter().map(work).collect::<Result<Vec<_>>>();
+        work.iter_mut().for_each(one);
+        for (chunk, batch) in work {
+            self.source.spare.push(chunk.text);
+            self.batches.push_back(batch);
         }
-        // Parsing has no errors of its own: they are in the batches.
-        self.batches.extend(parsed.unwrap_or_default());
     }
 
     /// Takes the current batch into account.
