@@ -4,8 +4,8 @@ use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::{FunctionId, Sample};
 use perfkit::core::{
     CallPathId, CallTree, CancelToken, Limits, Location, LocationGroup, LocationGroupId, Metric,
-    MetricId, Nanos, Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities, SystemNode,
-    SystemNodeId, SystemTree, Trace, ValueType,
+    MetricId, Nanos, Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities,
+    SystemNode, SystemNodeId, SystemTree, Trace, ValueType,
 };
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::cube;

@@ -1,8 +1,6 @@
 //! Correlations against the sums that define them, and what section 2 says of them.
 
-mod common;
-
-use common::{correlation, digits, noise, pearson};
+use crate::common::{self, correlation, digits, noise, pearson};
 use perf_spectral::{
     AxisFilter, Band, Both, Correlation, Filter, Frequencies, Harmonics, Real, Spectra, Wave,
     Without,

@@ -1,8 +1,6 @@
 //! The transforms against the sum that defines them.
 
-mod common;
-
-use common::{digits, naive, noise};
+use crate::common::{digits, naive, noise};
 use perf_spectral::{Real, Transform};
 
 fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T) -> f64) {

@@ -1,5 +1,4 @@
 //! The textbook version of everything, O(N^2), and data to compare on.
-#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::f64::consts::TAU;
 

@@ -1,7 +1,6 @@
 //! Files of spectra: opened again, and what is said of files that are none, or not whole.
 
-mod common;
-
+use crate::common;
 use perf_spectral::{AxisFilter, Error, RankParams, Real, Spectra};
 use proptest::prelude::*;
 use std::fs::File;

@@ -1,8 +1,6 @@
 //! Lists: pruned and exhaustive, in memory and in a file, on one thread and on several.
 
-mod common;
-
-use common::noise;
+use crate::common::noise;
 use perf_core::{CancelToken, Progress};
 use perf_spectral::{
     AxisFilter, CheckedRank, Error, NullParams, RankParams, Ranking, Real, Score, Spectra,
