@@ -9,6 +9,7 @@
 mod cluster;
 mod cube;
 mod otf2;
+mod paraver;
 mod race;
 mod spectral;
 
@@ -37,6 +38,7 @@ const COMPARISONS: &[Comparison] = &[
         cube::races,
     ),
     Comparison(
+<<<<<<< HEAD
         "spectral",
         "correlation of views in the frequency domain, with FFTW",
         spectral::races,
@@ -45,6 +47,11 @@ const COMPARISONS: &[Comparison] = &[
         "cluster",
         "clustering points, with linfa, scikit-learn and hdbscan",
         cluster::races,
+=======
+        "paraver",
+        "reading Paraver traces, with a script in Python",
+        paraver::races,
+>>>>>>> 7562aa6 (benches, compare: Paraver traces read by perfkit, and by a script in Python)
     ),
 ];
 
