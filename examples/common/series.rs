@@ -196,11 +196,11 @@ fn objects(
     Tracking::of(&seen, &params, &bar, &cancel).map_err(input)
 }
 
-/// The axes, and the bursts of each frame by name.
-fn read(
-    paths: &[PathBuf],
-    options: &Options,
-) -> Result<(Vec<String>, Vec<(String, Bursts)>), Failure> {
+/// The bursts of a frame, and its name.
+type Named = (String, Bursts);
+
+/// The axes, and the bursts of each frame.
+fn read(paths: &[PathBuf], options: &Options) -> Result<(Vec<String>, Vec<Named>), Failure> {
     let mut metrics = options.metrics.clone();
     let mut frames = Vec::new();
     for path in paths {

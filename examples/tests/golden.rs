@@ -300,6 +300,93 @@ fn track() {
 }
 
 #[test]
+fn epoch_on_2_4_and_16_tasks() {
+    let file =
+        |tasks| perf_testdata::corpus::corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz"));
+    let files: Option<Vec<_>> = [2, 4, 16].into_iter().map(file).collect();
+    let Some(files) = files else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let files: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let run = |more: &[&str]| -> serde_json::Value {
+        let words = files
+            .iter()
+            .map(String::as_str)
+            .chain(["--eps", "0.04", "--json"]);
+        let words: Vec<&str> = words.chain(more.iter().copied()).collect();
+        let printed = print(track::run, &words).expect("it tracks");
+        serde_json::from_str(&printed).expect("it is JSON")
+    };
+    let result = run(&[]);
+    let object = |id: usize| &result["objects"][id - 1];
+    // The dominant cluster of 2 and 4 tasks mixes two call sites, which 16 tasks tell apart: split by
+    // callers they are two clean tracks, and each divides its instructions by the tasks.
+    assert_eq!(object(1)["members"], serde_json::json!([[1], [1], [1]]));
+    let second = object(3)["members"].as_array().expect("a set a frame");
+    assert_eq!(second[2], serde_json::json!([3]));
+    for (frame, members) in second.iter().enumerate().take(2) {
+        let parts = result["frames"][frame]["parts"].as_array().expect("parts");
+        let part = parts
+            .iter()
+            .find(|part| part["id"] == members[0])
+            .expect("it was split off");
+        assert_eq!(part["of"], 1);
+    }
+    for id in [1, 3] {
+        let factor = |step: usize| {
+            object(id)["changes"][step]["work"]
+                .as_f64()
+                .expect("a factor")
+        };
+        assert!((factor(0) - 0.5).abs() < 0.01, "{}", factor(0));
+        assert!((factor(1) - 0.25).abs() < 0.01, "{}", factor(1));
+        assert!(
+            object(id)["confidence"]
+                .as_f64()
+                .is_some_and(|confidence| confidence > 0.9)
+        );
+    }
+    let coverage = result["coverage"].as_array().expect("one a frame");
+    assert!(
+        coverage
+            .iter()
+            .all(|share| share.as_f64().is_some_and(|share| share > 0.98))
+    );
+
+    // Whole, it is one object that splits.
+    let result = run(&["--whole"]);
+    let first = &result["objects"][0]["members"];
+    assert_eq!(
+        (&first[0][0], &first[1][0]),
+        (&serde_json::json!(1), &serde_json::json!(1))
+    );
+    let last = first[2].as_array().expect("a set");
+    assert!(
+        [1, 3]
+            .iter()
+            .all(|&id| last.contains(&serde_json::json!(id))),
+        "{first}"
+    );
+
+    // As published: clusters, noise and objects of each frame in its own space.
+    let result = run(&["--mode", "published"]);
+    let clusters: Vec<_> = [0, 1, 2]
+        .map(|frame| result["frames"][frame]["clusters"].as_u64())
+        .to_vec();
+    assert_eq!(clusters, [Some(7), Some(10), Some(19)]);
+    let objects = result["objects"].as_array().expect("some");
+    assert_eq!(objects.len(), 5);
+    assert_eq!(
+        objects[0]["members"],
+        serde_json::json!([[1], [1, 4], [1, 3, 5]])
+    );
+}
+
+#[test]
 fn wrong_arguments_are_usage_and_wrong_files_are_input() {
     let file = recording("jacobi-4");
     let usage: [(Run, &[&str]); 24] = [
