@@ -10,6 +10,7 @@ use perfkit::core::{
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::cube;
 use perfkit::formats::otf2::{MemoryArchive, WriteOptions, write};
+use perfkit::track::{ClusterId, Sequences};
 use std::sync::Arc;
 
 /// A wide trace.
@@ -169,4 +170,32 @@ pub fn samples(functions: u32, calls: usize) -> Vec<Sample> {
             }
         })
         .collect()
+}
+
+/// One random sequence of 20 clusters for all threads, in which on each thread `edits` bursts in a
+/// thousand are another cluster, gone, or put in; and the share of each cluster in the time, noise
+/// first.
+pub fn sequences(threads: usize, length: usize, edits: usize) -> (Sequences, Vec<f64>) {
+    const CLUSTERS: u64 = 20;
+    let mut random = Xorshift::new(1);
+    let any = |random: &mut Xorshift| ClusterId(1 + random.below(CLUSTERS) as u32);
+    let base: Vec<ClusterId> = (0..length).map(|_| any(&mut random)).collect();
+    let edited = (0..threads).map(|_| {
+        let mut own = Vec::with_capacity(length);
+        for id in &base {
+            match (random.below(1_000) < edits as u64, random.below(3)) {
+                (false, _) => own.push(*id),
+                (true, 0) => own.push(any(&mut random)),
+                (true, 1) => {}
+                (true, _) => own.extend([*id, any(&mut random)]),
+            }
+        }
+        own
+    });
+    let sequences = Sequences::new(edited.collect());
+    // The time of a cluster falls with its number, as numbers by time do.
+    let total: u64 = (1..=CLUSTERS).sum();
+    let share = |id: u64| (CLUSTERS + 1 - id) as f64 / total as f64;
+    let shares = std::iter::once(0.0).chain((1..=CLUSTERS).map(share));
+    (sequences, shares.collect())
 }

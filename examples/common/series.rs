@@ -224,7 +224,10 @@ fn read(paths: &[PathBuf], options: &Options) -> Result<(Vec<String>, Vec<Named>
 }
 
 /// IPC and instructions where the recording has them, else durations and its first counter.
-fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
+///
+/// # Errors
+/// None but that nothing can be extracted at all.
+pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
     let known = ["ipc", "instructions"].map(String::from).to_vec();
     if extract(trace, &known, &Options::default()).is_ok() {
         return Ok(known);
@@ -253,7 +256,7 @@ fn extract(trace: &Trace, metrics: &[String], options: &Options) -> Result<Burst
 }
 
 /// Whether a metric is a ratio, which stays as it is; all else spans orders of magnitude.
-fn is_ratio(metric: &str) -> bool {
+pub fn is_ratio(metric: &str) -> bool {
     metric.eq_ignore_ascii_case("ipc") || metric.contains('/')
 }
 

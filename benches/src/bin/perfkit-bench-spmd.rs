@@ -1,0 +1,42 @@
+//! Aligns the sequences of many threads and prints one line: answers, then costs.
+//!
+//! `perfkit-bench-spmd THREADS BURSTS EDITS`: one random sequence of that many bursts for all
+//! threads, EDITS in a thousand of which are another on each of them.
+
+use perfkit::core::CancelToken;
+use perfkit::track::Align;
+use perfkit_benches::{Meter, inputs};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n\nusage: perfkit-bench-spmd THREADS BURSTS EDITS");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<String, Box<dyn std::error::Error>> {
+    let args: Vec<usize> = std::env::args()
+        .skip(1)
+        .map(|word| word.parse())
+        .collect::<Result<_, _>>()?;
+    let [threads, bursts, edits] = args[..] else {
+        return Err("three numbers, please".into());
+    };
+    let (sequences, shares) = inputs::sequences(threads, bursts, edits);
+    let meter = Meter::start();
+    let align = Align::params().check()?;
+    let alignment = align.align(&sequences, &shares, &(), &CancelToken::new())?;
+    let costs = meter.costs();
+    let score = alignment.score(&shares).global;
+    let (distinct, columns) = (sequences.distinct(), alignment.columns());
+    Ok(format!(
+        "distinct={distinct} columns={columns} score={score:.4} {costs}"
+    ))
+}
