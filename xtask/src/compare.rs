@@ -38,7 +38,6 @@ const COMPARISONS: &[Comparison] = &[
         cube::races,
     ),
     Comparison(
-<<<<<<< HEAD
         "spectral",
         "correlation of views in the frequency domain, with FFTW",
         spectral::races,
@@ -47,11 +46,11 @@ const COMPARISONS: &[Comparison] = &[
         "cluster",
         "clustering points, with linfa, scikit-learn and hdbscan",
         cluster::races,
-=======
+    ),
+    Comparison(
         "paraver",
         "reading Paraver traces, with a script in Python",
         paraver::races,
->>>>>>> 7562aa6 (benches, compare: Paraver traces read by perfkit, and by a script in Python)
     ),
 ];
 
