@@ -26,8 +26,51 @@ pub struct TraceBuilder {
 #[derive(Clone, Debug)]
 struct Stream {
     key: StreamKey,
-    events: Vec<(Nanos, StreamEvent)>,
+    /// Enters and exits.
+    functions: Vec<(Nanos, StreamEvent)>,
+    /// Messages and counter values, which may come after the enters and exits of their step.
+    notes: Vec<(Nanos, StreamEvent)>,
     properties: Vec<(String, String)>,
+}
+
+impl Stream {
+    fn first(&self) -> Option<Nanos> {
+        let firsts = self.functions.first().into_iter().chain(self.notes.first());
+        firsts.map(|(at, _)| *at).min()
+    }
+
+    /// Sorts both by time, and tells how many came late among their own kind.
+    fn sort(&mut self) -> u64 {
+        let (messages, counters): (Vec<_>, Vec<_>) = self
+            .notes
+            .iter()
+            .partition(|(_, event)| !matches!(event, StreamEvent::Counter(..)));
+        let late = |events: &[(Nanos, StreamEvent)]| {
+            let pairs = events.windows(2);
+            pairs
+                .filter(|pair| matches!(pair, [a, b] if b.0 < a.0))
+                .count() as u64
+        };
+        let count = late(&self.functions) + late(&messages) + late(&counters);
+        self.functions.sort_by_key(|(at, _)| *at);
+        self.notes.sort_by_key(|(at, _)| *at);
+        count
+    }
+
+    /// All events by time. Messages and counters of the time of an enter come after it, those of
+    /// the time of an exit before it, so that they lie in the call.
+    fn merged(&self) -> impl Iterator<Item = &(Nanos, StreamEvent)> {
+        let mut notes = self.notes.iter().peekable();
+        let mut functions = self.functions.iter().peekable();
+        std::iter::from_fn(move || {
+            let Some((at, event)) = functions.peek() else {
+                return notes.next();
+            };
+            let is_exit = matches!(event, StreamEvent::Exit(_));
+            let before = notes.next_if(|note| note.0 < *at || (is_exit && note.0 == *at));
+            before.or_else(|| functions.next())
+        })
+    }
 }
 
 impl TraceBuilder {
@@ -43,21 +86,15 @@ impl TraceBuilder {
         let mut found = Diagnostics::default();
         self.streams.sort_by_key(|stream| stream.key);
         for stream in &mut self.streams {
-            let pairs = stream.events.windows(2);
-            let back = pairs.filter(|pair| matches!(pair, [a, b] if b.0 < a.0));
-            let count = back.count() as u64;
+            let count = stream.sort();
             if count > 0 {
                 let StreamKey { rank, thread, .. } = stream.key;
                 let record = format!("rank {rank}, thread {thread}");
                 found.add_many(rules::OUT_OF_ORDER, count, Place::default().record(record));
-                stream.events.sort_by_key(|(at, _)| *at);
             }
         }
-        let firsts = self
-            .streams
-            .iter()
-            .filter_map(|stream| stream.events.first());
-        let origin = firsts.map(|(at, _)| *at).min().unwrap_or_default();
+        let firsts = self.streams.iter().filter_map(Stream::first);
+        let origin = firsts.min().unwrap_or_default();
         let mut columns = Vec::new();
         let definitions = self.definitions(origin, options)?;
         for (location, stream) in definitions.system.locations().iter().zip(&self.streams) {
@@ -74,8 +111,8 @@ impl TraceBuilder {
         let is_all = window == perf_core::TimeRange::ALL;
         let comm = CommId(self.program(stream.key.program));
         let mut events = Events::default();
-        events.reserve(stream.events.len());
-        for (at, event) in &stream.events {
+        events.reserve(stream.functions.len() + stream.notes.len());
+        for (at, event) in stream.merged() {
             let at = Ticks(at.0.abs_diff(origin.0));
             if !is_all && !window.contains(at) {
                 continue;
@@ -230,7 +267,8 @@ impl EventSink for TraceBuilder {
         *self.stream_ids.entry(key).or_insert_with(|| {
             self.streams.push(Stream {
                 key,
-                events: Vec::new(),
+                functions: Vec::new(),
+                notes: Vec::new(),
                 properties: Vec::new(),
             });
             StreamId(self.streams.len() as u32 - 1)
@@ -249,7 +287,10 @@ impl EventSink for TraceBuilder {
             };
         }
         if let Some(stream) = self.streams.get_mut(stream.index()) {
-            stream.events.push((at, event));
+            match event {
+                StreamEvent::Enter(_) | StreamEvent::Exit(_) => stream.functions.push((at, event)),
+                _ => stream.notes.push((at, event)),
+            }
         }
     }
 
