@@ -1,5 +1,10 @@
 //! What becomes of events, case by case.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests say what they expect, as tests do"
+)]
+
 use perf_anomaly::calls::{Calls, CallsParams, ModelBy, Repair, Runtime};
 use perf_core::{EventSink, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey, Value};
 

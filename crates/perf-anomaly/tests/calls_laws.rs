@@ -1,5 +1,10 @@
 //! The arena of calls equals the textbook version on random streams, in any steps.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests say what they expect, as tests do"
+)]
+
 mod naive;
 
 use naive::What;

@@ -1,5 +1,10 @@
 //! Recorded streams: what the oracle says of calls, and damage.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests say what they expect, as tests do"
+)]
+
 use perf_anomaly::calls::{Call, Calls, Repair};
 use perf_core::{EventSource, Nanos};
 use perf_formats::OpenOptions;
@@ -10,6 +15,9 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// Thread, entry, exit and exclusive time in us, by event id.
+type ById = HashMap<String, (u32, i64, i64, i64)>;
 
 struct Run {
     calls: Calls,
@@ -113,7 +121,7 @@ fn labelled_calls_are_found_by_their_event_id() {
     };
     let oracle: Value = serde_json::from_slice(&unpacked(&oracle)).unwrap();
     let mut compared = 0;
-    let mut runs: HashMap<String, HashMap<String, (u32, i64, i64, i64)>> = HashMap::new();
+    let mut runs: HashMap<String, ById> = HashMap::new();
     for (key, rows) in oracle.as_object().unwrap() {
         let (stream, _) = key.rsplit_once('.').unwrap();
         let name = format!("chimbuko/{}.tsv.gz", stream.replace('.', "-"));

@@ -73,8 +73,8 @@ pub struct Call {
     pub exclusive: Nanos,
     /// Its place in the order of entry on its stream, from 0.
     pub number: u64,
-    /// The [`number`](Self::number) of the call that made it.
-    pub parent: Option<u64>,
+    /// The number of the call that made it, or nobody's.
+    pub(super) caller: u64,
     /// The step it was entered in.
     pub step: u64,
     /// Which of the enters and exits of its rank in that step entered it, from 0.
@@ -92,6 +92,16 @@ pub struct Call {
 }
 
 impl Call {
+    pub(super) const NOBODY: u64 = u64::MAX;
+
+    /// The call that made it; `None` for one of depth 0.
+    pub fn caller(&self) -> Option<CallKey> {
+        (self.caller != Self::NOBODY).then_some(CallKey {
+            stream: self.stream,
+            number: self.caller,
+        })
+    }
+
     /// Time from entry to exit, with all calls it made.
     pub fn inclusive(&self) -> Nanos {
         Nanos(self.exit.0.saturating_sub(self.entry.0))

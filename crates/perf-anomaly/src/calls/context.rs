@@ -6,16 +6,16 @@ use perf_core::{MetricId, Nanos, Peer, StreamEvent, Value};
 /// The surroundings of a call, as far as they are remembered.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Context<'a> {
+pub struct Context {
     /// The calls it ran in, the outermost first; those that are open are so marked.
     pub stack: Vec<Call>,
     /// The calls that were entered before it on its stream, in order of entry, at most as many as
     /// [`CallsParams::context`](super::CallsParams::context) says. Its callers may be among them.
     /// The neighbours of a call that was entered steps ago, and before many others, are forgotten.
-    pub before: &'a [Call],
+    pub before: Vec<Call>,
     /// The calls that were entered after it, likewise. Fewer at the end of a step: ask for them
     /// [later](Calls::after).
-    pub after: &'a [Call],
+    pub after: Vec<Call>,
     /// What launched it, where it is work on an accelerator.
     pub launch: Option<Launch>,
 }
@@ -23,15 +23,14 @@ pub struct Context<'a> {
 /// What can be asked of a call in the batch, until the next step ends.
 impl Calls {
     /// Stack and neighbours of a call.
-    pub fn context(&self, call: &Call) -> Context<'_> {
-        let (before, after) = match self.at(call.stream) {
-            Some(stream) => stream.around(call.number, self.params.context),
-            None => Default::default(),
-        };
+    pub fn context(&self, call: &Call) -> Context {
+        let stream = self.at(call.stream);
+        let most = self.params.context;
+        let before = stream.map(|stream| stream.before(call.number, most, self.batch()));
         Context {
             stack: self.stack(call),
-            before,
-            after,
+            before: before.unwrap_or_default(),
+            after: self.after(call.key()),
             launch: self.launch(call.key()).copied(),
         }
     }
@@ -39,15 +38,10 @@ impl Calls {
     /// The calls a call ran in, the outermost first.
     pub fn stack(&self, call: &Call) -> Vec<Call> {
         let mut stack = Vec::new();
-        let mut at = call.parent;
-        while let Some(caller) = at.and_then(|number| {
-            self.call(CallKey {
-                number,
-                ..call.key()
-            })
-        }) {
+        let mut at = call.caller();
+        while let Some(caller) = at.and_then(|key| self.call(key)) {
             stack.push(caller);
-            at = caller.parent;
+            at = caller.caller();
         }
         stack.reverse();
         stack
@@ -58,16 +52,15 @@ impl Calls {
     /// A call near the end of a step has less of them than
     /// [`CallsParams::context`](super::CallsParams::context) says, and gets the others in later
     /// steps: as long as one asks after each step until there are as many, none is missed.
-    pub fn after(&self, call: CallKey) -> &[Call] {
+    pub fn after(&self, call: CallKey) -> Vec<Call> {
         let stream = self.at(call.stream);
-        stream.map_or(&[], |stream| {
-            stream.around(call.number, self.params.context).1
-        })
+        let after = stream.map(|one| one.after(call.number, self.params.context, self.batch()));
+        after.unwrap_or_default()
     }
 
     /// A call that is open, was completed in the last step, or was entered lately.
     pub fn call(&self, key: CallKey) -> Option<Call> {
-        self.at(key.stream)?.call(key.number)
+        self.at(key.stream)?.call(key.number, self.batch())
     }
 
     /// The calls that are open on a stream, the outermost first.

@@ -1,68 +1,97 @@
 //! What a stream remembers of its calls.
 
-use super::Call;
 use super::params::CallsParams;
 use super::stream::{Frame, Function, Note, Stream};
+use super::{Batch, Call};
 
 impl Stream {
-    /// Drops what nobody can ask for any more.
-    pub(super) fn forget(&mut self, params: &CallsParams) {
+    /// Keeps the last calls of the step that `batch` is of, and drops what nobody can ask for any
+    /// more.
+    pub(super) fn forget(&mut self, params: &CallsParams, batch: &Batch) {
         self.elders.clear();
-        let old = self.entered.len().saturating_sub(params.context);
-        self.entered.drain(..old);
-        self.base += old as u64;
+        let known = self.kept.len() + self.entered.len();
+        let old = known.saturating_sub(params.context);
+        let of_kept = old.min(self.kept.len());
+        self.kept.drain(..of_kept);
+        let first = self.next - self.entered.len() as u64 + (old - of_kept) as u64;
+        for number in first..self.next {
+            self.kept.extend(self.call(number, batch));
+        }
+        self.entered.clear();
         let old = self.notes.len().saturating_sub(params.notes);
         self.notes.drain(..old);
         self.notes_base += old as u64;
     }
 
-    /// Brings open calls among `entered` up to date.
-    pub(super) fn refresh(&mut self) {
-        for frame in self.stack.iter().rev() {
-            let slot = frame.call.number.checked_sub(self.base);
-            match slot.and_then(|slot| self.entered.get_mut(slot as usize)) {
-                Some(call) => *call = frame.call,
-                None => break,
+    /// The number of the first call that was entered in this step.
+    fn base(&self) -> u64 {
+        self.next - self.entered.len() as u64
+    }
+
+    /// The number of the first call that is remembered.
+    fn oldest(&self) -> u64 {
+        self.base() - self.kept.len() as u64
+    }
+
+    /// Remembers a call that was completed, in row `row` of the batch.
+    #[inline]
+    pub(super) fn remember(&mut self, call: &Call, row: usize) {
+        match call.number.checked_sub(self.base()) {
+            Some(slot) => {
+                if let Some(entered) = self.entered.get_mut(slot as usize) {
+                    *entered = row;
+                }
             }
+            None => self.remember_older(call),
+        }
+    }
+
+    #[cold]
+    fn remember_older(&mut self, call: &Call) {
+        let slot = call.number.checked_sub(self.oldest());
+        match slot.and_then(|slot| self.kept.get_mut(slot as usize)) {
+            Some(kept) => *kept = *call,
+            None => self.elders.push(*call),
         }
     }
 
     /// A call that is open or still remembered, by its number.
-    pub(super) fn call(&self, number: u64) -> Option<Call> {
+    pub(super) fn call(&self, number: u64, batch: &Batch) -> Option<Call> {
         let found = self
             .stack
             .binary_search_by_key(&number, |frame| frame.call.number);
         if let Some(frame) = found.ok().and_then(|depth| self.stack.get(depth)) {
             return Some(frame.call);
         }
-        match number.checked_sub(self.base) {
-            Some(slot) => self.entered.get(usize::try_from(slot).ok()?).copied(),
-            None => self
-                .elders
-                .iter()
-                .find(|call| call.number == number)
-                .copied(),
+        if let Some(slot) = number.checked_sub(self.base()) {
+            let row = self.entered.get(usize::try_from(slot).ok()?)?;
+            return batch.calls.get(*row).copied();
         }
+        if let Some(slot) = number.checked_sub(self.oldest()) {
+            return self.kept.get(usize::try_from(slot).ok()?).copied();
+        }
+        let mut elders = self.elders.iter();
+        elders.find(|call| call.number == number).copied()
     }
 
-    /// The calls that were entered before and after one, at most `most` each, as far as they are
-    /// remembered.
-    pub(super) fn around(&self, number: u64, most: usize) -> (&[Call], &[Call]) {
-        let slot = number.checked_sub(self.base).map(usize::try_from);
-        let Some(Ok(slot)) = slot else {
-            // Entered so long ago that nobody knows what came before and after.
-            return Default::default();
-        };
-        let slot = slot.min(self.entered.len());
-        let (before, rest) = self.entered.split_at(slot);
-        let before = before
-            .get(before.len().saturating_sub(most)..)
-            .unwrap_or_default();
-        let after = rest.get(1..).unwrap_or_default();
-        (
-            before,
-            after.get(..most.min(after.len())).unwrap_or_default(),
-        )
+    /// The calls that were entered before one, at most `most`, as far as they are remembered.
+    pub(super) fn before(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
+        let from = number.saturating_sub(most as u64).max(self.oldest());
+        (from..number)
+            .filter_map(|number| self.call(number, batch))
+            .collect()
+    }
+
+    /// The calls that were entered after one, likewise. What was entered so long ago that it is
+    /// forgotten has lost those that came after.
+    pub(super) fn after(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
+        if number < self.oldest() {
+            return Vec::new();
+        }
+        let end = number.saturating_add(1).saturating_add(most as u64);
+        (number.saturating_add(1)..end.min(self.next))
+            .filter_map(|number| self.call(number, batch))
+            .collect()
     }
 
     /// The messages and counter values of a call that are kept, the latest first.
@@ -91,7 +120,8 @@ impl Stream {
         self.functions.capacity() * size_of::<Function>()
             + (self.pending.capacity() + self.notes.capacity()) * size_of::<Note>()
             + self.stack.capacity() * size_of::<Frame>()
-            + (self.entered.capacity() + self.elders.capacity()) * size_of::<Call>()
+            + (self.kept.capacity() + self.elders.capacity()) * size_of::<Call>()
+            + self.entered.capacity() * size_of::<usize>()
             + self.seen.capacity() * size_of::<u64>()
     }
 }

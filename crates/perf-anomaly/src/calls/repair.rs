@@ -3,22 +3,26 @@
 use super::call::CallFlags;
 use super::params::{CallsParams, ModelBy, Repair, Runtime};
 use super::paths::Paths;
-use super::stream::{Shared, Stream};
+use super::stream::{Frame, Shared, Stream};
 use crate::{FunctionId, Sample};
 use perf_core::Nanos;
 use std::collections::HashMap;
 
 impl Stream {
     pub(super) fn exit(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
-        let Some(top) = self.stack.last().map(|top| top.call) else {
+        let Some((top, entry)) = self
+            .stack
+            .last()
+            .map(|top| (top.call.region.0, top.call.entry))
+        else {
             self.advance(at, shared.params);
             self.health.empty_stack += 1;
             return;
         };
-        let is_backwards = at < top.entry;
+        let is_backwards = at < entry;
         let is_strict = shared.params.repair == Repair::Strict;
         let at = self.advance(at, shared.params);
-        if top.region.0 != region {
+        if top != region {
             if is_strict {
                 self.health.wrong_exit += 1;
             } else {
@@ -60,7 +64,9 @@ impl Stream {
         if open.get(&region).copied().unwrap_or_default() == 0 {
             self.health.wrong_exit += 1;
             if let Some(top) = self.stack.last_mut() {
-                top.foreign = top.foreign.or(Some(at));
+                if top.foreign == Frame::NEVER {
+                    top.foreign = at;
+                }
             }
             return;
         }
@@ -84,9 +90,7 @@ impl Stream {
         let Some(top) = self.stack.last_mut() else {
             return;
         };
-        let Some(at) = top.foreign.take() else {
-            return;
-        };
+        let at = std::mem::replace(&mut top.foreign, Frame::NEVER);
         let (path, own) = (top.call.path.0, top.call.region.0);
         if shared.paths.knows(path, region) {
             return;
@@ -107,12 +111,12 @@ impl Stream {
         };
         let mut call = frame.call;
         // Nobody left the call by its name, so an exit under a wrong one was its own.
-        let (at, why) = match frame.foreign {
-            Some(foreign) if why & (CallFlags::IMPLICIT | CallFlags::AT_END) != 0 => {
-                self.health.renamed += 1;
-                (foreign, CallFlags::RENAMED)
-            }
-            _ => (at, why),
+        let is_guess = why & (CallFlags::IMPLICIT | CallFlags::AT_END) != 0;
+        let (at, why) = if is_guess && frame.foreign != Frame::NEVER {
+            self.health.renamed += 1;
+            (frame.foreign, CallFlags::RENAMED)
+        } else {
+            (at, why)
         };
         call.exit = at;
         let inclusive = call.inclusive();
@@ -140,11 +144,7 @@ impl Stream {
         shared.batch.calls.push(call);
         self.health.calls += 1;
         if shared.params.context > 0 {
-            let slot = call.number.checked_sub(self.base);
-            match slot.and_then(|slot| self.entered.get_mut(slot as usize)) {
-                Some(entered) => *entered = call,
-                None => self.elders.push(call),
-            }
+            self.remember(&call, shared.batch.calls.len() - 1);
         }
         if let Some(open) = &mut self.open
             && let Some(count) = open.get_mut(&call.region.0)

@@ -114,6 +114,9 @@ impl Calls {
     }
 
     fn replay(&mut self, is_end: bool) {
+        for stream in &mut self.streams {
+            stream.forget(&self.params, &self.batch);
+        }
         self.batch.clear(self.step);
         for id in &self.order {
             let Some(stream) = self.streams.get_mut(id.index()) else {

@@ -44,9 +44,9 @@ pub(super) struct Shared<'a> {
 
 /// A stream: the arena of its calls.
 ///
-/// Open calls are a stack. All calls, open and complete, that were entered in this step, and the
-/// last ones of the steps before, stand in `entered` in order of entry; older ones that are still
-/// open live on the stack alone. Every buffer is used again in the next step.
+/// Open calls are a stack; complete ones stand in the batch, where `entered` finds those of this
+/// step in order of entry. The last ones of the steps before are kept. Every buffer is used again
+/// in the next step.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     id: StreamId,
@@ -62,10 +62,14 @@ pub(super) struct Stream {
     /// Times of the last message and the last counter value in this step.
     last_notes: (Nanos, Nanos),
     pub(super) stack: Vec<Frame>,
-    pub(super) entered: Vec<Call>,
-    /// The number of the first of `entered`.
-    pub(super) base: u64,
-    /// Calls completed in this step that were entered before `base`.
+    /// The row in the batch of each call that was entered in this step, in order of entry;
+    /// [`OPEN`](Self::OPEN) until it is completed. Empty where no calls are kept.
+    pub(super) entered: Vec<usize>,
+    /// The number of the next call.
+    pub(super) next: u64,
+    /// The last calls that were entered in earlier steps.
+    pub(super) kept: Vec<Call>,
+    /// Calls completed in this step that were entered before those.
     pub(super) elders: Vec<Call>,
     pub(super) notes: Vec<Note>,
     pub(super) notes_base: u64,
@@ -86,11 +90,19 @@ pub(super) struct Frame {
     pub(super) call: Call,
     /// Time in the calls it made.
     pub(super) children: i64,
-    /// When an exit of another region came while it was innermost.
-    pub(super) foreign: Option<Nanos>,
+    /// When an exit of another region came while it was innermost, or never.
+    pub(super) foreign: Nanos,
+}
+
+impl Frame {
+    /// No event has this time but one that overflowed.
+    pub(super) const NEVER: Nanos = Nanos(i64::MIN);
 }
 
 impl Stream {
+    /// No row of a batch.
+    const OPEN: usize = usize::MAX;
+
     pub(super) fn new(id: StreamId, key: StreamKey, rank: usize) -> Self {
         Stream {
             id,
@@ -106,7 +118,8 @@ impl Stream {
             last_notes: (Nanos(i64::MIN), Nanos(i64::MIN)),
             stack: Vec::new(),
             entered: Vec::new(),
-            base: 0,
+            next: 0,
+            kept: Vec::new(),
             elders: Vec::new(),
             notes: Vec::new(),
             notes_base: 0,
@@ -167,7 +180,6 @@ impl Stream {
     /// Turns the events since the last time into calls. Messages and counters after the last enter
     /// or exit wait for the next step, whose first events may be earlier; at the end nothing waits.
     pub(super) fn replay(&mut self, shared: &mut Shared<'_>, is_end: bool) {
-        self.forget(shared.params);
         self.last_notes = (Nanos(i64::MIN), Nanos(i64::MIN));
         if self.functions.is_empty() && self.pending.is_empty() {
             return;
@@ -208,7 +220,6 @@ impl Stream {
         functions.clear();
         self.functions = functions;
         self.pending = pending;
-        self.refresh();
     }
 
     /// Work on an accelerator has one correlation id. A second one at the time of its exit is that
@@ -266,7 +277,11 @@ impl Stream {
     fn enter(&mut self, event: &Function, shared: &mut Shared<'_>) {
         let region = event.word;
         let at = self.advance(event.at, shared.params);
-        if self.stack.last().is_some_and(|top| top.foreign.is_some()) {
+        if self
+            .stack
+            .last()
+            .is_some_and(|top| top.foreign != Frame::NEVER)
+        {
             self.settle(region, shared);
         }
         if self.stack.len() >= shared.params.depth {
@@ -288,8 +303,8 @@ impl Stream {
             entry: at,
             exit: at,
             exclusive: Nanos(0),
-            number: self.base + self.entered.len() as u64,
-            parent: parent.map(|parent| parent.number),
+            number: self.next,
+            caller: parent.map_or(Call::NOBODY, |parent| parent.number),
             step: shared.step,
             index: event.index,
             children: 0,
@@ -298,15 +313,14 @@ impl Stream {
             flags: CallFlags(CallFlags::OPEN),
             last_note: 0,
         };
+        self.next += 1;
         if shared.params.context > 0 {
-            self.entered.push(call);
-        } else {
-            self.base += 1;
+            self.entered.push(Self::OPEN);
         }
         self.stack.push(Frame {
             call,
             children: 0,
-            foreign: None,
+            foreign: Frame::NEVER,
         });
         if let Some(open) = &mut self.open {
             *open.entry(region).or_default() += 1;
