@@ -17,7 +17,7 @@ fn key(thread: u32) -> StreamKey {
 }
 
 fn calls(params: CallsParams) -> Calls {
-    Calls::new(params.check().unwrap())
+    Calls::new(params.check().expect("values in range"))
 }
 
 fn enter(calls: &mut Calls, stream: StreamId, at: i64, name: &str) {
@@ -153,7 +153,7 @@ fn a_wrong_exit_pops_to_the_matching_call() {
         .collect();
     assert_eq!(early, [true, true, false]);
     assert_eq!(batch[2].exclusive, Nanos(10));
-    let health = calls.stream_health(thread).unwrap();
+    let health = calls.stream_health(thread).expect("it is there");
     assert_eq!((health.nearest, health.implicit), (1, 2));
 }
 
@@ -261,11 +261,11 @@ fn monitoring_counters_tell_of_the_node() {
     exit(&mut calls, thread, 9, "main");
     calls.end_step(0);
     assert_eq!(calls.batch().calls()[0].counters, 1);
-    let state = calls.node_state(0, 0).unwrap();
+    let state = calls.node_state(0, 0).expect("it is there");
     let fields = state
         .values()
         .iter()
-        .map(|(id, at, value)| (calls.node_field(*id).unwrap(), at.0, *value));
+        .map(|(id, at, value)| (calls.node_field(*id).expect("it is there"), at.0, *value));
     let expected = [("load", 5, Value::U64(3)), ("MHz", 7, Value::U64(2000))];
     assert_eq!(fields.collect::<Vec<_>>(), expected);
     assert_eq!(state.at(), Some(Nanos(7)));
@@ -304,10 +304,16 @@ fn accelerators_are_tied_to_their_launches() {
         let names: Vec<_> = calls
             .path(links[1].launch.path)
             .iter()
-            .map(|id| calls.region_name(*id).unwrap().1)
+            .map(|id| calls.region_name(*id).expect("it is there").1)
             .collect();
         assert_eq!(names, ["main", "launch"]);
-        assert_eq!(calls.launch(links[1].work).unwrap().correlation, 77);
+        assert_eq!(
+            calls
+                .launch(links[1].work)
+                .expect("it is there")
+                .correlation,
+            77
+        );
         assert_eq!(calls.health().extra_correlation, 0);
         for id in 100..120 {
             enter(&mut calls, gpu, 50 + id, "kernel");
@@ -352,7 +358,7 @@ fn models_are_shared_by_ranks_and_may_be_of_a_call_path() {
             .batch()
             .calls()
             .iter()
-            .map(|call| calls.stream_key(call.stream).unwrap().rank);
+            .map(|call| calls.stream_key(call.stream).expect("it is there").rank);
         assert_eq!(ranks.collect::<Vec<_>>(), [0, 0, 0, 1, 1, 1]);
         said.take(3).collect::<Vec<_>>()
     };

@@ -41,7 +41,7 @@ fn events() -> impl Strategy<Value = Vec<(i64, What)>> {
 
 fn sink(repair: Repair, context: usize) -> Calls {
     let params = Calls::params().repair(repair).context(context);
-    Calls::new(params.check().unwrap())
+    Calls::new(params.check().expect("values in range"))
 }
 
 fn event(calls: &mut Calls, what: What) -> StreamEvent {
@@ -56,8 +56,8 @@ fn event(calls: &mut Calls, what: What) -> StreamEvent {
 /// What the naive version says of a call.
 fn plain(calls: &Calls, call: &Call) -> naive::NaiveCall {
     let name = |region: &RegionId| {
-        let (_, name) = calls.region_name(*region).unwrap();
-        RegionId(name[1..].parse().unwrap())
+        let (_, name) = calls.region_name(*region).expect("it is there");
+        RegionId(name[1..].parse().expect("it is there"))
     };
     naive::NaiveCall {
         path: calls.path(call.path).iter().map(name).collect(),

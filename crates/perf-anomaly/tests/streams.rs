@@ -27,9 +27,14 @@ struct Run {
 }
 
 fn run(mut streams: Streams, repair: Repair) -> Run {
-    let mut calls = Calls::new(Calls::params().repair(repair).check().unwrap());
+    let mut calls = Calls::new(
+        Calls::params()
+            .repair(repair)
+            .check()
+            .expect("values in range"),
+    );
     let mut steps = Vec::new();
-    while streams.next_step(&mut calls).unwrap() {
+    while streams.next_step(&mut calls).expect("it can be read") {
         steps.push(calls.batch().calls().to_vec());
     }
     let at_end = calls.finish().len();
@@ -42,7 +47,7 @@ fn run(mut streams: Streams, repair: Repair) -> Run {
 
 fn file(path: &Path, repair: Repair) -> Run {
     run(
-        Streams::open(&[path], &OpenOptions::new().strict(true)).unwrap(),
+        Streams::open(&[path], &OpenOptions::new().strict(true)).expect("it is there"),
         repair,
     )
 }
@@ -57,10 +62,10 @@ fn chimbuko(name: &str) -> Option<PathBuf> {
 
 fn unpacked(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let packed = std::fs::File::open(path).unwrap();
+    let packed = std::fs::File::open(path).expect("it is there");
     flate2::read::GzDecoder::new(packed)
         .read_to_end(&mut bytes)
-        .unwrap();
+        .expect("it is there");
     bytes
 }
 
@@ -70,18 +75,19 @@ fn steps_have_the_calls_of_the_oracle() {
     let Some(summary) = chimbuko("oracle-summary.json") else {
         return;
     };
-    let summary: Value = serde_json::from_slice(&std::fs::read(summary).unwrap()).unwrap();
+    let summary: Value =
+        serde_json::from_slice(&std::fs::read(summary).expect("it is there")).expect("it is there");
     let mut compared = 0;
     for entry in summary
         .as_array()
-        .unwrap()
+        .expect("it is there")
         .iter()
         .filter(|entry| entry["alg"] == "hbos")
     {
-        let steps = entry["steps"].as_array().unwrap();
+        let steps = entry["steps"].as_array().expect("it is there");
         let name = format!(
             "{}-{}.tsv.gz",
-            entry["dataset"].as_str().unwrap(),
+            entry["dataset"].as_str().expect("it is there"),
             entry["rank"]
         );
         let Some(path) = corpus(&format!("chimbuko/{name}")) else {
@@ -93,7 +99,7 @@ fn steps_have_the_calls_of_the_oracle() {
         let run = file(&path, Repair::Strict);
         let execs: Vec<_> = steps
             .iter()
-            .map(|step| step["execs"].as_u64().unwrap())
+            .map(|step| step["execs"].as_u64().expect("it is there"))
             .collect();
         let ours: Vec<_> = run.steps.iter().map(|calls| calls.len() as u64).collect();
         assert_eq!(ours, execs, "{name}");
@@ -101,7 +107,7 @@ fn steps_have_the_calls_of_the_oracle() {
         let sum = |kind: usize| {
             steps
                 .iter()
-                .map(|step| step["events"][kind].as_u64().unwrap())
+                .map(|step| step["events"][kind].as_u64().expect("it is there"))
                 .sum::<u64>()
         };
         assert_eq!(health.functions, sum(0), "{name}");
@@ -119,16 +125,20 @@ fn labelled_calls_are_found_by_their_event_id() {
     let Some(oracle) = chimbuko("oracle-anomalies.json.gz") else {
         return;
     };
-    let oracle: Value = serde_json::from_slice(&unpacked(&oracle)).unwrap();
+    let oracle: Value = serde_json::from_slice(&unpacked(&oracle)).expect("it is there");
     let mut compared = 0;
     let mut runs: HashMap<String, ById> = HashMap::new();
-    for (key, rows) in oracle.as_object().unwrap() {
-        let (stream, _) = key.rsplit_once('.').unwrap();
+    for (key, rows) in oracle.as_object().expect("it is there") {
+        let (stream, _) = key.rsplit_once('.').expect("it is there");
         let name = format!("chimbuko/{}.tsv.gz", stream.replace('.', "-"));
         let calls = runs.entry(name).or_insert_with_key(|name| {
-            let run = file(&corpus(name).unwrap(), Repair::Strict);
+            let run = file(&corpus(name).expect("it is there"), Repair::Strict);
             let plain = |call: &Call| {
-                let thread = run.calls.stream_key(call.stream).unwrap().thread;
+                let thread = run
+                    .calls
+                    .stream_key(call.stream)
+                    .expect("it is there")
+                    .thread;
                 let times = (
                     call.entry.0 / 1000,
                     call.exit.0 / 1000,
@@ -141,10 +151,10 @@ fn labelled_calls_are_found_by_their_event_id() {
             };
             run.steps.iter().flatten().map(plain).collect()
         });
-        for row in rows.as_array().unwrap() {
-            let number = |at: usize| row[at].as_i64().unwrap();
+        for row in rows.as_array().expect("it is there") {
+            let number = |at: usize| row[at].as_i64().expect("it is there");
             let expected = (number(1) as u32, number(3), number(4), number(5));
-            let id = row[0].as_str().unwrap();
+            let id = row[0].as_str().expect("it is there");
             assert_eq!(calls.get(id), Some(&expected), "{key} {id}");
             compared += 1;
         }
@@ -196,7 +206,7 @@ fn real_streams_are_sound_but_for_their_order() {
     assert_eq!(u64::from(all) + health.outside, 364 + 28 - counters(&run));
     let sends = run.steps.iter().flatten().filter(|call| call.messages > 0);
     for call in sends {
-        let (_, name) = run.calls.region_name(call.region).unwrap();
+        let (_, name) = run.calls.region_name(call.region).expect("it is there");
         assert!(name.starts_with("MPI_"), "{name} sends");
     }
 }
@@ -216,10 +226,10 @@ fn ranks_of_many_files_share_steps_and_models() {
         return;
     };
     let paths: Vec<_> = (0..6)
-        .map(|rank| corpus(&format!("chimbuko/heat2d-{rank}.tsv.gz")).unwrap())
+        .map(|rank| corpus(&format!("chimbuko/heat2d-{rank}.tsv.gz")).expect("it is there"))
         .collect();
     let all = run(
-        Streams::open(&paths, &OpenOptions::new()).unwrap(),
+        Streams::open(&paths, &OpenOptions::new()).expect("it is there"),
         Repair::Mend,
     );
     assert_eq!(all.steps.len(), 1);
@@ -276,7 +286,7 @@ proptest! {
         }
         let mut bytes = all.concat();
         bytes.truncate(cut.max(80));
-        let streams = Streams::read("damaged", std::io::Cursor::new(bytes), &OpenOptions::new()).unwrap();
+        let streams = Streams::read("damaged", std::io::Cursor::new(bytes), &OpenOptions::new()).expect("it is there");
         let run = run(streams, Repair::Mend);
         is_consistent(&run);
         let health = run.calls.health();

@@ -42,7 +42,7 @@ struct State {
 impl State {
     /// Messages and counters wait; a call that closes takes those that lie in it, ends included.
     fn close(&mut self, at: i64, at_end: bool, outer: bool) {
-        let open = self.stack.pop().unwrap();
+        let open = self.stack.pop().expect("it is there");
         let (at, at_end) = match open.foreign {
             Some(foreign) if outer || at_end => (foreign, false),
             _ => (at, at_end),
@@ -114,7 +114,7 @@ fn enter(state: &mut State, at: i64, region: RegionId) {
         && let Some(foreign) = top.foreign.take()
     {
         let path = top.path.clone();
-        let (own, callers) = path.split_last().unwrap();
+        let (own, callers) = path.split_last().expect("it is there");
         let is_callee = state.known.contains(&below(&path));
         let is_sibling = *own == region || state.known.contains(&below(callers));
         if !is_callee && is_sibling {
@@ -147,11 +147,11 @@ fn exit(state: &mut State, at: i64, region: RegionId, repair: Repair) {
         .iter()
         .any(|open| open.path.last() == Some(&region));
     if !is_open {
-        let top = state.stack.last_mut().unwrap();
+        let top = state.stack.last_mut().expect("it is there");
         top.foreign = top.foreign.or(Some(at));
         return;
     }
-    while state.stack.last().unwrap().path.last() != Some(&region) {
+    while state.stack.last().expect("it is there").path.last() != Some(&region) {
         state.close(at, false, true);
     }
     state.close(at, false, false);
