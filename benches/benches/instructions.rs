@@ -11,10 +11,17 @@ use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
 use perfkit::anomaly::{Detector, Judgement, Model, Sample, Sstd, Tail};
-use perfkit::core::{CancelToken, Messages, Profile, Ticks, TimeRange, Trace, match_messages};
+use perfkit::core::{
+    CallPathId, CancelToken, Messages, MetricId, Profile, Ticks, TimeRange, Trace, match_messages,
+};
 use perfkit::fold::{Fold, Folder, RegionMap, Scratch, Timelines};
 use perfkit::formats::OpenOptions;
+use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
+use perfkit::formats::paraver;
+use perfkit::spectral::{AxisFilter, Correlation, Reference, Spectra};
+use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
+use perfkit::track::{Align, Extract, Labels, Points, Sequences};
 use perfkit_benches::inputs;
 use std::hint::black_box;
 
@@ -156,6 +163,137 @@ fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {
     black_box((server, delta))
 }
 
+/// A profile of 64 locations and 2,000 call paths, uncompressed.
+fn cubex() -> Vec<u8> {
+    inputs::cubex(64, 2_000, false)
+}
+
+#[library_benchmark]
+#[bench::view(args = (), setup = cubex, config = at_most(1))]
+fn cube_open(bytes: Vec<u8>) -> Cube {
+    let cube = Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new());
+    let cube = cube.expect("it was just written");
+    let row = cube.profile().row(MetricId(1), CallPathId(77));
+    black_box(row.expect("it was just written"));
+    cube
+}
+
+/// Text of 16 threads.
+fn prv() -> String {
+    perf_testdata::paraver::text(16, 1_000)
+}
+
+#[library_benchmark]
+#[bench::records(args = (), setup = prv, config = at_most(2))]
+fn paraver_read(text: String) -> (String, usize) {
+    let options = OpenOptions::new().threads(1);
+    let reader = paraver::Reader::new(text.as_bytes(), "bench.prv", &options);
+    let mut reader = reader.expect("it was just made");
+    let mut records = 0;
+    while let Some(batch) = reader.next_batch().expect("it was just made") {
+        records += batch.len();
+    }
+    (text, black_box(records))
+}
+
+const SHAPE: [usize; 3] = [16, 16, 32];
+
+/// 9 views like noise.
+fn views() -> Vec<Vec<f64>> {
+    let mut random = perf_testdata::wide::Xorshift::new(1);
+    let cells = SHAPE.iter().product();
+    let mut view = || (0..cells).map(|_| random.below(1_000) as f64).collect();
+    (0..9).map(|_| view()).collect()
+}
+
+#[library_benchmark]
+#[bench::views(args = (), setup = views, config = at_most(3))]
+fn spectra_forward(views: Vec<Vec<f64>>) -> Spectra<f64> {
+    let mut builder = Spectra::builder(&SHAPE).expect("a shape");
+    builder.extend(&views).expect("finite");
+    black_box(builder.finish())
+}
+
+fn spectra() -> (Spectra<f64>, Reference<f64>) {
+    let mut builder = Spectra::builder(&SHAPE).expect("a shape");
+    builder.extend(&views()).expect("finite");
+    let spectra = builder.finish();
+    let filter = AxisFilter::new(&[1.0, 1.0, 0.0]).expect("weights");
+    let reference = spectra.reference(0, &filter).expect("it is there");
+    (spectra, reference.expect("it varies"))
+}
+
+#[library_benchmark]
+#[bench::eight(args = (), setup = spectra, config = at_most(4))]
+fn spectra_correlate(
+    (spectra, reference): (Spectra<f64>, Reference<f64>),
+) -> (Spectra<f64>, Reference<f64>, Vec<Correlation>) {
+    let each = (1..9).map(|view| spectra.correlate(&reference, view).expect("it is there"));
+    let each = each.collect();
+    (spectra, reference, black_box(each))
+}
+
+/// 20,000 points: the figures below are of that many.
+fn phases() -> Vec<f64> {
+    perf_testdata::clusters::phases(20_000, 1).values
+}
+
+fn with_eps(eps: f64) -> (Vec<f64>, Dbscan) {
+    let params = Dbscan::params().eps(eps).min_points(10).check();
+    (phases(), Dbscan::new(params.expect("in range")))
+}
+
+#[library_benchmark]
+#[bench::dense(args = (0.01), setup = with_eps, config = at_most(5))]
+#[bench::sparse(args = (0.002), setup = with_eps, config = at_most(6))]
+fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
+    let points = Points::new(&values, 2).expect("finite");
+    let labels = dbscan.cluster(points, &(), &CancelToken::new());
+    black_box(labels.expect("nobody cancels"))
+}
+
+#[library_benchmark]
+#[bench::ninth(args = (), setup = phases, config = at_most(7))]
+fn k_distance(values: Vec<f64>) -> Vec<f64> {
+    let points = Points::new(&values, 2).expect("finite");
+    let distances = k_distances(points, 9, &(), &CancelToken::new());
+    black_box(distances.expect("nobody cancels"))
+}
+
+#[library_benchmark]
+#[bench::phases(args = (), setup = phases, config = at_most(8))]
+fn hdbscan(values: Vec<f64>) -> Labels {
+    let points = Points::new(&values, 2).expect("finite");
+    let params = Hdbscan::params().min_cluster_size(100).min_points(10);
+    let hdbscan = Hdbscan::new(params.check().expect("in range"));
+    let labels = hdbscan.cluster(points, &(), &CancelToken::new());
+    black_box(labels.expect("nobody cancels"))
+}
+
+#[library_benchmark]
+#[bench::events(args = (), setup = trace, config = at_most(9))]
+fn bursts(trace: Trace) -> Trace {
+    let extract = Extract::params().metric("duration").check();
+    let extract = extract.expect("they are valid");
+    let bursts = extract.extract(trace.view(), &(), &CancelToken::new());
+    black_box(bursts.expect("nobody cancels"));
+    trace
+}
+
+/// 64 sequences of 300 bursts, 5 % of them edited.
+fn sequences() -> (Sequences, Vec<f64>) {
+    inputs::sequences(64, 300, 50)
+}
+
+#[library_benchmark]
+#[bench::edited(args = (), setup = sequences, config = at_most(10))]
+fn alignment((sequences, shares): (Sequences, Vec<f64>)) -> (Sequences, Vec<f64>) {
+    let align = Align::params().check().expect("they are valid");
+    let aligned = align.align(&sequences, &shares, &(), &CancelToken::new());
+    black_box(aligned.expect("nobody cancels"));
+    (sequences, shares)
+}
+
 library_benchmark_group!(
     name = hot_paths,
     benchmarks = [
@@ -167,7 +305,16 @@ library_benchmark_group!(
         fold_timelines,
         fold_zoom,
         anomaly_detect,
-        anomaly_merge
+        anomaly_merge,
+        cube_open,
+        paraver_read,
+        spectra_forward,
+        spectra_correlate,
+        dbscan,
+        k_distance,
+        hdbscan,
+        bursts,
+        alignment
     ]
 );
 main!(library_benchmark_groups = hot_paths);

@@ -4,6 +4,10 @@
 
 #![allow(dead_code, reason = "the examples bring a `main` that no test calls")]
 
+#[path = "../bursts.rs"]
+mod bursts;
+#[path = "../cluster.rs"]
+mod cluster;
 #[path = "../fold.rs"]
 mod fold;
 #[path = "../inspect.rs"]
@@ -227,6 +231,72 @@ fn correlate() {
     ];
     let again = [&[cube.as_str(), "--topology", "4x4x4"], again.as_slice()].concat();
     print(correlate::run, &again).expect("the metric is there");
+}
+
+#[test]
+fn bursts() {
+    let file = recording("jacobi-9");
+    golden("bursts.txt", bursts::run, &[&file]);
+
+    let csv = scratch("bursts.csv").display().to_string();
+    let words = [&file, "--min-duration", "20us", "--json", "--csv", &csv];
+    let printed = print(bursts::run, &words).expect("it has bursts");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    assert_eq!(result["processes"], 9);
+    assert_eq!(result["threads"].as_array().map(Vec::len), Some(9));
+    let count = |field: &serde_json::Value| field.as_u64().expect("a number");
+    let left_out = result["left_out"].as_array().expect("a list");
+    let left_out: u64 = left_out.iter().map(|why| count(&why["bursts"])).sum();
+    // Nothing is lost in silence.
+    let kept = count(&result["bursts"]);
+    assert_eq!(kept + left_out, count(&result["found"]["bursts"]));
+    assert!(kept > 0);
+    let rows = std::fs::read_to_string(csv).expect("it was written");
+    assert!(rows.lines().count() as u64 > kept);
+
+    for (words, says) in [
+        (vec!["no-such-trace"], "no-such-trace"),
+        (vec![file.as_str(), "--metrics", "sheep"], "sheep"),
+    ] {
+        let failure = print(bursts::run, &words).expect_err("it is wrong");
+        let text = format!("{failure:?}");
+        assert!(text.contains(says), "{text}");
+    }
+}
+
+#[test]
+fn cluster() {
+    let file = recording("jacobi-9");
+    let words = [file.as_str(), "--min-duration", "20us", "--eps", "0.04"];
+    golden("cluster.txt", cluster::run, &words);
+
+    let outputs = ["cluster.csv", "cluster.svg", "cluster.png"];
+    let outputs = outputs.map(|name| scratch(name).display().to_string());
+    let [csv, svg, png] = &outputs;
+    let more = ["--json", "--csv", csv, "--svg", svg, "--png", png];
+    for mode in ["joint", "published"] {
+        let words = [words.as_slice(), &["--mode", mode], &more].concat();
+        let printed = print(cluster::run, &words).expect("it clusters");
+        let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+        let clusters = result["clusters"].as_array().expect("a list");
+        let sizes = clusters
+            .iter()
+            .filter_map(|cluster| cluster["size"].as_u64());
+        let noise = result["noise"].as_u64().expect("a number");
+        assert_eq!(Some(sizes.sum::<u64>() + noise), result["bursts"].as_u64());
+        assert!(clusters.len() >= 2 && clusters[0]["metrics"]["work"].is_number());
+        assert_eq!(result["eps"], 0.04);
+        let score = result["spmd_score"].as_f64();
+        assert!(score.is_some_and(|score| score > 0.2 && score <= 1.0));
+    }
+    assert!(look(Path::new(png)).2 > 100);
+    let text = std::fs::read_to_string(svg).expect("it was drawn");
+    assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
+
+    // Only a Paraver trace can be coloured.
+    let words = [words.as_slice(), &["--recolour", "out.prv"]].concat();
+    let failure = print(cluster::run, &words).expect_err("it is an OTF2 archive");
+    assert!(format!("{failure:?}").contains("Paraver"), "{failure:?}");
 }
 
 #[test]

@@ -13,7 +13,15 @@ const OURS: &str = "perfkit-bench-cluster";
 /// Builds our program, writes the points unless they are there, and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
-    execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
+    let bin = [
+        "--package",
+        "perfkit-benches",
+        "--features",
+        "linfa",
+        "--bin",
+        OURS,
+    ];
+    execute(cargo(&arguments).args(bin))?;
     let ours = target_folder()?.join("release").join(OURS);
     let (small, middle, large) = (
         generated(&ours, 10_000)?,

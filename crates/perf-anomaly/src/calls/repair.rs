@@ -63,10 +63,10 @@ impl Stream {
         });
         if open.get(&region).copied().unwrap_or_default() == 0 {
             self.health.wrong_exit += 1;
-            if let Some(top) = self.stack.last_mut() {
-                if top.foreign == Frame::NEVER {
-                    top.foreign = at;
-                }
+            if let Some(top) = self.stack.last_mut()
+                && top.foreign == Frame::NEVER
+            {
+                top.foreign = at;
             }
             return;
         }
