@@ -45,14 +45,14 @@ fn trace() -> Trace {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = archive, config = at_most(24_745_101))]
+#[bench::events(args = (), setup = archive, config = at_most(24_902_833))]
 fn otf2_decode(archive: MemoryArchive) -> Trace {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     black_box(reader.read().expect("it was just written").0)
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = archive, config = at_most(46_239_307))]
+#[bench::events(args = (), setup = archive, config = at_most(46_372_918))]
 fn otf2_merge(archive: MemoryArchive) -> u64 {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     let mut stream = reader.merged().expect("it was just written");
@@ -86,7 +86,7 @@ fn messages(trace: Trace) -> Messages {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = inputs::recorded, config = at_most(20_314_091))]
+#[bench::events(args = (), setup = inputs::recorded, config = at_most(20_373_099))]
 fn profile(trace: Trace) -> Profile {
     let (profile, _) =
         Profile::from_trace(trace.view(), &(), &CancelToken::new()).expect("calls are few");
@@ -140,7 +140,7 @@ fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
 }
 
 #[library_benchmark]
-#[bench::calls(args = (), setup = watching, config = at_most(21_869_776))]
+#[bench::calls(args = (), setup = watching, config = at_most(21_852_710))]
 fn anomaly_detect(
     (mut detector, samples, mut judgements): (Tail, Vec<Sample>, Vec<Judgement>),
 ) -> (Tail, Vec<Sample>, Vec<Judgement>) {
@@ -157,7 +157,7 @@ fn models() -> (Model, Model) {
 }
 
 #[library_benchmark]
-#[bench::functions(args = (), setup = models, config = at_most(123_059))]
+#[bench::functions(args = (), setup = models, config = at_most(123_154))]
 fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {
     server.merge(&delta).expect("models of one kind");
     black_box((server, delta))
@@ -169,7 +169,7 @@ fn cubex() -> Vec<u8> {
 }
 
 #[library_benchmark]
-#[bench::view(args = (), setup = cubex, config = at_most(1))]
+#[bench::view(args = (), setup = cubex, config = at_most(17_974_942))]
 fn cube_open(bytes: Vec<u8>) -> Cube {
     let cube = Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new());
     let cube = cube.expect("it was just written");
@@ -184,7 +184,7 @@ fn prv() -> String {
 }
 
 #[library_benchmark]
-#[bench::records(args = (), setup = prv, config = at_most(2))]
+#[bench::records(args = (), setup = prv, config = at_most(125_863_535))]
 fn paraver_read(text: String) -> (String, usize) {
     let options = OpenOptions::new().threads(1);
     let reader = paraver::Reader::new(text.as_bytes(), "bench.prv", &options);
@@ -208,7 +208,7 @@ fn views() -> Vec<Vec<f64>> {
 }
 
 #[library_benchmark]
-#[bench::views(args = (), setup = views, config = at_most(3))]
+#[bench::views(args = (), setup = views, config = at_most(25_578_006))]
 fn spectra_forward(views: Vec<Vec<f64>>) -> Spectra<f64> {
     let mut builder = Spectra::builder(&SHAPE).expect("a shape");
     builder.extend(&views).expect("finite");
@@ -225,7 +225,7 @@ fn spectra() -> (Spectra<f64>, Reference<f64>) {
 }
 
 #[library_benchmark]
-#[bench::eight(args = (), setup = spectra, config = at_most(4))]
+#[bench::eight(args = (), setup = spectra, config = at_most(1_868_279))]
 fn spectra_correlate(
     (spectra, reference): (Spectra<f64>, Reference<f64>),
 ) -> (Spectra<f64>, Reference<f64>, Vec<Correlation>) {
@@ -245,8 +245,8 @@ fn with_eps(eps: f64) -> (Vec<f64>, Dbscan) {
 }
 
 #[library_benchmark]
-#[bench::dense(args = (0.01), setup = with_eps, config = at_most(5))]
-#[bench::sparse(args = (0.002), setup = with_eps, config = at_most(6))]
+#[bench::dense(args = (0.01), setup = with_eps, config = at_most(6_567_324))]
+#[bench::sparse(args = (0.002), setup = with_eps, config = at_most(30_907_827))]
 fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
     let points = Points::new(&values, 2).expect("finite");
     let labels = dbscan.cluster(points, &(), &CancelToken::new());
@@ -254,7 +254,7 @@ fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
 }
 
 #[library_benchmark]
-#[bench::ninth(args = (), setup = phases, config = at_most(7))]
+#[bench::ninth(args = (), setup = phases, config = at_most(154_122_793))]
 fn k_distance(values: Vec<f64>) -> Vec<f64> {
     let points = Points::new(&values, 2).expect("finite");
     let distances = k_distances(points, 9, &(), &CancelToken::new());
@@ -262,7 +262,7 @@ fn k_distance(values: Vec<f64>) -> Vec<f64> {
 }
 
 #[library_benchmark]
-#[bench::phases(args = (), setup = phases, config = at_most(8))]
+#[bench::phases(args = (), setup = phases, config = at_most(761_099_311))]
 fn hdbscan(values: Vec<f64>) -> Labels {
     let points = Points::new(&values, 2).expect("finite");
     let params = Hdbscan::params().min_cluster_size(100).min_points(10);
@@ -272,7 +272,7 @@ fn hdbscan(values: Vec<f64>) -> Labels {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = trace, config = at_most(9))]
+#[bench::events(args = (), setup = trace, config = at_most(129_265_565))]
 fn bursts(trace: Trace) -> Trace {
     let extract = Extract::params().metric("duration").check();
     let extract = extract.expect("they are valid");
@@ -287,7 +287,7 @@ fn sequences() -> (Sequences, Vec<f64>) {
 }
 
 #[library_benchmark]
-#[bench::edited(args = (), setup = sequences, config = at_most(10))]
+#[bench::edited(args = (), setup = sequences, config = at_most(182_474_709))]
 fn alignment((sequences, shares): (Sequences, Vec<f64>)) -> (Sequences, Vec<f64>) {
     let align = Align::params().check().expect("they are valid");
     let aligned = align.align(&sequences, &shares, &(), &CancelToken::new());
