@@ -2,6 +2,7 @@
 
 mod ci;
 mod compare;
+mod python;
 mod record;
 
 use std::path::{Path, PathBuf};

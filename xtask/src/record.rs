@@ -3,7 +3,8 @@
 //! The programs of `data/programs` are built and run under EZTrace in a
 //! directory of their own below the system's temporary one, so that no path of
 //! the working copy can get into an archive. The archives replace those in
-//! `data/recordings`. Without names all of [`RECORDINGS`] are made.
+//! `data/recordings`. Without names all of [`RECORDINGS`] are made. `streams` is for the generated
+//! streams in `data/streams`, which take a Python with ADIOS2.
 //!
 //! Runs are not deterministic: tests that pin numbers of a recording have to be
 //! looked at after it was made anew.
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Outcome;
+use crate::python::python;
 
 /// One archive in `data/recordings`.
 struct Recording {
@@ -97,11 +99,17 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 /// Anchor, global definitions and folder of an archive EZTrace has written.
 const ARCHIVE: &str = "eztrace_log";
 
+/// What is generated, not recorded.
+const STREAMS: &str = "streams";
+
 /// Makes the named recordings, or all of them.
 pub(crate) fn run(args: &[String]) -> Outcome {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data");
+    if args == [STREAMS] {
+        return write_streams(&data);
+    }
     let chosen = choose(args)?;
     check_tools()?;
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data");
     let scratch = std::env::temp_dir().join("perfkit-record");
     let build = scratch.join("build");
     fresh(&build)?;
@@ -120,6 +128,19 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         report(recording.name, &target)?;
     }
     fs::remove_dir_all(&scratch).map_err(|e| at(&scratch, &e))
+}
+
+/// Generates the streams in `data/streams`.
+fn write_streams(data: &Path) -> Outcome {
+    let python = python("adios2, numpy", "adios2 numpy")
+        .map_err(|package| format!("streams need Python packages: pip install {package}"))?;
+    let target = data.join(STREAMS);
+    let script = data.join("programs/streams.py");
+    let readme = target.join("README.md");
+    let kept = fs::read(&readme).map_err(|e| at(&readme, &e))?;
+    fresh(&target)?;
+    fs::write(&readme, kept).map_err(|e| at(&readme, &e))?;
+    finish(Command::new(python).arg(script).arg(&target)).map(drop)
 }
 
 fn choose(args: &[String]) -> Result<Vec<&'static Recording>, String> {

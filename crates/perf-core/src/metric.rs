@@ -98,4 +98,7 @@ pub struct MetricSet {
     pub members: Vec<MetricId>,
     /// The location they are about, where it is not the one that recorded them.
     pub scope: Option<LocationId>,
+    /// Whether they are about more than one location: a process, a node, a device.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub is_shared: bool,
 }

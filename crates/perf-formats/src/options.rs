@@ -187,6 +187,7 @@ impl OpenOptions<'_> {
 /// The first repair or loss, as an error.
 #[cfg(any(
     feature = "otf2",
+    feature = "paraver",
     feature = "cube",
     feature = "tau",
     feature = "streams"

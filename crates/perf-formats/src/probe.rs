@@ -195,6 +195,8 @@ impl Default for Formats {
             crate::tau::FORMAT,
             #[cfg(feature = "streams")]
             crate::streams::FORMAT,
+            #[cfg(feature = "adios")]
+            crate::adios::FORMAT,
         ])
     }
 }

@@ -44,14 +44,17 @@ fn everything() -> Trace {
         MetricSet {
             members: members.clone(),
             scope: None,
+            is_shared: false,
         },
         MetricSet {
             members: vec![MetricId(0)],
             scope: Some(LocationId(2)),
+            is_shared: false,
         },
         MetricSet {
             members,
             scope: None,
+            is_shared: false,
         },
     ];
     let attribute = Attribute {

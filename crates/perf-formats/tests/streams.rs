@@ -5,66 +5,17 @@
 )]
 #![cfg(feature = "streams")]
 
+#[path = "common/seen.rs"]
+mod seen;
+
 use flate2::{Compression, write::GzEncoder};
-use perf_core::{CancelToken, EventSink, EventSource, Nanos, Value};
-use perf_core::{MetricId, RegionId, StreamEvent, StreamId, StreamKey};
+use perf_core::{CancelToken, EventSource, RegionId};
 use perf_formats::streams::{Follow, Streams, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus;
+use seen::Seen;
 use std::io::{Cursor, Write};
 use std::time::Duration;
-
-/// Everything that was pushed, as lines.
-#[derive(Default)]
-struct Seen {
-    names: Vec<String>,
-    keys: Vec<StreamKey>,
-    lines: Vec<String>,
-}
-
-impl Seen {
-    fn id(&mut self, name: &str) -> u32 {
-        let at = self.names.iter().position(|known| known == name);
-        at.unwrap_or_else(|| {
-            self.names.push(name.into());
-            self.names.len() - 1
-        }) as u32
-    }
-}
-
-impl EventSink for Seen {
-    fn region(&mut self, program: u32, name: &str) -> RegionId {
-        RegionId(self.id(&format!("{program}:{name}")))
-    }
-    fn counter(&mut self, name: &str) -> MetricId {
-        MetricId(self.id(name))
-    }
-    fn stream(&mut self, key: StreamKey) -> StreamId {
-        self.keys.push(key);
-        StreamId(self.keys.len() as u32 - 1)
-    }
-    fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
-        let StreamKey { rank, thread, .. } = self.keys[stream.index()];
-        let what = match event {
-            StreamEvent::Enter(id) => format!("enter {}", self.names[id.index()]),
-            StreamEvent::Exit(id) => format!("exit {}", self.names[id.index()]),
-            StreamEvent::Send(peer) => format!("send {} {} {}", peer.rank, peer.tag, peer.bytes),
-            StreamEvent::Receive(peer) => format!("recv {} {} {}", peer.rank, peer.tag, peer.bytes),
-            StreamEvent::Counter(id, Value::U64(value)) => {
-                format!("{} = {value}", self.names[id.index()])
-            }
-            other => format!("{other:?}"),
-        };
-        self.lines.push(format!("{rank}.{thread} {} {what}", at.0));
-    }
-    fn metadata(&mut self, stream: StreamId, name: &str, value: &str) {
-        let rank = self.keys[stream.index()].rank;
-        self.lines.push(format!("{rank} {name} is {value}"));
-    }
-    fn end_step(&mut self, step: u64) {
-        self.lines.push(format!("end {step}"));
-    }
-}
 
 fn all(mut streams: Streams) -> (Vec<String>, perf_core::Diagnostics) {
     let mut seen = Seen::default();

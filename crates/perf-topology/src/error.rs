@@ -50,6 +50,12 @@ pub enum Error {
         /// How many axes there are.
         count: usize,
     },
+    /// No part of the machine has coordinates in a property of this name.
+    #[error("nothing has coordinates under the name `{name}`")]
+    NoCoordinates {
+        /// The name.
+        name: String,
+    },
     /// Two counts that belong together differ.
     #[error("{what}: expected {expected}, got {got}")]
     Length {

@@ -10,7 +10,8 @@
 //! | machine node, process, thread | [`Topology::from_system`] |
 //! | ranks in order over given lengths | [`Topology::by_order`] |
 //! | as many ranks as there are, as near to a cube as possible | [`balanced`] |
-//! | coordinates in a table, or in text such as `(3,5,1)` | [`Topology::from_table`], [`coordinates_in`] |
+//! | coordinates in a table | [`Topology::from_table`] |
+//! | coordinates in properties of the recording, such as `BGP Coords` | [`Topology::from_metadata`], [`coordinates_in`] |
 //!
 //! Every topology counts what is wrong with it, see [`Check`].
 
@@ -18,6 +19,7 @@ mod cart;
 mod check;
 mod error;
 mod grid;
+mod metadata;
 mod ops;
 mod rules;
 mod shape;
@@ -28,7 +30,8 @@ pub use cart::Ranks;
 pub use check::Check;
 pub use error::{Error, Result};
 pub use grid::{Aggregate, Fill, Grid, Plane};
-pub use rules::{AxisOrder, balanced, coordinates_in};
+pub use metadata::coordinates_in;
+pub use rules::{AxisOrder, balanced};
 pub use shape::{Axis, MAX_AXES, MAX_CELLS, Shape};
 pub use system::Place;
 pub use topology::Topology;

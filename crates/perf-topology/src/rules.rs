@@ -1,4 +1,4 @@
-//! Topologies by rule: ranks in order, a balanced factorisation, coordinates in text.
+//! Topologies by rule: ranks in order, a balanced factorisation.
 
 use crate::topology::{NOWHERE, Topology};
 use crate::{Check, Shape};
@@ -150,19 +150,4 @@ fn divisors(count: usize) -> Vec<usize> {
     }
     low.extend(high.into_iter().rev());
     low
-}
-
-/// The numbers in a text such as `(3,5,1)` or `x=3 y=5 z=1`: coordinates as profiles keep them in
-/// attributes (`BGP Coords` in TAU). Letters and brackets are passed over; `None` without numbers, or where one
-/// does not fit.
-///
-/// ```
-/// assert_eq!(perf_topology::coordinates_in("(3,5,1)"), Some(vec![3, 5, 1]));
-/// assert_eq!(perf_topology::coordinates_in("nowhere"), None);
-/// ```
-pub fn coordinates_in(text: &str) -> Option<Vec<usize>> {
-    let words = text.split(|letter: char| !letter.is_ascii_digit());
-    let numbers = words.filter(|word| !word.is_empty());
-    let all: Option<Vec<usize>> = numbers.map(|word| word.parse().ok()).collect();
-    all.filter(|all| !all.is_empty())
 }

@@ -222,6 +222,55 @@ fn tables_and_texts_are_grids() {
 }
 
 #[test]
+fn metadata_are_grids() {
+    let at = |text: &str| vec![("BGP Coords".to_string(), text.to_string())];
+    let node = |text: &str| SystemNode {
+        properties: at(text),
+        ..Default::default()
+    };
+    let group = |node, properties| LocationGroup {
+        parent: Some(SystemNodeId(node)),
+        properties,
+        ..Default::default()
+    };
+    let location = |group, key, properties| Location {
+        group: Some(LocationGroupId(group)),
+        key,
+        properties,
+        ..Default::default()
+    };
+    let none = Vec::new;
+    let system = SystemTree::new(
+        vec![node("(0,0,1)"), node("unknown")],
+        vec![group(0, none()), group(0, at("(2,0,0)")), group(1, none())],
+        vec![
+            // Its node's, its process's, its own, and none at all.
+            location(0, 0, none()),
+            location(1, 1, none()),
+            location(1, 2, at("(1,1,0)")),
+            location(2, 3, none()),
+            location(2, 4, at("(1,1)")),
+        ],
+        &Limits::default(),
+    )
+    .expect("a tree");
+    let grid = Topology::from_metadata(&system, "BGP Coords", None).expect("coordinates");
+    assert_eq!(
+        (grid.shape().lens(), grid.name()),
+        (vec![3, 2, 2], "BGP Coords")
+    );
+    let cells: Vec<_> = (0..5).map(|id| grid.cell(LocationId(id))).collect();
+    assert_eq!(cells, [Some(1), Some(8), Some(6), None, None]);
+    let check = grid.check();
+    assert_eq!((check.placed, check.unplaced, check.outside), (3, 1, 1));
+    let small = Topology::from_metadata(&system, "BGP Coords", Some(shape(&[2, 2, 2])));
+    let small = small.expect("coordinates");
+    assert_eq!((small.check().placed, small.check().outside), (2, 2));
+    let error = Topology::from_metadata(&system, "BGQ Coords", None).unwrap_err();
+    assert!(error.to_string().contains("`BGQ Coords`"), "{error}");
+}
+
+#[test]
 fn axes_are_permuted_split_joined_and_sliced() {
     let lens = [4, 3, 2];
     let grid = Topology::by_order(shape(&lens), AxisOrder::LastFastest, 24);
@@ -265,6 +314,78 @@ fn axes_are_permuted_split_joined_and_sliced() {
         (36, at(&grid, &[3, 2, 1]))
     );
     assert!(grid.embed(shape(&[5, 4, 3]), &[2, 1, 1]).is_err());
+}
+
+/// The textbook way: for each cell of the result, every cell of the grid that lies on its line.
+#[test]
+fn aggregating_is_what_it_says_along_any_axis() {
+    let lens = [3, 2, 4, 2];
+    let shape = shape(&lens);
+    let values: Vec<f64> = (0..shape.cells())
+        .map(|cell| (cell * 37 % 23) as f64)
+        .collect();
+    let mask: Vec<bool> = (0..shape.cells())
+        .map(|cell| cell % 5 != 0 && cell < 40)
+        .collect();
+    let grid = Grid::new(shape.clone(), values, mask).expect("lengths");
+    for axis in 0..lens.len() {
+        let mean = grid.aggregate(axis, Aggregate::Mean).expect("an axis");
+        let spread = grid.aggregate(axis, Aggregate::Spread).expect("an axis");
+        let max = grid.aggregate(axis, Aggregate::Max).expect("an axis");
+        assert_eq!(mean.shape().axes().len(), lens.len() - 1);
+        for cell in 0..mean.shape().cells() {
+            let rest: Vec<usize> = mean.shape().coordinates(cell).collect();
+            let line: Vec<f64> = (0..lens[axis])
+                .filter_map(|at| {
+                    let mut full = rest.clone();
+                    full.insert(axis, at);
+                    grid.get(&full)
+                })
+                .collect();
+            let most = line.iter().copied().reduce(f64::max);
+            let least = line.iter().copied().reduce(f64::min);
+            assert_eq!(max.get(&rest), most);
+            assert_eq!(spread.get(&rest), most.zip(least).map(|(a, b)| a - b));
+            let sum = line.iter().sum::<f64>() / line.len() as f64;
+            assert_eq!(mean.get(&rest), (!line.is_empty()).then_some(sum));
+        }
+        for at in 0..lens[axis] {
+            let slice = grid.slice(axis, at).expect("within");
+            for cell in 0..slice.shape().cells() {
+                let rest: Vec<usize> = slice.shape().coordinates(cell).collect();
+                let mut full = rest.clone();
+                full.insert(axis, at);
+                assert_eq!(slice.get(&rest), grid.get(&full));
+            }
+        }
+    }
+}
+
+/// A part of a machine within the whole of it: what lies around it holds what the rule says.
+#[test]
+fn embedded_parts_are_filled_by_a_rule() {
+    let part = Topology::by_order(shape(&[2, 2]), AxisOrder::LastFastest, 4);
+    let whole = part.embed(shape(&[3, 4]), &[1, 2]).expect("it fits");
+    assert_eq!((whole.check().placed, whole.check().missing), (4, 8));
+    let view = Severities::F64(vec![1.0, 2.0, 3.0, 6.0]);
+    let grid = whole.view(&view).expect("four");
+    for (rule, around) in [
+        (Fill::Mean, 3.0),
+        (Fill::Zero, 0.0),
+        (Fill::Value(-7.5), -7.5),
+    ] {
+        let filled = grid.clone().filled(rule);
+        let expected = [
+            [around; 4],
+            [around, around, 1.0, 2.0],
+            [around, around, 3.0, 6.0],
+        ];
+        assert_eq!(filled.values(), expected.concat());
+        // Filling does not place anybody: the mask tells still.
+        assert_eq!(filled.missing(), 8);
+    }
+    let grid = Grid::new(shape(&[2]), vec![0.0; 2], vec![false; 2]).expect("lengths");
+    assert_eq!(grid.filled(Fill::Mean).values(), [0.0, 0.0]);
 }
 
 #[test]

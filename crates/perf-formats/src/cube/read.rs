@@ -3,6 +3,7 @@
 use super::anchor::{self, Anchor};
 use super::derived::DerivedRows;
 use super::index::Files;
+use super::order::Order;
 use super::resolve::{Resolved, Resolver};
 use super::rows::FileRows;
 use super::rules;
@@ -165,8 +166,15 @@ impl Cube {
                 data,
             };
             let order = stored.order;
-            let forest = &resolved.forest;
-            let paths = orders.entry(order).or_insert_with(|| forest.rows(order));
+            let (forest, ids) = (&resolved.forest, &resolved.cnodes);
+            let paths = orders.entry(order).or_insert_with(|| {
+                let mut rows = forest.rows(order);
+                // By the ids of the file, which call paths here cannot always be in order of.
+                if order == Order::Defined {
+                    rows.sort_by_key(|path| ids.get(path.index()));
+                }
+                rows
+            });
             let row = stored.kind.size().checked_mul(locations);
             let row = row.ok_or_else(|| Error::Limit {
                 place: bytes.place(index.start).record(stored.member.clone()),

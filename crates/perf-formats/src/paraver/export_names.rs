@@ -125,6 +125,12 @@ impl<'a> Names<'a> {
             let name = names::STATES.get(*state as usize).copied();
             text.push_str(&format!("{state}    {}\n", name.unwrap_or("State")));
         }
+        text.push_str("\n\nSTATES_COLOR\n");
+        for state in &self.states {
+            if let Some([red, green, blue]) = names::COLOURS.get(*state as usize) {
+                text.push_str(&format!("{state}    {{{red},{green},{blue}}}\n"));
+            }
+        }
         text.push_str("\n\n");
         // Types whose values are the same share a block.
         let shared = |kind: u32| match kind {

@@ -60,7 +60,7 @@ pub use header::{Header, Resources, Task, TimeUnit};
 pub use pcf::{EventKind, Pcf, Row};
 pub use place::object_of;
 pub use reader::Reader;
-pub use recolour::{Cluster, Coloured, Recoloured, name_clusters, recolour};
+pub use recolour::{Cluster, Coloured, Recoloured, colours, name_clusters, recolour};
 pub use record::{Batch, Communication, Object, OnCpu, Pair, Record};
 pub use trace::{into_trace, read_trace};
 pub use write::Writer;

@@ -70,6 +70,42 @@ pub(super) const STATES: [&str; 32] = [
     "Freeing memory",
 ];
 
+/// The colours in which these states are usually shown: red, green, blue.
+pub(super) const COLOURS: [[u8; 3]; 32] = [
+    [117, 195, 255],
+    [0, 0, 255],
+    [255, 255, 255],
+    [255, 0, 0],
+    [255, 0, 174],
+    [179, 0, 0],
+    [0, 255, 0],
+    [255, 255, 0],
+    [235, 0, 0],
+    [0, 162, 0],
+    [255, 0, 255],
+    [100, 100, 177],
+    [172, 174, 41],
+    [255, 144, 26],
+    [2, 255, 177],
+    [192, 224, 0],
+    [66, 66, 66],
+    [255, 0, 96],
+    [169, 169, 169],
+    [169, 0, 0],
+    [0, 109, 255],
+    [200, 61, 68],
+    [200, 66, 0],
+    [0, 41, 0],
+    [139, 121, 177],
+    [116, 116, 116],
+    [200, 50, 89],
+    [255, 171, 98],
+    [0, 68, 189],
+    [52, 43, 0],
+    [255, 46, 0],
+    [100, 216, 32],
+];
+
 /// What a state says about the region it becomes. States of communication count as MPI: they are
 /// regions only where the trace has no MPI calls that stand for them, as in traces of simulators.
 pub(super) fn nature(state: u32) -> (Paradigm, RegionRole) {
@@ -318,9 +354,15 @@ pub(super) fn papi_type(name: &str) -> Option<u32> {
     found.map(|(number, _)| FIRST_PAPI + number)
 }
 
-/// Name and description of a counter's label: `PAPI_TOT_INS [Instr completed]`, or with
-/// parentheses around the brackets.
+/// Name and description of a counter's label: `PAPI_TOT_INS [Instr completed]`, with parentheses
+/// around the brackets, or as old tools wrote it, `(PAPI_TOT_INS) Instr completed`.
 pub(super) fn split_label(label: &str) -> (&str, &str) {
+    let old = label
+        .strip_prefix('(')
+        .and_then(|rest| rest.split_once(')'));
+    if let Some((name, rest)) = old.filter(|(name, _)| !name.is_empty() && !name.contains(' ')) {
+        return (name, rest.trim());
+    }
     match label.split_once([' ', '\t']) {
         Some((name, rest)) => {
             let rest = rest.trim().trim_start_matches(['(', '[']);
@@ -382,6 +424,12 @@ mod tests {
             split_label("PAPI_TOT_INS ([Instr completed])"),
             ("PAPI_TOT_INS", "Instr completed")
         );
+        assert_eq!(
+            split_label("(PAPI_TOT_INS) Instr completed"),
+            ("PAPI_TOT_INS", "Instr completed")
+        );
+        assert_eq!(split_label("(odd) "), ("odd", ""));
+        assert_eq!(split_label("PAPI_TOT_INS"), ("PAPI_TOT_INS", ""));
         assert_eq!(
             function_name("__mpi_ro..init [__mpi_MOD_init]"),
             "__mpi_MOD_init"

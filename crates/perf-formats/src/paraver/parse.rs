@@ -145,14 +145,10 @@ fn line(text: &[u8], cursor: &mut Cursor<'_>, batch: &mut Batch) -> Result<(), E
 
 #[inline(always)]
 fn who(cursor: &mut Cursor<'_>) -> Result<OnCpu, Expected> {
-    let cpu = cursor.small("a CPU")?;
-    cursor.colon()?;
-    let application = cursor.small("an application")?;
-    cursor.colon()?;
-    let task = cursor.small("a task")?;
-    cursor.colon()?;
-    let thread = cursor.small("a thread")?;
-    cursor.colon()?;
+    let cpu = cursor.field("a CPU")?;
+    let application = cursor.field("an application")?;
+    let task = cursor.field("a task")?;
+    let thread = cursor.field("a thread")?;
     Ok(OnCpu {
         cpu,
         object: Object {

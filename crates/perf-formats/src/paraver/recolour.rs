@@ -166,6 +166,65 @@ pub fn recolour<W: Write>(
     Ok(done)
 }
 
+/// Reads the clusters back that [`recolour`] or an established tool wrote into a trace: one for each
+/// stretch of time between an event 90000001 that is not 0 and the next one of its thread, by
+/// thread and then by time. A stretch that is open when the trace ends ends with its last record.
+///
+/// ```
+/// use perf_formats::paraver::{Cluster, Reader, colours};
+/// use perf_formats::OpenOptions;
+/// let text = "#Paraver (1/1/20 at 1:00):30:1(2):1:1(1:1)\n2:2:1:1:1:0:90000001:8\n\
+///             1:2:1:1:1:0:30:1\n2:2:1:1:1:30:90000001:0\n";
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// let found = colours(&mut reader)?;
+/// assert_eq!((found.len(), found[0].cluster, found[0].end.0), (1, Cluster::Id(3), 30));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of the reader.
+pub fn colours(reader: &mut Reader<'_>) -> Result<Vec<Coloured>> {
+    let mut found: Vec<Coloured> = Vec::new();
+    let mut open: HashMap<Object, (Ticks, Cluster)> = HashMap::new();
+    let mut last = Ticks(0);
+    while let Some(batch) = reader.next_batch()? {
+        for record in batch.iter() {
+            let (object, time, pairs) = match record {
+                Record::Events { at, time, pairs } => (at.object, time, pairs),
+                Record::State { end, .. } => {
+                    last = last.max(end);
+                    continue;
+                }
+                _ => continue,
+            };
+            last = last.max(time);
+            for pair in pairs.iter().filter(|pair| pair.kind == names::CLUSTER) {
+                let next = Cluster::from_value(pair.bits()).map(|cluster| (time, cluster));
+                let before = match next {
+                    Some(next) => open.insert(object, next),
+                    None => open.remove(&object),
+                };
+                found.extend(before.map(|before| stretch(object, before, time)));
+            }
+        }
+    }
+    let left = open.into_iter();
+    found.extend(left.map(|(object, before)| stretch(object, before, last)));
+    // Another value at the time one begins takes its place.
+    found.retain(|of| of.begin < of.end);
+    found.sort_unstable_by_key(|of| (of.object, of.begin));
+    Ok(found)
+}
+
+fn stretch(object: Object, (begin, cluster): (Ticks, Cluster), end: Ticks) -> Coloured {
+    Coloured {
+        object,
+        begin,
+        end,
+        cluster,
+    }
+}
+
 /// Time, thread and value of an event; ends come before the begins of their time.
 type Mark = (u64, Object, u64);
 

@@ -106,9 +106,29 @@ impl<'a> Cursor<'a> {
         self.at += count as usize;
         match count {
             0 => Err(expected),
-            8 => self.more(value, expected),
+            // Types of events have eight digits, and nothing follows.
+            8 if self.peek().is_some_and(|byte| byte.is_ascii_digit()) => {
+                self.more(value, expected)
+            }
             _ => Ok(value),
         }
+    }
+
+    /// A number of 32 bits and the colon behind it: mostly one digit.
+    #[inline(always)]
+    pub(super) fn field(&mut self, expected: Expected) -> Result<u32, Expected> {
+        if let Some([digit @ b'0'..=b'9', b':']) = self.pair() {
+            self.at += 2;
+            return Ok(u32::from(digit - b'0'));
+        }
+        let value = self.small(expected)?;
+        self.colon()?;
+        Ok(value)
+    }
+
+    #[inline(always)]
+    fn pair(&self) -> Option<[u8; 2]> {
+        self.text.get(self.at..)?.first_chunk::<2>().copied()
     }
 
     /// What follows eight digits.

@@ -205,6 +205,7 @@ impl<'a> Tables<'a> {
         self.sets.push(MetricSet {
             members: members.to_vec(),
             scope: None,
+            is_shared: false,
         });
         Ok(id)
     }

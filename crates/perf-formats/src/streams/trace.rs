@@ -82,7 +82,7 @@ impl TraceBuilder {
         Ok(self.finish(&OpenOptions::new())?.0)
     }
 
-    pub(super) fn finish(mut self, options: &OpenOptions<'_>) -> Result<(Trace, Diagnostics)> {
+    pub(crate) fn finish(mut self, options: &OpenOptions<'_>) -> Result<(Trace, Diagnostics)> {
         let mut found = Diagnostics::default();
         self.streams.sort_by_key(|stream| stream.key);
         for stream in &mut self.streams {
@@ -209,6 +209,7 @@ impl TraceBuilder {
         let sets = (0..self.counters.len() as u32).map(|counter| MetricSet {
             members: vec![MetricId(counter)],
             scope: None,
+            is_shared: false,
         });
         let mut definitions = Definitions::default();
         definitions.metrics = metrics.collect();

@@ -197,7 +197,15 @@ fn thread(reader: &mut Reader<'_>, tables: &Tables, found: &mut Diagnostics) -> 
         let function = reader.index(tables.functions.len(), "a function")?;
         let mut negative = 0;
         let mut value = |reader: &mut Reader<'_>| {
+            let place = reader.place();
             let value = reader.float("a value")?;
+            if !value.is_finite() {
+                return Err(Error::Malformed {
+                    place,
+                    expected: "a finite number".into(),
+                    got: value.to_string(),
+                });
+            }
             negative += u64::from(value < 0.0);
             Ok::<_, Error>(value.max(0.0))
         };

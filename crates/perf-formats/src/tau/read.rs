@@ -153,6 +153,7 @@ impl Tau {
         let mut found = Diagnostics::default();
         let mut names = Names::default();
         let file = text::parse(text, name, &mut names, options, &mut found)?;
+        names.metrics.push(file.metric.clone());
         let mut merge = Merge::default();
         merge.add(0, Key::default(), file);
         let tables = merge.finish(names, 1);

@@ -16,7 +16,7 @@ impl<'a> Parser<'a> {
     pub(super) fn element(&mut self, tag: &Tag<'a>, end: usize) -> Result<What> {
         Ok(match tag.name {
             b"cube" => {
-                self.anchor.version = tag.get("version").unwrap_or_default();
+                self.anchor.version = self.values.text("version");
                 What::Other
             }
             b"metric" => self.metric(tag)?,
@@ -29,29 +29,29 @@ impl<'a> Parser<'a> {
             b"location" | b"thread" => self.location(tag)?,
             b"cart" => {
                 self.anchor.carts.push(Cart {
-                    name: tag.get("name").unwrap_or_default(),
+                    name: self.values.text("name"),
                     at: tag.at,
                     ..Cart::default()
                 });
                 self.count(self.anchor.carts.len(), "topologies", tag.at)?;
                 What::Cart
             }
-            b"dim" => self.dimension(tag),
+            b"dim" => self.dimension(),
             b"coord" => self.coordinate(tag),
             b"attr" => {
-                let [key, value] = tag.each(["key", "value"]).map(owned);
+                let [key, value] = self.values.each(["key", "value"]).map(owned);
                 self.attribute(key, value);
                 What::Other
             }
-            b"parameter" => self.parameter(tag),
-            b"matrix" => What::Matrix(self.id(tag, tag.raw("metricId"), "metricId")?),
+            b"parameter" => self.parameter(),
+            b"matrix" => What::Matrix(self.id(tag, self.values.raw("metricId"), "metricId")?),
             b"row" => {
                 let Some((_, What::Matrix(metric))) = self.stack.last() else {
                     let expected = "<row> within <matrix>".into();
                     return Err(self.malformed(tag.at, expected, "elsewhere".into()));
                 };
                 let metric = *metric;
-                let cnode = self.id(tag, tag.raw("cnodeId"), "cnodeId")?;
+                let cnode = self.id(tag, self.values.raw("cnodeId"), "cnodeId")?;
                 let at = end..end;
                 self.anchor.rows.push(TextRow { metric, cnode, at });
                 What::Row
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
                 }
                 Some(_) => {
                     if tag.name == b"cubeplaggr" {
-                        self.detail = tag.get("cubeplaggrtype").unwrap_or_default();
+                        self.detail = self.values.text("cubeplaggrtype");
                     }
                     What::Field
                 }
@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
             What::Metric(at) => Some(*at),
             _ => None,
         });
-        let [id, kind, visibility] = tag.each(["id", "type", "viztype"]);
+        let [id, kind, visibility] = self.values.each(["id", "type", "viztype"]);
         let id = self.id(tag, id, "id")?;
         let metric = Metric {
             parent,
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
     }
 
     fn region(&mut self, tag: &Tag<'a>) -> Result<What> {
-        let [id, file, begin, end] = tag.each(["id", "mod", "begin", "end"]);
+        let [id, file, begin, end] = self.values.each(["id", "mod", "begin", "end"]);
         let id = self.id(tag, id, "id")?;
         // A line that is not known is -1.
         let line = |raw: Option<&[u8]>| raw.and_then(number::<u32>);
@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
             What::Cnode(at) => Some(*at),
             _ => None,
         });
-        let [id, callee, line, file] = tag.each(["id", "calleeId", "line", "mod"]);
+        let [id, line, file, callee] = self.values.each(["id", "line", "mod", "calleeId"]);
         let id = self.id(tag, id, "id")?;
         let callee = self.id(tag, callee, "calleeId")?;
         let cnodes = &mut self.anchor.cnodes;
@@ -156,9 +156,9 @@ impl<'a> Parser<'a> {
         Ok(What::Cnode(at))
     }
 
-    fn parameter(&mut self, tag: &Tag<'a>) -> What {
+    fn parameter(&mut self) -> What {
         if let Some((_, What::Cnode(at))) = self.stack.last() {
-            let [kind, key, value] = tag.each(["partype", "parkey", "parvalue"]);
+            let [kind, key, value] = self.values.each(["partype", "parkey", "parvalue"]);
             let kind = kind.map_or("string".into(), text);
             let name = format!("{}:{kind}:{}", property::PARAMETER, owned(key));
             let fact = (*at, name, owned(value));
@@ -177,7 +177,7 @@ impl<'a> Parser<'a> {
     }
 
     fn node(&mut self, tag: &Tag<'a>, space: Space, class: &str) -> Result<What> {
-        let id = self.id(tag, tag.raw("Id"), "Id")?;
+        let id = self.id(tag, self.values.raw("Id"), "Id")?;
         let node = SystemNode {
             class: class.into(),
             parent: self.parent(),
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
     }
 
     fn group(&mut self, tag: &Tag<'a>) -> Result<What> {
-        let id = self.id(tag, tag.raw("Id"), "Id")?;
+        let id = self.id(tag, self.values.raw("Id"), "Id")?;
         let group = LocationGroup {
             // Cube3 has processes and threads alone, and no word for their kind.
             kind: names::group_kind("process"),
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
     }
 
     fn location(&mut self, tag: &Tag<'a>) -> Result<What> {
-        let key = self.id(tag, tag.raw("Id"), "Id")?;
+        let key = self.id(tag, self.values.raw("Id"), "Id")?;
         let group = self.inside(|what| match what {
             What::Group(at) => Some(*at),
             _ => None,
@@ -221,8 +221,8 @@ impl<'a> Parser<'a> {
         Ok(What::Location(self.count(count, "locations", tag.at)?))
     }
 
-    fn dimension(&mut self, tag: &Tag<'a>) -> What {
-        let [name, size, periodic] = tag.each(["name", "size", "periodic"]);
+    fn dimension(&mut self) -> What {
+        let [name, size, periodic] = self.values.each(["name", "size", "periodic"]);
         let size = size.and_then(number).unwrap_or(0);
         let dimension = (owned(name), size, periodic == Some(b"true"));
         if let (Some((_, What::Cart)), Some(cart)) =
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
             Whose::Node(Space::Node),
             Whose::Node(Space::Machine),
         ];
-        let ids = tag.each([
+        let ids = self.values.each([
             "locId", "thrdId", "lgId", "procId", "stnId", "nodeId", "machId",
         ]);
         let mut ids = WHOSE.into_iter().zip(ids);

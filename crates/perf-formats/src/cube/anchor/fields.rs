@@ -4,11 +4,10 @@ use super::super::names::{self, property};
 use super::Metric;
 use super::parse::{Parser, What};
 use perf_core::{Location, LocationGroup, Region, SystemNode};
-use std::borrow::Cow;
 
 impl Parser<'_> {
     /// Text of a field goes to what it is in. Says whether that has such a field.
-    pub(super) fn field(&mut self, name: &[u8], text: Cow<'_, str>) -> bool {
+    pub(super) fn field(&mut self, name: &[u8], text: &str) -> bool {
         let anchor = &mut self.anchor;
         let done = match self.stack.last() {
             Some((_, What::Region(at))) => {
@@ -57,55 +56,55 @@ impl Parser<'_> {
 }
 
 fn word(text: &str) -> String {
-    text.trim().into()
+    text.trim_ascii().into()
 }
 
-fn of_metric(metric: &mut Metric, name: &[u8], text: Cow<'_, str>, which: String) -> bool {
+fn of_metric(metric: &mut Metric, name: &[u8], text: &str, which: String) -> bool {
     match name {
-        b"disp_name" => metric.display = text.into_owned(),
-        b"uniq_name" => metric.unique = text.into_owned(),
-        b"dtype" => metric.data_type = word(&text),
-        b"uom" => metric.unit = text.into_owned(),
-        b"val" => metric.is_void = text.trim() == "VOID",
-        b"url" => metric.url = text.into_owned(),
-        b"descr" => metric.description = text.into_owned(),
-        b"cubepl" => metric.expression = text.into_owned(),
-        b"cubeplinit" => metric.init = text.into_owned(),
-        b"cubeplaggr" => metric.aggregations.push((which, text.into_owned())),
+        b"disp_name" => metric.display = text.into(),
+        b"uniq_name" => metric.unique = text.into(),
+        b"dtype" => metric.data_type = word(text),
+        b"uom" => metric.unit = text.into(),
+        b"val" => metric.is_void = text.trim_ascii() == "VOID",
+        b"url" => metric.url = text.into(),
+        b"descr" => metric.description = text.into(),
+        b"cubepl" => metric.expression = text.into(),
+        b"cubeplinit" => metric.init = text.into(),
+        b"cubeplaggr" => metric.aggregations.push((which, text.into())),
         _ => return false,
     }
     true
 }
 
-fn of_region(region: &mut Region, name: &[u8], text: Cow<'_, str>) -> bool {
+fn of_region(region: &mut Region, name: &[u8], text: &str) -> bool {
     match name {
-        b"name" => region.name = text.into_owned(),
-        b"mangled_name" => region.canonical = text.into_owned(),
-        b"paradigm" => region.paradigm = names::paradigm(text.trim()),
-        b"role" => region.role = names::role(text.trim()),
+        b"name" => region.name = text.into(),
+        b"mangled_name" => region.canonical = text.into(),
+        b"paradigm" => region.paradigm = names::paradigm(text.trim_ascii()),
+        b"role" => region.role = names::role(text.trim_ascii()),
         b"url" | b"descr" => {}
         _ => return false,
     }
     true
 }
 
-fn of_node(node: &mut SystemNode, name: &[u8], text: Cow<'_, str>) -> bool {
+fn of_node(node: &mut SystemNode, name: &[u8], text: &str) -> bool {
     match name {
-        b"name" => node.name = text.into_owned(),
-        b"class" | b"type" => node.class = word(&text),
-        b"descr" => first(&mut node.properties, property::DESCRIPTION, &text),
+        b"name" => node.name = text.into(),
+        b"class" | b"type" => node.class = word(text),
+        b"descr" => first(&mut node.properties, property::DESCRIPTION, text),
         _ => return false,
     }
     true
 }
 
-fn of_group(group: &mut LocationGroup, name: &[u8], text: Cow<'_, str>) -> bool {
+fn of_group(group: &mut LocationGroup, name: &[u8], text: &str) -> bool {
     match name {
-        b"name" => group.name = text.into_owned(),
-        b"rank" => first(&mut group.properties, property::RANK, text.trim()),
+        b"name" => group.name = text.into(),
+        b"rank" => first(&mut group.properties, property::RANK, text.trim_ascii()),
         b"class" | b"type" => {
             // Without a word it stays what it is.
-            let word = Some(text.trim()).filter(|word| !word.is_empty());
+            let word = Some(text.trim_ascii()).filter(|word| !word.is_empty());
             group.kind = word.map_or(group.kind, names::group_kind);
         }
         _ => return false,
@@ -113,12 +112,12 @@ fn of_group(group: &mut LocationGroup, name: &[u8], text: Cow<'_, str>) -> bool 
     true
 }
 
-fn of_location(location: &mut Location, name: &[u8], text: Cow<'_, str>) -> bool {
+fn of_location(location: &mut Location, name: &[u8], text: &str) -> bool {
     match name {
-        b"name" => location.name = text.into_owned(),
-        b"rank" => first(&mut location.properties, property::RANK, text.trim()),
+        b"name" => location.name = text.into(),
+        b"rank" => first(&mut location.properties, property::RANK, text.trim_ascii()),
         b"class" | b"type" => {
-            let word = Some(text.trim()).filter(|word| !word.is_empty());
+            let word = Some(text.trim_ascii()).filter(|word| !word.is_empty());
             location.kind = word.map_or(location.kind, names::location_kind);
         }
         _ => return false,

@@ -3,6 +3,7 @@
 mod elements;
 mod fields;
 mod parse;
+mod runs;
 
 pub(super) use parse::parse;
 

@@ -126,7 +126,7 @@ impl<'a> Resolver<'a> {
         let table = self.take(Space::Metric);
         let mut ids = Vec::new();
         for (id, row) in &table {
-            let (class, scope) = match row.record.name {
+            let (class, scope, is_shared) = match row.record.name {
                 "MetricInstance" => {
                     let class = row.id(1).and_then(|class| table.get(&class));
                     let class = class.filter(|class| class.record.name == "MetricClass");
@@ -138,11 +138,14 @@ impl<'a> Resolver<'a> {
                     }
                     let about_location = row.byte(3) == 0;
                     let scope = row.number(4).filter(|_| about_location);
-                    (class, scope)
+                    (class, scope, !about_location)
                 }
-                _ => (Some(row), None),
+                _ => (Some(row), None, false),
             };
-            let mut set = MetricSet::default();
+            let mut set = MetricSet {
+                is_shared,
+                ..MetricSet::default()
+            };
             for member in class.map_or_else(Vec::new, |class| class.list(1)) {
                 let dense = members.get(member);
                 if dense.is_none() {

@@ -6,38 +6,19 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+mod kinds;
+mod made;
+mod odd;
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use made::{archive, data, index, member, read, row, seal};
 use perf_core::*;
 use perf_formats::cube::{Cube, Layout, WriteOptions, property, rules, write};
 use perf_formats::{Error, OpenOptions};
 use perf_testdata::corpus::corpus;
 use std::io::Write;
 use std::sync::Arc;
-
-/// One member, with the padding of CubeLib: a block too many behind an aligned size.
-fn member(name: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut header = vec![0u8; 512];
-    header[..name.len()].copy_from_slice(name.as_bytes());
-    header[124..135].copy_from_slice(format!("{:011o}", bytes.len()).as_bytes());
-    header[148..156].fill(b' ');
-    header[156] = b'0';
-    header[257..263].copy_from_slice(b"ustar\0");
-    seal(&mut header);
-    header.extend(bytes);
-    let blocks = match bytes.len() {
-        0 => 0,
-        size => (size / 512 + 1) * 512,
-    };
-    header.resize(512 + blocks, 0);
-    header
-}
-
-fn seal(header: &mut [u8]) {
-    header[148..156].fill(b' ');
-    let sum: u32 = header[..512].iter().map(|byte| u32::from(*byte)).sum();
-    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-}
 
 /// An anchor with two locations, call paths 0 > (1, 2), and these metrics.
 fn anchor(metrics: &str, attributes: &str) -> String {
@@ -66,35 +47,12 @@ fn metric(id: u32, kind: &str, name: &str, more: &str) -> String {
     )
 }
 
-fn index(rows: &[u32]) -> Vec<u8> {
-    let mut bytes = b"CUBEX.INDEX\x01\0\0\0\0\0\x01".to_vec();
-    bytes.extend((rows.len() as u32).to_le_bytes());
-    bytes.extend(rows.iter().flat_map(|row| row.to_le_bytes()));
-    bytes
-}
-
-fn data(values: &[f64]) -> Vec<u8> {
-    let mut bytes = b"CUBEX.DATA".to_vec();
-    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    bytes
-}
-
 /// Rows 0 and 2 of metric 0.
 fn time() -> Vec<Vec<u8>> {
     vec![
         member("0.index", &index(&[0, 2])),
         member("0.data", &data(&[5.0, 6.0, 1.0, 2.0])),
     ]
-}
-
-fn archive(members: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = members.concat();
-    bytes.resize(bytes.len() + 1024, 0);
-    bytes
-}
-
-fn read(bytes: Vec<u8>) -> Result<Cube, Error> {
-    Cube::from_bytes(bytes, "test.cubex", &OpenOptions::new())
 }
 
 /// An archive of `time`, with an anchor and more members.
@@ -107,11 +65,6 @@ fn with(anchor: &str, more: &[Vec<u8>]) -> Cube {
 
 fn plain() -> String {
     anchor(&metric(0, "EXCLUSIVE", "time", ""), "")
-}
-
-fn row(cube: &Cube, metric: u32, path: u32) -> Option<Vec<f64>> {
-    let row = cube.profile().row(MetricId(metric), CallPathId(path));
-    row.unwrap().map(|row| row.to_f64())
 }
 
 #[test]
@@ -334,7 +287,14 @@ fn derived_metrics_are_evaluated_after_aggregation() {
         )
         + &derived(4, "PREDERIVED_EXCLUSIVE", "early", "metric::time()")
         + &derived(5, "POSTDERIVED", "round", "metric::turn()")
-        + &derived(6, "POSTDERIVED", "turn", "metric::round()");
+        + &derived(6, "POSTDERIVED", "turn", "metric::round()")
+        + &derived(7, "PREDERIVED_INCLUSIVE", "soon", "metric::time()")
+        + &derived(
+            8,
+            "POSTDERIVED",
+            "all",
+            "(max(metric::time(i), 7) - 1) * min(2, metric::time(e)) + 1 / 2.0",
+        );
     let cube = with(&anchor(&metrics, ""), &[]);
     let profile = cube.profile();
     // Inclusive of call path 0: 5 + 1 and 6 + 2.
@@ -344,14 +304,23 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     let total = |metric, scope| cube.total(MetricId(metric), CallPathId(0), scope).unwrap();
     assert_eq!(total(1, Scope::Inclusive), 11.0 / 28.0);
     assert_eq!(total(2, Scope::Exclusive), 22.0);
+    assert_eq!(row(&cube, 8, 0), Some(vec![12.5, 14.5]));
+    assert_eq!(total(8, Scope::Inclusive), 26.5);
     let ratio = profile.total(MetricId(1), CallPathId(0)).unwrap();
     assert_eq!(ratio, Value::F64(11.0 / 28.0));
     assert_eq!(total(0, Scope::Inclusive), 14.0);
     let own = profile.scoped(MetricId(2), CallPathId(0), Scope::Exclusive);
     assert_eq!(own.unwrap().unwrap().to_f64(), [10.0, 12.0]);
-    assert_eq!(cube.diagnostics().count(rules::DERIVED), 4);
-    for id in 3..7 {
-        assert!(profile.row(MetricId(id), CallPathId(0)).is_err());
+    // What is evaluated before aggregation is not guessed, and what is no expression neither.
+    assert_eq!(cube.diagnostics().count(rules::DERIVED), 5);
+    for id in 3..8 {
+        let error = profile.row(MetricId(id), CallPathId(0)).unwrap_err();
+        let name = &profile.metrics()[id as usize].metric.name;
+        assert!(error.to_string().contains(name.as_str()), "{error}");
+        assert!(
+            cube.total(MetricId(id), CallPathId(0), Scope::Inclusive)
+                .is_err()
+        );
         let about = &profile.metrics()[id as usize];
         let kept = about
             .properties

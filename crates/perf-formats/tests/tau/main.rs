@@ -6,6 +6,8 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+mod made;
+
 use flate2::read::GzDecoder;
 use perf_core::{CallPathId, Diagnostics, MetricId, Profile, Scope, Value as Number};
 use perf_formats::tau::{Tau, Thread, rules};

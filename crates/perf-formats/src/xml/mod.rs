@@ -1,8 +1,19 @@
 //! A lenient reader of XML, for profiles that are nearly XML: attributes without quotes, bare `&`
 //! in text, and closing tags that do not match occur in files of CubeLib and TAU.
 
+#[cfg(feature = "cube")]
+mod quick;
+mod scan;
+mod text;
+
+#[cfg(feature = "cube")]
+pub(crate) use quick::{Leaf, Values};
+pub(crate) use text::text;
+#[cfg(feature = "cube")]
+pub(crate) use text::{escape, id, number};
+
 use memchr::{memchr, memmem};
-use std::borrow::Cow;
+use scan::find;
 
 /// What stands next in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +60,12 @@ pub(crate) struct Unfinished(pub(crate) usize);
 pub(crate) struct Xml<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// All of it, if it is UTF-8 without entities: then texts are what they stand for.
+    /// All of it, if it is UTF-8: then texts need no look for what is not.
     #[cfg(feature = "cube")]
-    plain: Option<&'a str>,
+    utf8: Option<&'a str>,
+    /// Whether there may be entities anywhere.
+    #[cfg(feature = "cube")]
+    has_entities: bool,
 }
 
 impl<'a> Xml<'a> {
@@ -60,10 +74,9 @@ impl<'a> Xml<'a> {
             bytes,
             at: 0,
             #[cfg(feature = "cube")]
-            plain: match memchr(b'&', bytes) {
-                None => std::str::from_utf8(bytes).ok(),
-                Some(_) => None,
-            },
+            utf8: std::str::from_utf8(bytes).ok(),
+            #[cfg(feature = "cube")]
+            has_entities: memchr(b'&', bytes).is_some(),
         }
     }
 
@@ -79,7 +92,7 @@ impl<'a> Xml<'a> {
             match rest {
                 [] => return Ok(None),
                 [b'<', b'/', body @ ..] => {
-                    let length = memchr(b'>', body).ok_or(Unfinished(self.at))?;
+                    let length = find(b'>', body).ok_or(Unfinished(self.at))?;
                     self.at += length + 3;
                     return Ok(Some(Token::Close(body[..length].trim_ascii())));
                 }
@@ -101,33 +114,6 @@ impl<'a> Xml<'a> {
                 }
             }
         }
-    }
-
-    /// An element that has characters and nothing else, as `<name>text</name>`, if that stands
-    /// next: its name and its text, of at most `longest` bytes as they stand. Goes behind it. Most
-    /// elements of a long document are of this kind.
-    #[cfg(feature = "cube")]
-    pub(crate) fn plain_element(&mut self, longest: usize) -> Option<(&'a [u8], Cow<'a, str>)> {
-        let open = match self.rest() {
-            [b'\n', b'<', open @ ..] | [b'<', open @ ..] => open,
-            other => other.trim_ascii_start().strip_prefix(b"<")?,
-        };
-        let is_name = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'_';
-        let length = open.iter().position(|byte| !is_name(byte))?;
-        let (name, body) = open.split_at(length);
-        let [b'>', body @ ..] = body else { return None };
-        let end = memchr(b'<', body).filter(|end| *end <= longest)?;
-        let (raw, close) = body.split_at(end);
-        let [b'<', b'/', close @ ..] = close else {
-            return None;
-        };
-        if close.get(length) != Some(&b'>') || close.get(..length) != Some(name) {
-            return None;
-        }
-        let start = self.bytes.len() - body.len();
-        self.at = self.bytes.len() - close.len() + length + 1;
-        let plain = self.plain.and_then(|all| all.get(start..start + end));
-        Some((name, plain.map_or_else(|| text(raw), Cow::Borrowed)))
     }
 
     fn rest(&self) -> &'a [u8] {
@@ -170,7 +156,7 @@ impl<'a> Xml<'a> {
                     let value = body[end + 1..].trim_ascii_start();
                     end = body.len() - value.len();
                     if let Some(quote @ (b'"' | b'\'')) = value.first() {
-                        let close = memchr(*quote, &value[1..]).ok_or(Unfinished(start))?;
+                        let close = find(*quote, &value[1..]).ok_or(Unfinished(start))?;
                         end += close + 2;
                     }
                 }
@@ -226,134 +212,6 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-impl<'a> Tag<'a> {
-    /// An attribute as it stands, without its quotes.
-    pub(crate) fn raw(&self, name: &str) -> Option<&'a [u8]> {
-        let mut all = Attributes(self.attributes);
-        let (_, value) = all.find(|(key, _)| *key == name.as_bytes())?;
-        Some(value)
-    }
-
-    /// Several attributes as they stand, in one walk; the first of a name counts.
-    #[cfg(feature = "cube")]
-    pub(crate) fn each<const N: usize>(&self, names: [&str; N]) -> [Option<&'a [u8]>; N] {
-        let mut values = [None; N];
-        for (key, value) in Attributes(self.attributes) {
-            let mut slots = names.iter().zip(&mut values);
-            if let Some((_, slot)) = slots.find(|(name, _)| name.as_bytes() == key) {
-                slot.get_or_insert(value);
-            }
-        }
-        values
-    }
-
-    /// An attribute as text.
-    pub(crate) fn get(&self, name: &str) -> Option<String> {
-        self.raw(name).map(|raw| text(raw).into_owned())
-    }
-}
-
-/// Characters as a number, with blanks around it or not.
-#[cfg(feature = "cube")]
-pub(crate) fn number<T: std::str::FromStr>(raw: &[u8]) -> Option<T> {
-    std::str::from_utf8(raw.trim_ascii()).ok()?.parse().ok()
-}
-
-/// Characters as an id, with blanks around it or not.
-#[cfg(feature = "cube")]
-pub(crate) fn id(raw: &[u8]) -> Option<u64> {
-    let few = raw.iter().take(19);
-    let digits = few.copied().try_fold(0_u64, |sum, byte: u8| {
-        let digit = byte.wrapping_sub(b'0');
-        (digit < 10).then_some(sum * 10 + u64::from(digit))
-    });
-    // Nineteen digits always fit.
-    match digits {
-        Some(id) if (1..20).contains(&raw.len()) => Some(id),
-        _ => number(raw),
-    }
-}
-
-/// Characters with their entities resolved. What is no entity stays as it is, and bytes that are
-/// not UTF-8 are replaced. Most text is borrowed.
-pub(crate) fn text(raw: &[u8]) -> Cow<'_, str> {
-    let has_entities = raw.contains(&b'&');
-    let raw = match std::str::from_utf8(raw) {
-        Ok(plain) => Cow::Borrowed(plain),
-        Err(_) => String::from_utf8_lossy(raw),
-    };
-    if !has_entities {
-        return raw;
-    }
-    let mut text = String::with_capacity(raw.len());
-    let mut rest: &str = &raw;
-    while let Some(start) = rest.find('&') {
-        text.push_str(&rest[..start]);
-        rest = &rest[start..];
-        // The longest entity is `&#x10FFFF;`.
-        let end = rest.bytes().take(12).position(|byte| byte == b';');
-        let entity = end.and_then(|end| Some((entity(&rest[1..end])?, end)));
-        match entity {
-            Some((character, end)) => {
-                text.push(character);
-                rest = &rest[end + 1..];
-            }
-            None => {
-                text.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    text.push_str(rest);
-    Cow::Owned(text)
-}
-
-fn entity(name: &str) -> Option<char> {
-    Some(match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16),
-                None => number.parse(),
-            };
-            char::from_u32(code.ok()?)?
-        }
-    })
-}
-
-/// Text as it may stand in a document, in an attribute as well. Characters that XML has no way to
-/// write are replaced.
-#[cfg(feature = "cube")]
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    let is_odd = |c: char| matches!(c, '&' | '<' | '>' | '"' | '\r') || is_control(c);
-    if !text.contains(is_odd) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\r' => escaped.push_str("&#13;"),
-            other if is_control(other) => escaped.push('\u{fffd}'),
-            other => escaped.push(other),
-        }
-    }
-    Cow::Owned(escaped)
-}
-
-#[cfg(feature = "cube")]
-fn is_control(character: char) -> bool {
-    character < ' ' && !matches!(character, '\t' | '\n' | '\r')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,10 +240,12 @@ mod tests {
         let Ok(Some(Token::Open(tag))) = xml.next() else {
             panic!("a tag comes first");
         };
-        assert_eq!(tag.raw("x"), Some(&b"1"[..]));
-        assert_eq!(tag.get("y").as_deref(), Some("2>"));
-        assert_eq!(tag.get("z").as_deref(), Some("<"));
-        assert_eq!(tag.get("w"), None);
+        let mut values = Values::default();
+        values.read(&tag);
+        assert_eq!(values.raw("x"), Some(&b"1"[..]));
+        assert_eq!(values.text("y"), "2>");
+        assert_eq!(values.text("z"), "<");
+        assert_eq!(values.raw("w"), None);
     }
 
     #[test]

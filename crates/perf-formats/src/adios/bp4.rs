@@ -1,0 +1,328 @@
+//! [`Bp4`]: a folder of a BP4 file, step by step.
+//!
+//! `md.idx` has a header of 64 bytes and a record of 64 bytes a step, which says where in `md.0` the
+//! index of the step is; that says where in `data.N` the values are. A step is written in the
+//! order data, index, record, so what has a record is whole.
+
+use super::fields::{Damage, Fields, Kind};
+use super::index::{self, Block, Variable};
+use crate::{Error, Result};
+use perf_core::Place;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The names of its members.
+pub(super) const STEPS: &str = "md.idx";
+const INDEX: &str = "md.0";
+/// Lengths of the header, and of the record of a step.
+const HEADER: u64 = 64;
+const RECORD: u64 = 64;
+/// Where in the header the byte order, the version of the format and whether somebody still writes
+/// are.
+const ORDER: usize = 36;
+const VERSION: usize = 37;
+const ACTIVE: usize = 38;
+
+/// A file that may grow.
+#[derive(Debug)]
+struct Member {
+    file: File,
+    name: Arc<str>,
+}
+
+impl Member {
+    fn open(path: &Path) -> Result<Self> {
+        let name: Arc<str> = path.to_string_lossy().into();
+        match File::open(path) {
+            Ok(file) => Ok(Member { file, name }),
+            Err(source) => Err(Error::Io {
+                place: Place::file(name),
+                source,
+            }),
+        }
+    }
+
+    fn place(&self, offset: u64) -> Place {
+        Place::file(Arc::clone(&self.name)).at(offset)
+    }
+
+    fn len(&self) -> Result<u64> {
+        let metadata = self.file.metadata();
+        Ok(metadata.map_err(|source| self.failed(0, source))?.len())
+    }
+
+    fn failed(&self, offset: u64, source: io::Error) -> Error {
+        Error::Io {
+            place: self.place(offset),
+            source,
+        }
+    }
+
+    /// `len` bytes from `offset` on, compared with the length of the file before memory is taken.
+    fn read(&mut self, offset: u64, len: u64, what: &str) -> Result<Vec<u8>> {
+        let whole = self.len()?;
+        let truncated = |at| Error::Truncated {
+            place: self.place(at),
+            expected: what.into(),
+        };
+        let end = offset.checked_add(len).filter(|end| *end <= whole);
+        if end.is_none() {
+            return Err(truncated(whole.min(offset)));
+        }
+        let mut bytes = vec![0; usize::try_from(len).map_err(|_| truncated(offset))?];
+        let done = self.file.seek(SeekFrom::Start(offset));
+        let done = done.and_then(|_| self.file.read_exact(&mut bytes));
+        done.map_err(|source| self.failed(offset, source))?;
+        Ok(bytes)
+    }
+}
+
+/// A folder that is a BP4 file.
+#[derive(Debug)]
+pub(super) struct Bp4 {
+    path: PathBuf,
+    steps: Member,
+    index: Member,
+    data: HashMap<u32, Member>,
+    is_big: bool,
+    /// The record that is read next.
+    next: u64,
+}
+
+/// What there is after the last step that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// A step of this number, from 0.
+    Step(u64),
+    /// Nothing yet, but somebody writes.
+    Waiting,
+    /// Nothing, and nobody writes. Whether the index ends within a record.
+    End(bool),
+}
+
+/// The index of a step.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) variables: Vec<Variable>,
+    pub(super) attributes: Vec<Variable>,
+    /// Where in the index it begins.
+    pub(super) place: Place,
+}
+
+impl Bp4 {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let mut steps = Member::open(&path.join(STEPS))?;
+        let header = steps.read(0, HEADER, "the header of an index of steps")?;
+        let byte = |at: usize| header.get(at).copied().unwrap_or_default();
+        if !header.starts_with(b"ADIOS-BP v") {
+            return Err(Error::Malformed {
+                place: steps.place(0),
+                expected: "`ADIOS-BP v`".into(),
+                got: String::from_utf8_lossy(&header[..10]).into_owned(),
+            });
+        }
+        let version = byte(VERSION);
+        if version != 4 {
+            return Err(Error::Unsupported {
+                place: steps.place(VERSION as u64),
+                what: format!(
+                    "version {version} of the ADIOS formats (BP4 is, which the plug-in writes if its engine is set to it)"
+                ),
+            });
+        }
+        let is_big = match byte(ORDER) {
+            0 => false,
+            1 => true,
+            other => {
+                return Err(Error::Malformed {
+                    place: steps.place(ORDER as u64),
+                    expected: "a byte order, 0 or 1".into(),
+                    got: other.to_string(),
+                });
+            }
+        };
+        Ok(Bp4 {
+            index: Member::open(&path.join(INDEX))?,
+            path: path.into(),
+            steps,
+            data: HashMap::new(),
+            is_big,
+            next: 0,
+        })
+    }
+
+    /// Looks for the next step.
+    pub(super) fn look(&mut self) -> Result<Ahead> {
+        let at = HEADER + self.next * RECORD;
+        // Who closes a file writes that before it ends, so this is read first.
+        let active = self
+            .steps
+            .read(ACTIVE as u64, 1, "the header of an index of steps")?;
+        let is_active = active.first().is_some_and(|active| *active != 0);
+        let rest = self.steps.len()?.saturating_sub(at);
+        Ok(match (rest >= RECORD, is_active) {
+            (true, _) => Ahead::Step(self.next),
+            (false, true) => Ahead::Waiting,
+            (false, false) => Ahead::End(rest > 0),
+        })
+    }
+
+    /// Goes past the next step without reading it.
+    pub(super) fn skip(&mut self) {
+        self.next += 1;
+    }
+
+    /// Where the record of the next step is.
+    pub(super) fn place(&self) -> Place {
+        let place = self.steps.place(HEADER + self.next * RECORD);
+        place.record(format!("step {}", self.next))
+    }
+
+    /// The index of the next step.
+    pub(super) fn step(&mut self) -> Result<Step> {
+        let place = self.place();
+        let at = HEADER + self.next * RECORD;
+        let record = self.steps.read(at, RECORD, "the record of a step")?;
+        let damaged = |damage: Damage| Error::Malformed {
+            place: place.clone(),
+            expected: damage.expected.into(),
+            got: "something else".into(),
+        };
+        let mut fields = Fields::new(&record, self.is_big);
+        let mut numbers = [0; 6];
+        for number in &mut numbers {
+            *number = fields.u64("the record of a step").map_err(damaged)?;
+        }
+        let [_, _, groups, variables, attributes, end] = numbers;
+        let is_ordered = groups <= variables && variables <= attributes && attributes <= end;
+        if !is_ordered {
+            return Err(Error::Malformed {
+                place,
+                expected: "offsets of groups, variables, attributes and the end in this order"
+                    .into(),
+                got: format!("{groups}, {variables}, {attributes}, {end}"),
+            });
+        }
+        let bytes = self
+            .index
+            .read(groups, end - groups, "the index of a step")?;
+        let index = self.index.place(groups);
+        let name = Arc::clone(&self.index.name);
+        let damaged = |damage: Damage| Error::Malformed {
+            place: Place::file(Arc::clone(&name)).at(groups + damage.at as u64),
+            expected: damage.expected.into(),
+            got: "something else, or the end".into(),
+        };
+        let section = |start: u64| {
+            let mut fields = Fields::new(&bytes, self.is_big);
+            let skipped = fields.bytes(start - groups, "an index of a step");
+            skipped.map(|_| fields).map_err(damaged)
+        };
+        if index::is_column_major(&mut section(groups)?).map_err(damaged)? {
+            return Err(Error::Unsupported {
+                place: index,
+                what: "an array with its first axis fastest".into(),
+            });
+        }
+        Ok(Step {
+            variables: index::read(&mut section(variables)?).map_err(damaged)?,
+            attributes: index::read(&mut section(attributes)?).map_err(damaged)?,
+            place: index,
+        })
+    }
+
+    /// The rows of a table of whole numbers with `width` columns, one after the other, and where
+    /// they are.
+    pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<(Vec<u64>, Place)> {
+        let mut blocks: Vec<&Block> = variable.blocks.iter().collect();
+        blocks.sort_by_key(|block| block.dims.first().map(|[_, _, start]| *start));
+        let mut numbers = Vec::new();
+        let mut first = None;
+        for block in blocks {
+            let place = self.block(variable, block, width, &mut numbers)?;
+            // Blocks that lie over one another would make much of little.
+            let bytes = (numbers.len() as u64).saturating_mul(variable.kind.size());
+            let mut there = 0_u64;
+            for member in self.data.values() {
+                there = there.saturating_add(member.len()?);
+            }
+            if bytes > there {
+                return Err(Error::Malformed {
+                    place,
+                    expected: format!("at most the {there} bytes that there are, in all blocks"),
+                    got: format!("{bytes} bytes"),
+                });
+            }
+            first.get_or_insert(place);
+        }
+        Ok((numbers, first.unwrap_or_default()))
+    }
+
+    fn block(
+        &mut self,
+        variable: &Variable,
+        block: &Block,
+        width: u64,
+        numbers: &mut Vec<u64>,
+    ) -> Result<Place> {
+        let is_big = self.is_big;
+        let data = self.data(block.file)?;
+        let place = data
+            .place(block.payload)
+            .record(format!("`{}`", variable.name));
+        let unsupported = |what: &str| Error::Unsupported {
+            place: place.clone(),
+            what: what.into(),
+        };
+        if block.is_transformed {
+            return Err(unsupported("a compressed variable"));
+        }
+        if !variable.kind.is_integer() {
+            return Err(unsupported("a table of other than whole numbers"));
+        }
+        let rows = match block.dims[..] {
+            [[rows, ..], [columns, _, 0]] if columns == width => rows,
+            _ => {
+                let dims: Vec<u64> = block.dims.iter().map(|[local, ..]| *local).collect();
+                return Err(Error::Malformed {
+                    place,
+                    expected: format!("rows of {width} columns"),
+                    got: format!("a block of {dims:?}"),
+                });
+            }
+        };
+        let count = rows.checked_mul(width);
+        let len = count.and_then(|count| count.checked_mul(variable.kind.size()));
+        let bytes = data.read(
+            block.payload,
+            len.unwrap_or(u64::MAX),
+            "the rows of a table",
+        )?;
+        numbers.reserve(bytes.len() / variable.kind.size() as usize);
+        if variable.kind == Kind::U64 && !is_big {
+            // As the plug-in writes them.
+            let (words, _) = bytes.as_chunks();
+            numbers.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+            return Ok(place);
+        }
+        let mut fields = Fields::new(&bytes, is_big);
+        while let Ok(number) = fields.integer(variable.kind, "a number") {
+            numbers.push(number);
+        }
+        Ok(place)
+    }
+
+    fn data(&mut self, number: u32) -> Result<&mut Member> {
+        use std::collections::hash_map::Entry;
+        match self.data.entry(number) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let member = Member::open(&self.path.join(format!("data.{number}")))?;
+                Ok(new.insert(member))
+            }
+        }
+    }
+}

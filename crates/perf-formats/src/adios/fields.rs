@@ -1,0 +1,167 @@
+//! Numbers and texts of a BP file, from bytes of either order.
+
+/// What a read missed, and where in the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Damage {
+    pub(super) at: usize,
+    pub(super) expected: &'static str,
+}
+
+pub(super) type Read<T> = Result<T, Damage>;
+
+/// A place in bytes; reads check what is left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Where the bytes begin in those that damage is told of.
+    base: usize,
+    is_big: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(bytes: &'a [u8], is_big: bool) -> Self {
+        Fields {
+            bytes,
+            at: 0,
+            base: 0,
+            is_big,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    /// Back to the first of the bytes.
+    pub(super) fn rewind(&mut self) {
+        self.at = 0;
+    }
+
+    pub(super) fn damage(&self, expected: &'static str) -> Damage {
+        Damage {
+            at: self.base + self.at,
+            expected,
+        }
+    }
+
+    pub(super) fn bytes(&mut self, len: u64, expected: &'static str) -> Read<&'a [u8]> {
+        let end = usize::try_from(len)
+            .ok()
+            .and_then(|len| self.at.checked_add(len));
+        let taken = end.and_then(|end| self.bytes.get(self.at..end));
+        let taken = taken.ok_or_else(|| self.damage(expected))?;
+        self.at += taken.len();
+        Ok(taken)
+    }
+
+    /// The next `len` bytes as fields of their own.
+    pub(super) fn part(&mut self, len: u64, expected: &'static str) -> Read<Fields<'a>> {
+        let base = self.base + self.at;
+        Ok(Fields {
+            bytes: self.bytes(len, expected)?,
+            at: 0,
+            base,
+            is_big: self.is_big,
+        })
+    }
+
+    fn array<const N: usize>(&mut self, expected: &'static str) -> Read<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N as u64, expected)?);
+        if self.is_big {
+            array.reverse();
+        }
+        Ok(array)
+    }
+
+    pub(super) fn u8(&mut self, expected: &'static str) -> Read<u8> {
+        Ok(u8::from_le_bytes(self.array(expected)?))
+    }
+
+    pub(super) fn u16(&mut self, expected: &'static str) -> Read<u16> {
+        Ok(u16::from_le_bytes(self.array(expected)?))
+    }
+
+    pub(super) fn u32(&mut self, expected: &'static str) -> Read<u32> {
+        Ok(u32::from_le_bytes(self.array(expected)?))
+    }
+
+    pub(super) fn u64(&mut self, expected: &'static str) -> Read<u64> {
+        Ok(u64::from_le_bytes(self.array(expected)?))
+    }
+
+    /// A text behind its length in two bytes. What is no UTF-8 in it is replaced.
+    pub(super) fn text(&mut self, expected: &'static str) -> Read<String> {
+        let len = self.u16(expected)?;
+        let bytes = self.bytes(len.into(), expected)?;
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// An integer of a type; negative ones wrap, as casts to unsigned do.
+    pub(super) fn integer(&mut self, kind: Kind, expected: &'static str) -> Read<u64> {
+        Ok(match kind {
+            Kind::I8 => self.u8(expected)?.cast_signed() as i64 as u64,
+            Kind::I16 => self.u16(expected)?.cast_signed() as i64 as u64,
+            Kind::I32 => self.u32(expected)?.cast_signed() as i64 as u64,
+            Kind::I64 | Kind::U64 => self.u64(expected)?,
+            Kind::U8 => self.u8(expected)?.into(),
+            Kind::U16 => self.u16(expected)?.into(),
+            Kind::U32 => self.u32(expected)?.into(),
+            _ => return Err(self.damage(expected)),
+        })
+    }
+}
+
+/// The type of a variable or attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    Text,
+    Texts,
+    /// One that events do not come in, with its length in bytes.
+    Other(u8),
+}
+
+impl Kind {
+    pub(super) fn of(code: u8) -> Option<Self> {
+        Some(match code {
+            0 | 55 => Kind::I8,
+            1 => Kind::I16,
+            2 => Kind::I32,
+            4 => Kind::I64,
+            5 => Kind::Other(4),
+            6 | 10 => Kind::Other(8),
+            7 | 11 => Kind::Other(16),
+            9 => Kind::Text,
+            12 => Kind::Texts,
+            50 => Kind::U8,
+            51 => Kind::U16,
+            52 => Kind::U32,
+            54 => Kind::U64,
+            _ => return None,
+        })
+    }
+
+    /// Bytes of a number.
+    pub(super) fn size(self) -> u64 {
+        match self {
+            Kind::I8 | Kind::U8 | Kind::Text | Kind::Texts => 1,
+            Kind::I16 | Kind::U16 => 2,
+            Kind::I32 | Kind::U32 => 4,
+            Kind::I64 | Kind::U64 => 8,
+            Kind::Other(size) => size.into(),
+        }
+    }
+
+    pub(super) fn is_integer(self) -> bool {
+        !matches!(self, Kind::Text | Kind::Texts | Kind::Other(_))
+    }
+}

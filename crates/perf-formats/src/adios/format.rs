@@ -1,0 +1,85 @@
+//! BP4 files among the formats of this crate.
+
+use super::Adios;
+use super::bp4::{self, Bp4};
+use crate::streams::TraceBuilder;
+use crate::{Content, Error, Format, Input, OpenOptions, Recording, Result};
+use perf_core::{EventSource, Place};
+use std::path::{Path, PathBuf};
+
+/// Streams in BP4 files, as [`Formats`](crate::Formats) know them.
+pub const FORMAT: Format = Format {
+    name: "adios",
+    extensions: &["bp"],
+    describe: "Streams that TAU's trace plug-in writes through ADIOS2, as BP4: a folder a rank, or a folder of them",
+    probe,
+    open,
+};
+
+fn probe(input: &Input) -> u8 {
+    match &input.folder {
+        Some(names) if names.iter().any(|name| name == bp4::STEPS) => 90,
+        Some(names) if names.iter().any(|name| name.ends_with(".bp")) => 70,
+        // To say what it is, not to read it.
+        None if is_bp3(input) => 60,
+        _ => 0,
+    }
+}
+
+fn is_bp3(input: &Input) -> bool {
+    input.has_extension("bp") && !input.head.is_empty()
+}
+
+/// The BP4 files that a path stands for, in order of their numbers.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    let input = Input::look(path)?;
+    let place = || Place::file(path.to_string_lossy().into_owned());
+    let Some(names) = &input.folder else {
+        if is_bp3(&input) {
+            return Err(Error::Unsupported {
+                place: place(),
+                what: "a single file as of ADIOS 1 or BP3 (set the engine to BP4)".into(),
+            });
+        }
+        // The system says what is wrong with it.
+        return Bp4::open(path).map(|_| vec![path.into()]);
+    };
+    if names.iter().any(|name| name == bp4::STEPS) {
+        return Ok(vec![path.into()]);
+    }
+    let mut found: Vec<(&str, u64, PathBuf)> = Vec::new();
+    for name in names.iter().filter(|name| name.ends_with(".bp")) {
+        let stem = name.strip_suffix(".bp").unwrap_or(name);
+        let digits = stem.trim_end_matches(|one: char| one.is_ascii_digit());
+        let number = stem
+            .strip_prefix(digits)
+            .and_then(|number| number.parse().ok());
+        found.push((digits, number.unwrap_or(0), path.join(name)));
+    }
+    found.sort();
+    if found.is_empty() {
+        return Err(Error::UnknownFormat {
+            place: place(),
+            tried:
+                "adios, which is a folder with `md.idx`, or a folder of those with names in `.bp`"
+                    .into(),
+        });
+    }
+    Ok(found.into_iter().map(|(.., path)| path).collect())
+}
+
+fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+    let mut source = Adios::open(&[path], options)?;
+    let mut builder = TraceBuilder::default();
+    while source.next_step(&mut builder)? {
+        options.advance(0, 0)?;
+    }
+    let (trace, mut diagnostics) = builder.finish(options)?;
+    perf_core::Merge::merge(&mut diagnostics, source.diagnostics());
+    options.judge(&diagnostics)?;
+    Ok(Recording::new(
+        Content::Trace(trace),
+        FORMAT.name,
+        diagnostics,
+    ))
+}

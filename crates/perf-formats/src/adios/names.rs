@@ -1,0 +1,177 @@
+//! [`Names`]: what attributes call the numbers of events; [`Programs`]: which program a file is of.
+
+use super::bp4::Step;
+use super::rules;
+use perf_core::Diagnostics;
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Enter,
+    Exit,
+    Send,
+    Receive,
+}
+
+/// Things by their numbers, which writers give in order from 0.
+#[derive(Debug)]
+pub(super) struct Numbered<T>(Vec<Option<T>>);
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Numbered(Vec::new())
+    }
+}
+
+impl<T> Numbered<T> {
+    #[inline]
+    pub(super) fn get(&self, number: u64) -> Option<&T> {
+        self.0.get(usize::try_from(number).ok()?)?.as_ref()
+    }
+
+    /// `false` for a number past the limit.
+    pub(super) fn insert(&mut self, number: u64, thing: T, limit: u32) -> bool {
+        if number >= u64::from(limit) {
+            return false;
+        }
+        let at = number as usize;
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
+        }
+        if let Some(place) = self.0.get_mut(at) {
+            *place = Some(thing);
+        }
+        true
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The names that attributes of the steps so far have given numbers.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) timers: Numbered<Arc<str>>,
+    pub(super) counters: Numbered<Arc<str>>,
+    pub(super) kinds: Numbered<Option<Kind>>,
+    pub(super) programs: Numbered<Arc<str>>,
+    /// Facts about ranks that no step has given to a sink yet.
+    pub(super) facts: Vec<Fact>,
+    /// How many attributes there were.
+    count: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Fact {
+    pub(super) program: u64,
+    pub(super) rank: u32,
+    pub(super) thread: u32,
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+impl Names {
+    /// Takes in the attributes of a step.
+    pub(super) fn learn(&mut self, step: &Step, limit: u32, found: &mut Diagnostics) {
+        // Numbers are given in order: one far past how many there are is no number of a name, and
+        // would cost memory.
+        self.count += step.attributes.len() as u64;
+        let far = self.count.saturating_mul(16).saturating_add(65_536);
+        let limit = limit.min(u32::try_from(far).unwrap_or(limit));
+        for attribute in &step.attributes {
+            let texts = attribute.blocks.first().map(|block| block.texts.as_slice());
+            let Some([value]) = texts else { continue };
+            let name = attribute.name.as_str();
+            if let Some(fact) = name.strip_prefix("MetaData:") {
+                match fact_of(fact, value) {
+                    Some(fact) => self.facts.push(fact),
+                    None => found.add(rules::METADATA, step.place.clone().record(name)),
+                }
+                continue;
+            }
+            let numbered = name.rsplit_once(' ');
+            let Some((what, Ok(number))) = numbered.map(|(what, number)| (what, number.parse()))
+            else {
+                continue;
+            };
+            let text = || Arc::from(value.as_str());
+            let is_kept = match what {
+                "timer" => self.timers.insert(number, text(), limit),
+                "counter" => self.counters.insert(number, text(), limit),
+                "program_name" => self.programs.insert(number, text(), limit),
+                "event_type" => {
+                    let kind = match value.as_str() {
+                        "ENTRY" => Some(Kind::Enter),
+                        "EXIT" => Some(Kind::Exit),
+                        "SEND" => Some(Kind::Send),
+                        "RECV" => Some(Kind::Receive),
+                        _ => None,
+                    };
+                    self.kinds.insert(number, kind, limit)
+                }
+                _ => true,
+            };
+            if !is_kept {
+                found.add(rules::DEFINITIONS, step.place.clone().record(name));
+            }
+        }
+    }
+}
+
+/// `rank:thread:name`, or `program:rank:thread:name` as of 2018.
+fn fact_of(text: &str, value: &str) -> Option<Fact> {
+    let (first, rest) = text.split_once(':')?;
+    let (second, name) = rest.split_once(':')?;
+    let old = name.split_once(':').filter(|(third, name)| {
+        !name.is_empty() && !third.is_empty() && third.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let (program, rank, thread, name) = match old {
+        Some((third, name)) => (first, second, third, name),
+        None => ("0", first, second, name),
+    };
+    // Some versions write texts with their quotes.
+    let bare = value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'));
+    Some(Fact {
+        program: program.parse().ok()?,
+        rank: rank.parse().ok()?,
+        thread: thread.parse().ok()?,
+        name: name.into(),
+        value: bare.unwrap_or(value).into(),
+    })
+}
+
+/// Numbers of programs by name, of all files.
+///
+/// Each file calls its own program 0; those of one name are one program.
+#[derive(Debug, Default)]
+pub(super) struct Programs {
+    names: Vec<(u32, Option<Arc<str>>)>,
+    /// What all are called, if somebody said it.
+    pub(super) all: Option<u32>,
+}
+
+impl Programs {
+    pub(super) fn number(&mut self, name: Option<&Arc<str>>, column: u32) -> u32 {
+        if let Some(all) = self.all {
+            return all;
+        }
+        let is_same = |(number, known): &&(u32, Option<Arc<str>>)| match name {
+            Some(name) => known.as_ref() == Some(name),
+            None => known.is_none() && *number == column,
+        };
+        if let Some((number, _)) = self.names.iter().find(is_same) {
+            return *number;
+        }
+        let is_free = |wanted: u32| self.names.iter().all(|(number, _)| *number != wanted);
+        let free = (0..=self.names.len() as u32).find(|number| is_free(*number));
+        let number = match is_free(column) {
+            true => column,
+            false => free.unwrap_or(column),
+        };
+        self.names.push((number, name.cloned()));
+        number
+    }
+}

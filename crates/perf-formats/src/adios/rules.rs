@@ -1,0 +1,68 @@
+//! What the reader of BP4 files skips or mends.
+
+use perf_core::{Rule, Weight};
+
+const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
+    Rule { name, what, weight }
+}
+
+/// A step whose index or data are not whole.
+pub const DAMAGED_STEP: Rule = rule(
+    "damaged-step",
+    Weight::Loss,
+    "a step is cut off or damaged; skipped",
+);
+/// The index of steps ends within one.
+pub const UNFINISHED: Rule = rule(
+    "unfinished-step",
+    Weight::Note,
+    "the index ends within the record of a step, which was being written; left out",
+);
+/// A file that nobody closed, and in which nothing came.
+pub const GIVEN_UP: Rule = rule(
+    "given-up",
+    Weight::Note,
+    "a file is still being written, but nothing came for as long as one waits; taken for its end",
+);
+/// The number of a timer, counter or kind of event that no attribute names.
+pub const UNNAMED: Rule = rule(
+    "unnamed",
+    Weight::Loss,
+    "an event has a kind, timer or counter without a name; skipped",
+);
+/// Kinds of events without a noun.
+pub const UNKNOWN_KIND: Rule = rule(
+    "unknown-kind",
+    Weight::Loss,
+    "an event is of a kind that streams do not have; skipped",
+);
+/// Programs, ranks or threads past what any machine has.
+pub const CORRUPT: Rule = rule(
+    "corrupt-event",
+    Weight::Loss,
+    "the program, rank, thread or time of an event is too large to be one; skipped",
+);
+/// A count that is not the number of rows there.
+pub const COUNT: Rule = rule(
+    "wrong-count",
+    Weight::Loss,
+    "a table has fewer rows than its count says; those there are kept",
+);
+/// Rows beyond the count.
+pub const LEFTOVER: Rule = rule(
+    "rows-beyond-count",
+    Weight::Note,
+    "a table has more rows than its count says; the count is believed",
+);
+/// More definitions than the limit.
+pub const DEFINITIONS: Rule = rule(
+    "too-many-definitions",
+    Weight::Loss,
+    "a name has a number past the limit for definitions; skipped",
+);
+/// Metadata whose rank or thread is no number.
+pub const METADATA: Rule = rule(
+    "malformed-metadata",
+    Weight::Loss,
+    "an attribute of metadata does not name a rank and thread; skipped",
+);

@@ -1,0 +1,78 @@
+//! Fields that repeat: what one location or region says is mostly what the one before said.
+
+use super::parse::What;
+use crate::xml::{Leaf, Xml};
+use std::ops::Range;
+
+/// The fields of one element, up to the first that is more than text.
+///
+/// As long as an element is read, the first `read` fields are its own and the others those of the
+/// element before of its kind.
+#[derive(Debug, Default)]
+pub(super) struct Run<'a> {
+    leaves: Vec<Leaf<'a>>,
+    read: usize,
+    /// Where the document has the others.
+    others: Range<usize>,
+}
+
+impl<'a> Run<'a> {
+    /// The fields that are still to be read, if the document says word for word what it said
+    /// before. Goes behind them.
+    pub(super) fn repeated(&mut self, xml: &mut Xml<'a>) -> Option<&[Leaf<'a>]> {
+        let others = self.others.clone();
+        if others.is_empty() || !xml.repeats(others.clone()) {
+            return None;
+        }
+        let at = xml.at();
+        xml.skip_to(at + others.len());
+        let from = self.read;
+        let leaves = self.leaves.get_mut(from..)?;
+        for leaf in &mut *leaves {
+            leaf.end = leaf.end - others.start + at;
+        }
+        self.read += leaves.len();
+        self.others = 0..0;
+        Some(leaves)
+    }
+
+    /// Takes a field in that was read.
+    pub(super) fn push(&mut self, leaf: Leaf<'a>) {
+        match self.leaves.get_mut(self.read) {
+            Some(other) => {
+                self.others.start = other.end;
+                *other = leaf;
+            }
+            None => self.leaves.push(leaf),
+        }
+        self.read += 1;
+    }
+
+    /// Keeps the fields, the first of which began at `start`, for the next element.
+    pub(super) fn ends(&mut self, start: usize) {
+        self.leaves.truncate(self.read);
+        let end = self.leaves.last().map_or(start, |leaf| leaf.end);
+        self.others = start..end;
+        self.read = 0;
+    }
+}
+
+/// The fields of the last element of each kind that there are many of, and of the last other.
+#[derive(Debug, Default)]
+pub(super) struct Runs<'a>([Run<'a>; 5]);
+
+impl<'a> Runs<'a> {
+    pub(super) fn of(&mut self, what: What) -> &mut Run<'a> {
+        let [regions, nodes, groups, locations, others] = &mut self.0;
+        match what {
+            What::Region(_) => regions,
+            What::Node(_) => nodes,
+            What::Group(_) => groups,
+            What::Location(_) => locations,
+            _ => {
+                *others = Run::default();
+                others
+            }
+        }
+    }
+}

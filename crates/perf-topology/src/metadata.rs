@@ -1,0 +1,131 @@
+//! Coordinates that a recording keeps as text: properties such as `BGP Coords` of TAU.
+
+use crate::topology::{NOWHERE, Topology, place};
+use crate::{Check, Error, Result, Shape};
+use perf_core::{LocationId, SystemTree};
+
+impl Topology {
+    /// Locations at the coordinates that the property `name` gives them, such as `BGP Coords`,
+    /// whose value is `(3,5,1)`. A location without that property lies where its process does, a
+    /// process without it where its node does.
+    ///
+    /// `shape` is the grid; `None` for the smallest one from 0 on that all coordinates lie in,
+    /// with unnamed axes that are periodic. A property that holds no numbers counts as none.
+    ///
+    /// ```
+    /// use perf_core::{Location, SystemTree};
+    /// use perf_topology::{Shape, Topology};
+    /// let at = |key, text: &str| Location {
+    ///     key,
+    ///     properties: vec![("BGP Coords".into(), text.into())],
+    ///     ..Location::default()
+    /// };
+    /// let locations = vec![at(0, "(0,0,1)"), at(1, "(1,0,0)")];
+    /// let system = SystemTree::new(vec![], vec![], locations, &Default::default())?;
+    /// let grid = Topology::from_metadata(&system, "BGP Coords", None)?;
+    /// assert_eq!(grid.shape().lens(), [2, 1, 2]);
+    /// assert_eq!((grid.check().placed, grid.check().missing), (2, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoCoordinates`] if nothing has coordinates under that name, and without a `shape`
+    /// those of [`Shape::new`].
+    pub fn from_metadata(system: &SystemTree, name: &str, shape: Option<Shape>) -> Result<Self> {
+        let mut at = Vec::new();
+        let ids = || system.location_ids();
+        let shape = match shape {
+            Some(shape) => shape,
+            None => {
+                let mut lens = Vec::new();
+                for id in ids() {
+                    let is_placed = text(system, id, name).is_some_and(|text| read(text, &mut at));
+                    if is_placed && lens.is_empty() {
+                        lens.resize(at.len(), 1);
+                    }
+                    if is_placed && lens.len() == at.len() {
+                        let pairs = lens.iter_mut().zip(&at);
+                        pairs.for_each(|(len, at)| *len = at.saturating_add(1).max(*len));
+                    }
+                }
+                if lens.is_empty() {
+                    return Err(Error::NoCoordinates { name: name.into() });
+                }
+                Shape::of(&lens)?
+            }
+        };
+        let mut cells = vec![NOWHERE; system.locations().len()];
+        let mut found = Check::default();
+        let mut is_any = false;
+        for (slot, id) in cells.iter_mut().zip(ids()) {
+            if text(system, id, name).is_some_and(|text| read(text, &mut at)) {
+                is_any = true;
+                // Cells are at most 2^28.
+                place(slot, shape.cell(&at).map(|cell| cell as u32), &mut found);
+            }
+        }
+        match is_any {
+            true => Ok(Self::new(name.into(), shape, cells, found)),
+            false => Err(Error::NoCoordinates { name: name.into() }),
+        }
+    }
+}
+
+/// What a location, else its process, else its node has under a name.
+fn text<'a>(system: &'a SystemTree, id: LocationId, name: &str) -> Option<&'a str> {
+    let own = &system.location(id)?.properties;
+    let group = system.process(id).and_then(|group| system.group(group));
+    let node = group.and_then(|group| system.node(group.parent?));
+    let above = [
+        group.map(|group| &group.properties),
+        node.map(|node| &node.properties),
+    ];
+    let all = std::iter::once(own).chain(above.into_iter().flatten());
+    let mut named = all.flatten().filter(|(own, _)| own == name);
+    named.next().map(|(_, value)| value.as_str())
+}
+
+/// As [`coordinates_in`], into memory that is used again.
+fn read(text: &str, numbers: &mut Vec<usize>) -> bool {
+    numbers.clear();
+    // Numbers below 0 and fractions are no coordinates; a dash or dot between words is none either.
+    let letters = text.as_bytes();
+    let is_digit = |at: Option<usize>| {
+        at.and_then(|at| letters.get(at))
+            .is_some_and(u8::is_ascii_digit)
+    };
+    for (at, letter) in letters.iter().enumerate() {
+        let after = is_digit(Some(at + 1));
+        let before = at.checked_sub(1);
+        let is_word = before
+            .and_then(|at| letters.get(at))
+            .is_some_and(u8::is_ascii_alphanumeric);
+        if (*letter == b'-' && after && !is_word) || (*letter == b'.' && after && is_digit(before))
+        {
+            return false;
+        }
+    }
+    let words = text.split(|letter: char| !letter.is_ascii_digit());
+    for word in words.filter(|word| !word.is_empty()) {
+        match word.parse() {
+            Ok(number) => numbers.push(number),
+            Err(_) => return false,
+        }
+    }
+    !numbers.is_empty()
+}
+
+/// The numbers in a text such as `(3,5,1)` or `x=3 y=5 z=1`: coordinates as profiles keep them in
+/// attributes (`BGP Coords` in TAU). Letters and brackets are passed over; `None` without numbers, or
+/// where one does not fit, is below 0 or a fraction.
+///
+/// ```
+/// assert_eq!(perf_topology::coordinates_in("(3,5,1)"), Some(vec![3, 5, 1]));
+/// assert_eq!(perf_topology::coordinates_in("nowhere"), None);
+/// assert_eq!(perf_topology::coordinates_in("-1 0"), None);
+/// assert_eq!(perf_topology::coordinates_in("0 0.5"), None);
+/// ```
+pub fn coordinates_in(text: &str) -> Option<Vec<usize>> {
+    let mut numbers = Vec::new();
+    read(text, &mut numbers).then_some(numbers)
+}
