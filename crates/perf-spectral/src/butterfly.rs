@@ -3,7 +3,7 @@
 //!
 //! All are forward, `exp(-2 pi i k x / L)`; the inverse is the same with both planes swapped.
 
-use crate::real::{Real, vectors_mut};
+use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// A complex vector.
@@ -185,29 +185,74 @@ impl<T: Real, const P: usize> WithSimd for Single<'_, T, P> {
     fn with_simd<S: Simd>(self, s: S) {
         let blocks = self.re.chunks_exact_mut(self.step * P);
         for (re, im) in blocks.zip(self.im.chunks_exact_mut(self.step * P)) {
-            let (mut re, mut im) = (vectors_mut(s, re), vectors_mut(s, im));
+            let (re, im) = (vectors_mut(s, re), vectors_mut(s, im));
             let n = re.len() / P;
-            let mut res: [&mut [T::V<S>]; P] = std::array::from_fn(|_| Default::default());
-            let mut ims: [&mut [T::V<S>]; P] = std::array::from_fn(|_| Default::default());
-            for j in 0..P {
-                let (one, rest) = re.split_at_mut(n);
-                (res[j], re) = (one, rest);
-                let (one, rest) = im.split_at_mut(n);
-                (ims[j], im) = (one, rest);
-            }
+            let (re, im) = (&mut re[..n * P], &mut im[..n * P]);
             for i in 0..n {
                 let zero = T::splat(s, T::default());
                 let mut x = [Cx { re: zero, im: zero }; P];
-                for j in 0..P {
-                    x[j] = Cx {
-                        re: res[j][i],
-                        im: ims[j][i],
+                for t in 0..P {
+                    x[t] = Cx {
+                        re: re[t * n + i],
+                        im: im[t * n + i],
                     };
                 }
                 dft::<T, S, P>(s, self.roots, &mut x);
-                for j in 0..P {
-                    res[j][i] = x[j].re;
-                    ims[j][i] = x[j].im;
+                for t in 0..P {
+                    re[t * n + i] = x[t].re;
+                    im[t * n + i] = x[t].im;
+                }
+            }
+        }
+    }
+}
+
+/// One pass of a transform of more points (Stockham): those of `P` points at a distance of `n/P`, with
+/// the twiddles behind them, into places where they follow each other.
+pub(crate) struct Pass<'a, T, const P: usize> {
+    pub(crate) roots: &'a Roots<T>,
+    /// `exp(-2 pi i j t / n)` at `j P + t`: n of them.
+    pub(crate) twiddles: &'a [[T; 2]],
+    pub(crate) from: [&'a [T]; 2],
+    pub(crate) to: [&'a mut [T]; 2],
+}
+
+impl<T: Real, const P: usize> WithSimd for Pass<'_, T, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let [from_re, from_im] = self.from;
+        let (from_re, from_im) = (vectors(s, from_re), vectors(s, from_im));
+        let [to_re, to_im] = self.to;
+        let (to_re, to_im) = (vectors_mut(s, to_re), vectors_mut(s, to_im));
+        let parts = self.twiddles.len() / P;
+        let n = from_re.len() / self.twiddles.len().max(1);
+        for j in 0..parts {
+            let (mut re, mut im) = ([&from_re[..0]; P], [&from_im[..0]; P]);
+            for t in 0..P {
+                let at = (j + parts * t) * n;
+                (re[t], im[t]) = (&from_re[at..at + n], &from_im[at..at + n]);
+            }
+            let range = j * P * n..(j + 1) * P * n;
+            let (to_re, to_im) = (&mut to_re[range.clone()], &mut to_im[range]);
+            let twiddles = &self.twiddles[j * P..(j + 1) * P];
+            for i in 0..n {
+                let zero = T::splat(s, T::default());
+                let mut x = [Cx { re: zero, im: zero }; P];
+                for t in 0..P {
+                    x[t] = Cx {
+                        re: re[t][i],
+                        im: im[t][i],
+                    };
+                }
+                dft::<T, S, P>(s, self.roots, &mut x);
+                for t in 0..P {
+                    if t > 0 && parts > 1 {
+                        x[t] = times::<T, S>(s, x[t], twiddles[t]);
+                    }
+                    to_re[t * n + i] = x[t].re;
+                    to_im[t * n + i] = x[t].im;
                 }
             }
         }
@@ -230,14 +275,14 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Double<'_, T, P, Q> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
         let twiddles = &self.twiddles[..P * Q];
+        let zero = T::splat(s, T::default());
+        // Outside of the loops: it is written before it is read each time round.
+        let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
         let blocks = self.re.chunks_exact_mut(self.step * P * Q);
         for (re, im) in blocks.zip(self.im.chunks_exact_mut(self.step * P * Q)) {
             let (re, im) = (vectors_mut(s, re), vectors_mut(s, im));
             let n = re.len() / (P * Q);
             let (re, im) = (&mut re[..n * P * Q], &mut im[..n * P * Q]);
-            let zero = T::splat(s, T::default());
-            // Outside of the loop: it is written before it is read each time round.
-            let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
             for i in 0..n {
                 for q in 0..Q {
                     let x = &mut middle[q];

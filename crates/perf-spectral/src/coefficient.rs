@@ -16,6 +16,10 @@ impl<T: Real> Transform<T> {
     /// The coefficient `V(k)` of a packed spectrum, as (real, imaginary). Frequencies are signed
     /// and count modulo the axis lengths. `None` for the wrong number of frequencies or reals.
     pub fn coefficient(&self, spectrum: &[T], k: &[i32]) -> Option<(f64, f64)> {
+        T::coefficient(self, spectrum, k)
+    }
+
+    pub(crate) fn one_of(&self, spectrum: &[T], k: &[i32]) -> Option<(f64, f64)> {
         if spectrum.len() != self.layout.points || k.len() != self.layout.dims.len() {
             return None;
         }
@@ -32,6 +36,10 @@ impl<T: Real> Transform<T> {
     /// `|V(k)|` of all frequencies, row-major in the order of the transform: 0, 1, .., -2, -1 along
     /// each axis. Empty for the wrong number of reals.
     pub fn magnitudes(&self, spectrum: &[T]) -> Vec<f64> {
+        T::magnitudes(self, spectrum)
+    }
+
+    pub(crate) fn all_magnitudes(&self, spectrum: &[T]) -> Vec<f64> {
         let dims = &self.layout.dims;
         let mut k = vec![0; dims.len()];
         let cells = (0..self.layout.points).map_while(|cell| {
@@ -40,7 +48,7 @@ impl<T: Real> Transform<T> {
                 *k = signed(rest % len, *len);
                 rest /= len;
             }
-            let (re, im) = self.coefficient(spectrum, &k)?;
+            let (re, im) = self.one_of(spectrum, &k)?;
             Some(re.hypot(im))
         });
         cells.collect()

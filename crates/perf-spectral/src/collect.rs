@@ -65,11 +65,22 @@ impl<T: Real> SpectraBuilder<T> {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<()> {
+        let views: Vec<&[f64]> = views.iter().map(AsRef::as_ref).collect();
+        T::extend(self, &views, mask, progress, cancel)
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        views: &[&[f64]],
+        mask: &[bool],
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<()> {
         // A few at a time, so that memory holds no more spectra than that beside the store.
         const BATCH: usize = 16;
         for batch in views.chunks(BATCH) {
             cancel.check()?;
-            let hashes = par::map(batch.len(), |at| self.look(batch[at].as_ref(), mask))?;
+            let hashes = par::map(batch.len(), |at| self.look(batch[at], mask))?;
             // What a batch that failed left behind is no view.
             let count = self.views.len();
             self.known.retain(|_, number| *number < count);
@@ -80,9 +91,7 @@ impl<T: Real> SpectraBuilder<T> {
                     fresh.push(at);
                 }
             }
-            let done = par::map(fresh.len(), |at| {
-                self.prepare(batch[fresh[at]].as_ref(), mask)
-            })?;
+            let done = par::map(fresh.len(), |at| self.prepare(batch[fresh[at]], mask))?;
             let mut done = done.into_iter();
             for hash in &hashes {
                 let number = self.views.len();
@@ -122,6 +131,10 @@ impl<T: Real> SpectraBuilder<T> {
 
     /// All views are there. A file of spectra serves this run only, see [`save`](Self::save).
     pub fn finish(self) -> Spectra<T> {
+        T::finish(self)
+    }
+
+    pub(crate) fn finished(self) -> Spectra<T> {
         Spectra::with(self.plan, self.store, self.views)
     }
 
@@ -146,7 +159,12 @@ impl<T: Real> SpectraBuilder<T> {
     ///
     /// # Errors
     /// [`Error::Length`] for another number of names, [`Error::Io`].
-    pub fn save<N: AsRef<str>>(mut self, names: &[N]) -> Result<Spectra<T>> {
+    pub fn save<N: AsRef<str>>(self, names: &[N]) -> Result<Spectra<T>> {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        T::save(self, &names)
+    }
+
+    pub(crate) fn saved(mut self, names: &[&str]) -> Result<Spectra<T>> {
         if !names.is_empty() && names.len() != self.views.len() {
             return Err(Error::Length {
                 what: "names of views",
@@ -155,7 +173,7 @@ impl<T: Real> SpectraBuilder<T> {
             });
         }
         for (view, name) in self.views.iter_mut().zip(names) {
-            view.name = name.as_ref().into();
+            view.name = (*name).into();
         }
         self.store.save(&self.plan, &self.views)?;
         Ok(self.finish())

@@ -86,7 +86,7 @@ impl Layout {
 
 impl<T: Real> Transform<T> {
     /// The weights of a filter in the order of packed spectra. That of k = 0 is 0.
-    pub(crate) fn weights(&self, filter: &(impl Filter + ?Sized)) -> Vec<T> {
+    pub(crate) fn weights(&self, filter: &dyn Filter) -> Vec<T> {
         let mut weights = vec![T::default(); self.layout.points];
         let dims = &self.layout.dims;
         self.layout.each(|at, _, k| {

@@ -1,27 +1,48 @@
 //! [`Line`]: the transform along one axis of a tile.
 
-use crate::butterfly::{Double, Roots, Single};
+use crate::butterfly::{Double, Pass, Roots, Single};
 use crate::dispatch::{dispatch, has_vectors};
+use crate::first::{First, FirstWork};
 use crate::last::Last;
-use crate::real::Real;
+use crate::long;
+use crate::real::{Aligned, Real};
+use rustfft::Fft;
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
 
-/// The transform along one axis of a tile: a short one in vectors, or any length by rustfft.
+/// The transform along one axis of a tile: in vectors, each lane a line, or by rustfft.
 #[derive(Clone)]
 pub struct Line<T> {
     len: usize,
-    /// Its two factors, the second 1 for lengths done in registers; `None` by rustfft.
-    short: Option<(usize, usize)>,
-    roots: [Roots<T>; 2],
-    twiddles: Vec<[T; 2]>,
-    long: Option<Arc<dyn Fft<T>>>,
+    way: Way<T>,
 }
 
-/// Space for lines that rustfft transforms.
+/// How a line is transformed.
+#[derive(Clone)]
+enum Way<T> {
+    /// In the registers.
+    Single(Roots<T>),
+    /// Two factors. The first fills the registers, the second has the twiddles behind it.
+    Double([usize; 2], [Roots<T>; 2], Vec<[T; 2]>),
+    /// A pass over the tile for each factor.
+    Passes(Vec<Step<T>>),
+    /// Lengths with prime factors above 7, and processors without vectors.
+    Long(Arc<dyn Fft<T>>),
+}
+
+/// One pass: a factor and its twiddles.
+#[derive(Clone, Debug)]
+struct Step<T> {
+    factor: usize,
+    roots: Roots<T>,
+    /// `exp(-2 pi i j t / n)` at `j factor + t`, with n what the passes before have left of the length.
+    twiddles: Vec<[T; 2]>,
+}
+
+/// Space for lines that are not transformed in place.
 #[derive(Debug, Default)]
 pub struct LineSpace<T> {
+    planes: [Aligned<T>; 2],
     line: Vec<Complex<T>>,
     scratch: Vec<Complex<T>>,
 }
@@ -30,46 +51,72 @@ impl<T> std::fmt::Debug for Line<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Line")
             .field("len", &self.len)
-            .field("short", &self.short)
             .finish_non_exhaustive()
     }
 }
 
-/// The factors of the lengths that have a transform of their own. The first factor fills the
-/// registers, the second has the twiddles behind it.
-fn factors(len: usize) -> Option<(usize, usize)> {
-    Some(match len {
-        1 | 2 | 3 | 4 | 5 | 7 | 8 => (len, 1),
-        6 => (2, 3),
-        9 => (3, 3),
-        10 => (2, 5),
-        12 => (4, 3),
-        14 => (2, 7),
-        15 => (3, 5),
-        16 => (4, 4),
-        20 => (4, 5),
-        24 => (8, 3),
-        28 => (4, 7),
-        32 => (4, 8),
-        64 => (8, 8),
-        _ => return None,
-    })
+/// `exp(-2 pi i at / len)`.
+fn root<T: Real>(at: usize, len: usize) -> [T; 2] {
+    let angle = -((at % len) as f64) * std::f64::consts::TAU / len as f64;
+    [T::of(angle.cos()), T::of(angle.sin())]
+}
+
+impl<T: Real> Way<T> {
+    fn of(len: usize) -> Self {
+        // A kernel is compiled for two precisions and each kind of vectors, so only frequent lengths have
+        // one of their own.
+        let two = match len {
+            1 | 2 | 3 | 4 | 5 | 7 | 8 => [len, 1],
+            14 => [2, 7],
+            16 => [4, 4],
+            32 => [4, 8],
+            64 => [8, 8],
+            _ => [0, 0],
+        };
+        match (factors(len), two) {
+            _ if !has_vectors() => Way::Long(long::plan(len)),
+            (_, [_, 1]) => Way::Single(Roots::new(len)),
+            (_, [p, q]) if p > 0 => {
+                let twiddles = (0..len).map(|at| root(at / p * (at % p), len));
+                Way::Double(two, [Roots::new(p), Roots::new(q)], twiddles.collect())
+            }
+            (Some(factors), _) => {
+                let mut rest = len;
+                let step = |factor| {
+                    let twiddles = (0..rest).map(|at| root(at / factor * (at % factor), rest));
+                    let step = Step {
+                        factor,
+                        roots: Roots::new(factor),
+                        twiddles: twiddles.collect(),
+                    };
+                    rest /= factor;
+                    step
+                };
+                Way::Passes(factors.into_iter().map(step).collect())
+            }
+            (None, _) => Way::Long(long::plan(len)),
+        }
+    }
+}
+
+/// The factors of a length that has none above 8; `None` of others.
+fn factors(len: usize) -> Option<Vec<usize>> {
+    let (mut rest, mut factors) = (len, Vec::new());
+    for factor in [7, 5, 3, 8, 4, 2] {
+        // 16 is 4 x 4 and not 8 x 2, which is the same number of passes but a costlier one.
+        while rest.is_multiple_of(factor) && !(factor == 8 && rest == 16) {
+            factors.push(factor);
+            rest /= factor;
+        }
+    }
+    (rest == 1).then_some(factors)
 }
 
 impl<T: Real> Line<T> {
-    pub(crate) fn new(len: usize, planner: &mut FftPlanner<T>) -> Self {
-        let short = factors(len).filter(|_| has_vectors());
-        let (p, q) = short.unwrap_or((1, 1));
-        let twiddle = |at: usize| {
-            let angle = -((at / p * (at % p)) as f64) * std::f64::consts::TAU / len as f64;
-            [T::of(angle.cos()), T::of(angle.sin())]
-        };
+    pub(crate) fn new(len: usize) -> Self {
         Line {
             len,
-            short,
-            roots: [Roots::new(p), Roots::new(q)],
-            twiddles: (0..p * q).map(twiddle).collect(),
-            long: short.is_none().then(|| planner.plan_fft_forward(len)),
+            way: Way::of(len),
         }
     }
 
@@ -84,9 +131,9 @@ impl<T: Real> Line<T> {
         space: &mut LineSpace<T>,
     ) {
         macro_rules! single {
-            ($p:literal) => {
+            ($p:literal, $roots:expr) => {
                 dispatch(Single::<T, $p> {
-                    roots: &self.roots[0],
+                    roots: $roots,
                     re,
                     im,
                     step,
@@ -95,10 +142,10 @@ impl<T: Real> Line<T> {
             };
         }
         macro_rules! double {
-            ($p:literal, $q:literal) => {
+            ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
                 dispatch(Double::<T, $p, $q> {
-                    roots: [&self.roots[0], &self.roots[1]],
-                    twiddles: &self.twiddles,
+                    roots: $roots.each_ref(),
+                    twiddles: $twiddles,
                     re,
                     im,
                     step,
@@ -106,33 +153,31 @@ impl<T: Real> Line<T> {
                 .unwrap_or_default()
             };
         }
-        match (self.len, &self.long) {
-            (_, Some(fft)) => self.long(fft.as_ref(), re, im, step, columns, space),
-            (2, _) => single!(2),
-            (3, _) => single!(3),
-            (4, _) => single!(4),
-            (5, _) => single!(5),
-            (7, _) => single!(7),
-            (8, _) => single!(8),
-            (6, _) => double!(2, 3),
-            (9, _) => double!(3, 3),
-            (10, _) => double!(2, 5),
-            (12, _) => double!(4, 3),
-            (14, _) => double!(2, 7),
-            (15, _) => double!(3, 5),
-            (16, _) => double!(4, 4),
-            (20, _) => double!(4, 5),
-            (24, _) => double!(8, 3),
-            (28, _) => double!(4, 7),
-            (32, _) => double!(4, 8),
-            (64, _) => double!(8, 8),
-            _ => {}
+        match &self.way {
+            Way::Long(fft) => self.long(fft.as_ref(), re, im, step, columns, space),
+            Way::Passes(steps) => self.passes(steps, re, im, step, space),
+            Way::Single(roots) => match self.len {
+                2 => single!(2, roots),
+                3 => single!(3, roots),
+                4 => single!(4, roots),
+                5 => single!(5, roots),
+                7 => single!(7, roots),
+                8 => single!(8, roots),
+                _ => {}
+            },
+            Way::Double(factors, roots, twiddles) => match factors {
+                [2, 7] => double!(2, 7, roots, twiddles),
+                [4, 4] => double!(4, 4, roots, twiddles),
+                [4, 8] => double!(4, 8, roots, twiddles),
+                [8, 8] => double!(8, 8, roots, twiddles),
+                _ => {}
+            },
         }
     }
 
     /// The last step of an inverse transform, where this is a short line of L/2 slots of a real axis:
     /// all that lies between the spectrum along it and the extremes of what comes out, see [`Last`].
-    /// Whether it was done: not by rustfft.
+    /// Whether it was done: it is for the lengths that are most frequent.
     pub(crate) fn last_all(
         &self,
         turns: &[[T; 2]],
@@ -141,11 +186,13 @@ impl<T: Real> Line<T> {
     ) -> bool {
         let [re, im] = planes;
         let [high, low] = bounds;
+        // Of a length done in registers the second factor is 1, without roots or twiddles.
+        let none = [[T::default(); 2]; 8];
         macro_rules! last {
-            ($p:literal, $q:literal) => {
+            ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
                 dispatch(Last::<T, $p, $q> {
-                    roots: [&self.roots[0], &self.roots[1]],
-                    twiddles: &self.twiddles,
+                    roots: $roots,
+                    twiddles: $twiddles,
                     turns,
                     re,
                     im,
@@ -155,30 +202,115 @@ impl<T: Real> Line<T> {
                 .is_some()
             };
         }
-        if self.long.is_some() {
-            return false;
-        }
-        match self.len {
-            1 => last!(1, 1),
-            2 => last!(2, 1),
-            3 => last!(3, 1),
-            4 => last!(4, 1),
-            5 => last!(5, 1),
-            6 => last!(2, 3),
-            7 => last!(7, 1),
-            8 => last!(8, 1),
-            9 => last!(3, 3),
-            10 => last!(2, 5),
-            12 => last!(4, 3),
-            14 => last!(2, 7),
-            15 => last!(3, 5),
-            16 => last!(4, 4),
-            20 => last!(4, 5),
-            24 => last!(8, 3),
-            28 => last!(4, 7),
-            32 => last!(4, 8),
-            64 => last!(8, 8),
+        match &self.way {
+            Way::Single(roots) => {
+                let roots = [roots, roots];
+                match self.len {
+                    1 => last!(1, 1, roots, &none),
+                    2 => last!(2, 1, roots, &none),
+                    4 => last!(4, 1, roots, &none),
+                    8 => last!(8, 1, roots, &none),
+                    _ => false,
+                }
+            }
+            Way::Double(factors, roots, twiddles) => match factors {
+                [2, 7] => last!(2, 7, roots.each_ref(), twiddles),
+                [4, 4] => last!(4, 4, roots.each_ref(), twiddles),
+                [4, 8] => last!(4, 8, roots.each_ref(), twiddles),
+                _ => false,
+            },
             _ => false,
+        }
+    }
+
+    /// The first step of a forward transform, where this is a short line of L/2 slots of a real axis, see
+    /// [`First`]. Whether it was done: it is for the lengths that are most frequent; of others the samples
+    /// are put where the transform runs.
+    pub(crate) fn first_all(&self, work: FirstWork<'_, T>) -> bool {
+        let none = [[T::default(); 2]; 8];
+        macro_rules! first {
+            ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
+                dispatch(First::<T, $p, $q> {
+                    roots: $roots,
+                    twiddles: $twiddles,
+                    work,
+                })
+                .is_some()
+            };
+        }
+        match &self.way {
+            Way::Single(roots) => {
+                let roots = [roots, roots];
+                match self.len {
+                    1 => return first!(1, 1, roots, &none),
+                    2 => return first!(2, 1, roots, &none),
+                    4 => return first!(4, 1, roots, &none),
+                    8 => return first!(8, 1, roots, &none),
+                    _ => {}
+                }
+            }
+            Way::Double(factors, roots, twiddles) => match factors {
+                [2, 7] => return first!(2, 7, roots.each_ref(), twiddles),
+                [4, 4] => return first!(4, 4, roots.each_ref(), twiddles),
+                [4, 8] => return first!(4, 8, roots.each_ref(), twiddles),
+                _ => {}
+            },
+            _ => {}
+        }
+        work.copy();
+        false
+    }
+
+    /// Pass by pass, to and fro between the tile and the space beside it.
+    fn passes(
+        &self,
+        steps: &[Step<T>],
+        re: &mut [T],
+        im: &mut [T],
+        step: usize,
+        space: &mut LineSpace<T>,
+    ) {
+        let size = step * self.len;
+        for plane in &mut space.planes {
+            if plane.get().len() < size {
+                *plane = Aligned::zeros(size);
+            }
+        }
+        let [other_re, other_im] = &mut space.planes;
+        let (other_re, other_im) = (
+            &mut other_re.get_mut()[..size],
+            &mut other_im.get_mut()[..size],
+        );
+        let blocks = re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size));
+        for (re, im) in blocks {
+            let (mut from, mut to) = ([&mut *re, &mut *im], [&mut *other_re, &mut *other_im]);
+            for step in steps {
+                macro_rules! pass {
+                    ($p:literal) => {
+                        dispatch(Pass::<T, $p> {
+                            roots: &step.roots,
+                            twiddles: &step.twiddles,
+                            from: from.each_ref().map(|plane| &**plane),
+                            to: to.each_mut().map(|plane| &mut **plane),
+                        })
+                        .unwrap_or_default()
+                    };
+                }
+                match step.factor {
+                    2 => pass!(2),
+                    3 => pass!(3),
+                    4 => pass!(4),
+                    5 => pass!(5),
+                    7 => pass!(7),
+                    8 => pass!(8),
+                    _ => {}
+                }
+                std::mem::swap(&mut from, &mut to);
+            }
+            if !steps.len().is_multiple_of(2) {
+                re.copy_from_slice(other_re);
+                im.copy_from_slice(other_im);
+            }
         }
     }
 

@@ -33,6 +33,16 @@ impl<T: Real> Spectra<T> {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<Vec<PairMatch>> {
+        T::pairs(self, &filter, params, progress, cancel)
+    }
+
+    pub(crate) fn all_pairs(
+        &self,
+        filter: &dyn Filter,
+        params: &CheckedRank,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<PairMatch>> {
         let count = self.views().len();
         let total = (count * count.saturating_sub(1) / 2) as u64;
         let mut best: Vec<PairMatch> = Vec::new();
@@ -40,7 +50,7 @@ impl<T: Real> Spectra<T> {
         for reference in 0..count {
             cancel.check()?;
             let others: Vec<usize> = (reference + 1..count).collect();
-            let list = self.rank_among(reference, &others, filter, &params, &(), cancel)?;
+            let list = self.ranked(reference, &others, filter, &params, (&(), cancel))?;
             let found = list.matches.into_iter();
             best.extend(found.map(|found| PairMatch { reference, found }));
             best.sort_by(|a, b| {
@@ -70,11 +80,20 @@ impl<T: Real> Spectra<T> {
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
     ) -> Result<Vec<PairMatch>> {
+        T::chosen_pairs(self, pairs, &filter, params)
+    }
+
+    pub(crate) fn chosen_pairs(
+        &self,
+        pairs: &[(usize, usize)],
+        filter: &dyn Filter,
+        params: &CheckedRank,
+    ) -> Result<Vec<PairMatch>> {
         let all = params.clone().all();
         par::map(pairs.len(), |at| {
             let (reference, view) = pairs[at];
             let never = CancelToken::new();
-            let list = self.rank_among(reference, &[view], filter, &all, &(), &never)?;
+            let list = self.ranked(reference, &[view], filter, &all, (&(), &never))?;
             let found = list.matches.first().copied();
             let count = self.views().len();
             let found = found.ok_or(Error::UnknownView { view, count })?;

@@ -1,29 +1,37 @@
 //! Parallel loops, and their serial twins. Either way the results are in order.
 
 use crate::Result;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// `work` on each number below `count`, all results or the first error by number.
-#[cfg(feature = "parallel")]
-pub(crate) fn map<R: Send>(
+pub(crate) fn map<R: Send + Sync>(
     count: usize,
     work: impl Fn(usize) -> Result<R> + Send + Sync,
 ) -> Result<Vec<R>> {
-    use rayon::prelude::*;
-    // One item a job: each is a whole spectrum. Collected before errors are looked at, so that the
-    // one reported does not depend on threads.
-    let items = (0..count).into_par_iter().with_max_len(1);
-    let results: Vec<Result<R>> = items.map(work).collect();
-    results.into_iter().collect()
+    // Collected before errors are looked at, so that the one reported does not depend on threads.
+    let results: Vec<OnceLock<Result<R>>> = (0..count).map(|_| OnceLock::new()).collect();
+    each(count, &|at| {
+        if let Some(result) = results.get(at) {
+            result.get_or_init(|| work(at));
+        }
+    });
+    let results = results.into_iter().filter_map(OnceLock::into_inner);
+    results.collect()
 }
 
-/// `work` on each number below `count`, all results or the first error by number.
+/// `work` on each number below `count`. Behind a pointer, so that the parallel loop is compiled once.
+#[cfg(feature = "parallel")]
+fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    use rayon::prelude::*;
+    // One item a job: each is a whole spectrum.
+    let items = (0..count).into_par_iter().with_max_len(1);
+    items.for_each(work);
+}
+
+/// `work` on each number below `count`.
 #[cfg(not(feature = "parallel"))]
-pub(crate) fn map<R: Send>(
-    count: usize,
-    work: impl Fn(usize) -> Result<R> + Send + Sync,
-) -> Result<Vec<R>> {
-    (0..count).map(work).collect()
+fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..count).for_each(work);
 }
 
 /// Working space that jobs take and give back: there are as many as ever ran at once.

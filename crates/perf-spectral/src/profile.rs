@@ -41,6 +41,17 @@ impl<T: Real> SpectraBuilder<T> {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<()> {
+        T::add_rows(self, profile, topology, (rows, missing), progress, cancel)
+    }
+
+    pub(crate) fn add_each(
+        &mut self,
+        profile: &Profile,
+        topology: &Topology,
+        (rows, missing): (&[(MetricId, CallPathId)], Missing),
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<()> {
         let lens = topology.shape().lens();
         if lens != self.dims() {
             return Err(Error::Shape { dims: lens });
@@ -64,7 +75,8 @@ impl<T: Real> SpectraBuilder<T> {
                 }
             }
             let views = views.get(..batch.len()).unwrap_or_default();
-            self.extend_with(views, &mask, &(), cancel)?;
+            let views: Vec<&[f64]> = views.iter().map(Vec::as_slice).collect();
+            self.add(&views, &mask, &(), cancel)?;
             progress.advance("spectra", batch.len() as u64, rows.len() as u64);
         }
         Ok(())

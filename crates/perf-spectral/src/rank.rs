@@ -176,6 +176,24 @@ impl<T: Real> Spectra<T> {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<Ranking> {
+        T::rank(
+            self,
+            reference,
+            candidates,
+            &filter,
+            params,
+            (progress, cancel),
+        )
+    }
+
+    pub(crate) fn ranked(
+        &self,
+        reference: usize,
+        candidates: &[usize],
+        filter: &dyn Filter,
+        params: &CheckedRank,
+        (progress, cancel): (&dyn Progress, &CancelToken),
+    ) -> Result<Ranking> {
         for view in candidates {
             self.view(*view)?;
         }

@@ -1,5 +1,7 @@
 //! [`Real`]: the two kinds of floating point that spectra come in.
 
+use crate::compiled::Compiled;
+use crate::first::FirstWork;
 use crate::halves::real_axis;
 use crate::lines::{Line, LineSpace};
 use crate::reference::{Product, Sums};
@@ -10,13 +12,14 @@ use std::fmt::Debug;
 /// `f64` or `f32`: spectra in single precision take half the memory and half the time.
 ///
 /// Sealed: there are no others.
-pub trait Real: kernel::Kernel {}
+pub trait Real: kernel::Kernel + Compiled {}
 
 impl Real for f64 {}
 impl Real for f32 {}
 
 pub(crate) mod kernel {
     use super::{Debug, Simd};
+    use crate::first::FirstWork;
     use crate::lines::{Line, LineSpace};
     use crate::reference::{Product, Sums};
     use crate::turn::Blocks;
@@ -83,6 +86,8 @@ pub(crate) mod kernel {
             planes: [&mut [Self]; 2],
             bounds: [&mut [Self]; 2],
         ) -> bool;
+        /// [`Line::first_all`], likewise.
+        fn first(line: &Line<Self>, work: FirstWork<'_, Self>) -> bool;
         /// What lies between a transform of L/2 slots and one of L samples, likewise.
         fn real_axis(
             forward: bool,
@@ -173,6 +178,10 @@ macro_rules! kernel {
                 bounds: [&mut [Self]; 2],
             ) -> bool {
                 line.last_all(turns, planes, bounds)
+            }
+            #[inline(never)]
+            fn first(line: &Line<Self>, work: FirstWork<'_, Self>) -> bool {
+                line.first_all(work)
             }
             #[inline(never)]
             fn real_axis(

@@ -86,6 +86,10 @@ impl<T: Real> Transform<T> {
         spectrum: &[T],
         filter: &(impl Filter + ?Sized),
     ) -> Result<Reference<T>> {
+        T::prepare(self, spectrum, &filter)
+    }
+
+    pub(crate) fn prepared(&self, spectrum: &[T], filter: &dyn Filter) -> Result<Reference<T>> {
         self.check("values of a spectrum", spectrum.len())?;
         let f = filter.cosine().map(<[f64]>::to_vec);
         if let Some(f) = &f

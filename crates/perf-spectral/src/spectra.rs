@@ -98,6 +98,10 @@ impl<T: Real> Spectra<T> {
     /// # Errors
     /// Those of [`Transform::new`], and [`Error::Io`].
     pub fn builder_in(dims: &[usize], file: File) -> Result<SpectraBuilder<T>> {
+        T::builder_in(dims, file)
+    }
+
+    pub(crate) fn new_builder_in(dims: &[usize], file: File) -> Result<SpectraBuilder<T>> {
         let plan = Transform::new(dims)?;
         let store = Store::in_file(file, &header::<T>(&plan.layout, &Counts::default()))?;
         Ok(SpectraBuilder::with(Arc::new(plan), store))
@@ -110,6 +114,10 @@ impl<T: Real> Spectra<T> {
     /// damaged (of the spectra themselves there is no checksum) or never saved; [`Error::Shape`], and
     /// [`Error::Io`].
     pub fn open(file: File) -> Result<Self> {
+        T::open(file)
+    }
+
+    pub(crate) fn opened(file: File) -> Result<Self> {
         let length = file.metadata()?.len();
         let mut bytes = vec![0; HEADER.min(length as usize)];
         read(&file, &mut bytes, 0)?;
@@ -149,6 +157,10 @@ impl<T: Real> Spectra<T> {
     /// # Errors
     /// [`Error::UnknownView`], and [`Error::Io`] if the file cannot be read.
     pub fn spectrum(&self, view: usize) -> Result<Option<Vec<T>>> {
+        T::spectrum(self, view)
+    }
+
+    pub(crate) fn copied(&self, view: usize) -> Result<Option<Vec<T>>> {
         let Some(slot) = self.view(view)?.slot else {
             return Ok(None);
         };
@@ -188,11 +200,19 @@ impl<T: Real> Spectra<T> {
         view: usize,
         filter: &(impl Filter + ?Sized),
     ) -> Result<Option<Reference<T>>> {
+        T::reference(self, view, &filter)
+    }
+
+    pub(crate) fn referred(
+        &self,
+        view: usize,
+        filter: &dyn Filter,
+    ) -> Result<Option<Reference<T>>> {
         let view = self.view(view)?;
         let Some(slot) = view.slot else {
             return Ok(None);
         };
-        let reference = self.at(slot, |_, spectrum| self.plan.reference(spectrum, filter))??;
+        let reference = self.at(slot, |_, spectrum| self.plan.prepared(spectrum, filter))??;
         Ok(self.varies(view, reference.power).then_some(reference))
     }
 
@@ -201,6 +221,10 @@ impl<T: Real> Spectra<T> {
     /// # Errors
     /// [`Error::UnknownView`], and [`Error::Io`] if the file cannot be read.
     pub fn correlate(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
+        T::correlate(self, reference, view)
+    }
+
+    pub(crate) fn correlated(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
         let view = self.view(view)?;
         let Some(slot) = view.slot else {
             return Ok(Correlation::default());
@@ -218,6 +242,10 @@ impl<T: Real> Spectra<T> {
     /// # Errors
     /// [`Error::UnknownView`], and [`Error::Io`] if the file cannot be read.
     pub fn bound(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
+        T::bound(self, reference, view)
+    }
+
+    pub(crate) fn bounded(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
         let view = self.view(view)?;
         let Some(slot) = view.slot else {
             return Ok(Bound::default());

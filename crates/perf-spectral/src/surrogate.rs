@@ -119,11 +119,22 @@ impl<T: Real> Spectra<T> {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<Confidence> {
+        T::confidence(self, reference, views, &filter, params, (progress, cancel))
+    }
+
+    pub(crate) fn chances(
+        &self,
+        reference: usize,
+        views: &[usize],
+        filter: &dyn Filter,
+        params: &CheckedNull,
+        (progress, cancel): (&dyn Progress, &CancelToken),
+    ) -> Result<Confidence> {
         let CheckedNull(params) = params;
         for view in views {
             self.view(*view)?;
         }
-        let Some(prepared) = self.reference(reference, filter)? else {
+        let Some(prepared) = self.referred(reference, filter)? else {
             return Ok(Confidence {
                 p: vec![1.0; views.len()],
                 p_of_all: vec![1.0; views.len()],

@@ -6,7 +6,6 @@ use crate::lines::{Line, LineSpace};
 use crate::real::{Aligned, Real};
 use crate::turn::Blocks;
 use crate::{Error, Result};
-use rustfft::FftPlanner;
 
 /// Real Fourier transforms of one shape, planned once, run many times.
 ///
@@ -36,7 +35,7 @@ pub struct Transform<T: Real> {
     /// Along each inner axis, likewise.
     inner: Vec<(Line<T>, usize)>,
     /// Along the slots of the real axis.
-    real: Option<Line<T>>,
+    pub(crate) real: Option<Line<T>>,
     /// `exp(2 pi i s / L)` for slots up to the middle.
     pub(crate) turns: Vec<[T; 2]>,
 }
@@ -51,6 +50,8 @@ pub struct Scratch<T: Real> {
     /// Slot 0 before its two spectra are one, row by row; of odd shapes the whole spectrum.
     pub(crate) first: [Vec<T>; 2],
     pub(crate) lines: LineSpace<T>,
+    /// What is read at once.
+    rows: Aligned<T>,
     /// Largest and smallest number along the real axis, of each tile's inner points.
     pub(crate) high: Aligned<T>,
     pub(crate) low: Aligned<T>,
@@ -58,7 +59,10 @@ pub struct Scratch<T: Real> {
 
 /// Tiles of outer points whose values are read at once: what lies together in a view is then read
 /// together. Of a view of 28 x 8 x 8 x 8 x 2 x 16 x 4 these tiles fill a second-level cache of 1 MiB.
-const GROUP: usize = 8;
+pub(crate) const GROUP: usize = 8;
+
+/// Tiles of inner places that are turned at once, likewise.
+const TILES: usize = 4;
 
 impl<T: Real> Transform<T> {
     /// Plans transforms of views with these axis lengths.
@@ -67,18 +71,18 @@ impl<T: Real> Transform<T> {
     /// [`Error::Shape`] without axes, with more than [`perf_topology::MAX_AXES`] or a length of 0, or
     /// with more than [`perf_topology::MAX_CELLS`] points.
     pub fn new(dims: &[usize]) -> Result<Self> {
+        T::plan(dims)
+    }
+
+    pub(crate) fn planned(dims: &[usize]) -> Result<Self> {
         let layout = Layout::new(dims, T::COLUMNS)?;
-        let mut planner = FftPlanner::new();
-        let mut lines = |lens: &[usize]| -> Vec<(Line<T>, usize)> {
+        let lines = |lens: &[usize]| -> Vec<(Line<T>, usize)> {
             let below = |at: usize| lens[at + 1..].iter().product();
             let axes = lens.iter().enumerate();
-            axes.map(|(at, len)| (Line::new(*len, &mut planner), below(at)))
-                .collect()
+            axes.map(|(at, len)| (Line::new(*len), below(at))).collect()
         };
         let (outer, inner) = (lines(&layout.outer), lines(&layout.inner));
-        let real = layout
-            .real_axis
-            .map(|_| Line::new(layout.slots, &mut planner));
+        let real = layout.real_axis.map(|_| Line::new(layout.slots));
         let turn = |slot: usize| {
             let angle = slot as f64 * std::f64::consts::TAU / layout.real as f64;
             [T::of(angle.cos()), T::of(angle.sin())]
@@ -110,6 +114,10 @@ impl<T: Real> Transform<T> {
 
     /// Space for the transforms, one a thread.
     pub fn scratch(&self) -> Scratch<T> {
+        T::scratch(self)
+    }
+
+    pub(crate) fn new_scratch(&self) -> Scratch<T> {
         let layout = &self.layout;
         let along = layout.along();
         let tile = || Aligned::zeros(layout.rows.next_multiple_of(layout.width) * layout.width);
@@ -124,6 +132,7 @@ impl<T: Real> Transform<T> {
             work: [work(), work()],
             first: [vec![T::default(); first], vec![T::default(); first]],
             lines: LineSpace::default(),
+            rows: Aligned::zeros(self.reading_space()),
             high: bounds(),
             low: bounds(),
         }
@@ -134,6 +143,15 @@ impl<T: Real> Transform<T> {
     /// # Errors
     /// [`Error::Length`] if view or spectrum is not of |T| numbers.
     pub fn forward(&self, view: &[T], spectrum: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
+        T::forward(self, view, spectrum, scratch)
+    }
+
+    pub(crate) fn run_forward(
+        &self,
+        view: &[T],
+        spectrum: &mut [T],
+        scratch: &mut Scratch<T>,
+    ) -> Result<()> {
         self.check("values of a view", view.len())?;
         self.check("values of a spectrum", spectrum.len())?;
         let layout = &self.layout;
@@ -143,11 +161,12 @@ impl<T: Real> Transform<T> {
             let [re, im] = &mut scratch.work;
             let range = group.start * block..group.end * block;
             let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
-            self.gather(view, group.clone(), re, im);
+            let planes = [&mut *re, &mut *im];
+            let done = self.read(view, group.clone(), planes, scratch.rows.get_mut());
             let tiles = re.chunks_exact_mut(block).zip(im.chunks_exact_mut(block));
             for (tile, (re, im)) in group.zip(tiles) {
                 let columns = width.min(layout.rows - tile * width);
-                if let Some(line) = &self.real {
+                if let Some(line) = self.real.as_ref().filter(|_| !done) {
                     let step = layout.below * width;
                     T::run(line, re, im, step, columns, &mut scratch.lines);
                     self.split(re, im);
@@ -155,7 +174,22 @@ impl<T: Real> Transform<T> {
                 self.along_inner(re, im, columns, &mut scratch.lines);
             }
         }
-        for tile in &layout.tiles {
+        // Whole tiles in their places, a few at once: what lies together is read together.
+        let mut tiles = layout.tiles.as_slice();
+        while let Some(tile) = tiles.first() {
+            let whole = tiles.iter().take(TILES).take_while(|tile| {
+                !tile.first && tile.columns == width && layout.rows.is_multiple_of(width)
+            });
+            let whole = whole.count();
+            tiles = &tiles[whole.max(1)..];
+            if whole > 0 {
+                let size = layout.rows * width;
+                let start = tile.at * layout.rows * 2;
+                if let Some(out) = spectrum.get_mut(start..start + 2 * whole * size) {
+                    self.outer_in_place(tile.at, out, &scratch.work, &mut scratch.lines);
+                }
+                continue;
+            }
             let [re, im] = &mut scratch.tile;
             let (re, im) = (re.get_mut(), im.get_mut());
             for (from, to) in scratch.work.iter().zip([&mut *re, &mut *im]) {
@@ -213,6 +247,15 @@ impl<T: Real> Transform<T> {
     /// # Errors
     /// [`Error::Length`] if view or spectrum is not of |T| numbers.
     pub fn inverse(&self, spectrum: &[T], view: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
+        T::inverse(self, spectrum, view, scratch)
+    }
+
+    pub(crate) fn run_inverse(
+        &self,
+        spectrum: &[T],
+        view: &mut [T],
+        scratch: &mut Scratch<T>,
+    ) -> Result<()> {
         self.check("values of a view", view.len())?;
         self.check("values of a spectrum", spectrum.len())?;
         self.to_view(spectrum, scratch);
@@ -382,6 +425,37 @@ impl<T: Real> Transform<T> {
                     *high = if *value > *high { *value } else { *high };
                     *low = if *value < *low { *value } else { *low };
                 }
+            }
+        }
+    }
+
+    /// Forward along the outer axes, of whole tiles from inner place `at` on, in a spectrum.
+    fn outer_in_place(
+        &self,
+        at: usize,
+        out: &mut [T],
+        work: &[Aligned<T>; 2],
+        space: &mut LineSpace<T>,
+    ) {
+        let layout = &self.layout;
+        let (width, block) = (layout.width, layout.block());
+        let size = layout.rows * width;
+        for (part, work) in work.iter().enumerate() {
+            for tile in 0..layout.along() {
+                let from = tile * block + at * width;
+                T::turn(Blocks {
+                    from: (
+                        &work.get()[from..from + out.len() / (2 * size) * width * width],
+                        width * width,
+                    ),
+                    to: (&mut out[part * size + tile * width * width..], 2 * size),
+                });
+            }
+        }
+        for out in out.chunks_exact_mut(2 * size) {
+            let (re, im) = out.split_at_mut(size);
+            for (line, below) in &self.outer {
+                T::run(line, re, im, below * width, width, space);
             }
         }
     }

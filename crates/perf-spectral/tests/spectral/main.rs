@@ -1,5 +1,4 @@
-//! All tests in one program: what is generic over the element type is compiled once, which takes
-//! over a minute of processor time each time.
+//! All tests in one program: it is linked once.
 
 mod common;
 mod correlate;

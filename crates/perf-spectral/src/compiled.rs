@@ -1,0 +1,102 @@
+//! [`Compiled`]: all that takes long to compile, for both kinds of numbers.
+//!
+//! Generic code is compiled by whoever uses it: each program, test and example would compile the
+//! transforms again. These methods are of two types, so that they are compiled once, here; the
+//! public ones of the same purpose call them and are next to nothing.
+
+use crate::collect::SpectraBuilder;
+use crate::pairs::PairMatch;
+use crate::profile::Missing;
+use crate::rank::{CheckedRank, Ranking};
+use crate::reference::{Bound, Correlation, Reference};
+use crate::spectra::Spectra;
+use crate::surrogate::{CheckedNull, Confidence};
+use crate::transform::{Scratch, Transform};
+use crate::{Filter, Real, Result};
+use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress};
+use perf_topology::Topology;
+use std::fs::File;
+
+/// How far along, and whether to stop.
+type Watch<'a> = (&'a dyn Progress, &'a CancelToken);
+
+macro_rules! compiled {
+    ($($work:ident = $of:ident :: $method:ident($($name:ident: $type:ty),*) -> $result:ty;)*) => {
+        /// See the module. Each does what the public method says that calls it.
+        pub trait Compiled: Sized {
+            $(fn $work($($name: $type),*) -> $result where Self: Real;)*
+        }
+
+        impl Compiled for f32 {
+            $(#[inline(never)]
+            fn $work($($name: $type),*) -> $result {
+                $of::<Self>::$method($($name),*)
+            })*
+        }
+
+        impl Compiled for f64 {
+            $(#[inline(never)]
+            fn $work($($name: $type),*) -> $result {
+                $of::<Self>::$method($($name),*)
+            })*
+        }
+    };
+}
+
+compiled! {
+    plan = Transform::planned(dims: &[usize]) -> Result<Transform<Self>>;
+    scratch = Transform::new_scratch(plan: &Transform<Self>) -> Scratch<Self>;
+    forward = Transform::run_forward(
+        plan: &Transform<Self>, view: &[Self], spectrum: &mut [Self], scratch: &mut Scratch<Self>
+    ) -> Result<()>;
+    inverse = Transform::run_inverse(
+        plan: &Transform<Self>, spectrum: &[Self], view: &mut [Self], scratch: &mut Scratch<Self>
+    ) -> Result<()>;
+    prepare = Transform::prepared(
+        plan: &Transform<Self>, spectrum: &[Self], filter: &dyn Filter
+    ) -> Result<Reference<Self>>;
+    coefficient = Transform::one_of(
+        plan: &Transform<Self>, spectrum: &[Self], k: &[i32]
+    ) -> Option<(f64, f64)>;
+    magnitudes = Transform::all_magnitudes(plan: &Transform<Self>, spectrum: &[Self]) -> Vec<f64>;
+    builder_in = Spectra::new_builder_in(dims: &[usize], file: File) -> Result<SpectraBuilder<Self>>;
+    extend = SpectraBuilder::add(
+        to: &mut SpectraBuilder<Self>, views: &[&[f64]], mask: &[bool], progress: &dyn Progress,
+        cancel: &CancelToken
+    ) -> Result<()>;
+    add_rows = SpectraBuilder::add_each(
+        to: &mut SpectraBuilder<Self>, profile: &Profile, topology: &Topology,
+        rows: (&[(MetricId, CallPathId)], Missing), progress: &dyn Progress, cancel: &CancelToken
+    ) -> Result<()>;
+    finish = SpectraBuilder::finished(builder: SpectraBuilder<Self>) -> Spectra<Self>;
+    save = SpectraBuilder::saved(
+        builder: SpectraBuilder<Self>, names: &[&str]
+    ) -> Result<Spectra<Self>>;
+    open = Spectra::opened(file: File) -> Result<Spectra<Self>>;
+    spectrum = Spectra::copied(spectra: &Spectra<Self>, view: usize) -> Result<Option<Vec<Self>>>;
+    reference = Spectra::referred(
+        spectra: &Spectra<Self>, view: usize, filter: &dyn Filter
+    ) -> Result<Option<Reference<Self>>>;
+    correlate = Spectra::correlated(
+        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize
+    ) -> Result<Correlation>;
+    bound = Spectra::bounded(
+        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize
+    ) -> Result<Bound>;
+    rank = Spectra::ranked(
+        spectra: &Spectra<Self>, reference: usize, candidates: &[usize], filter: &dyn Filter,
+        params: &CheckedRank, watch: Watch<'_>
+    ) -> Result<Ranking>;
+    pairs = Spectra::all_pairs(
+        spectra: &Spectra<Self>, filter: &dyn Filter, params: &CheckedRank,
+        progress: &dyn Progress, cancel: &CancelToken
+    ) -> Result<Vec<PairMatch>>;
+    chosen_pairs = Spectra::chosen_pairs(
+        spectra: &Spectra<Self>, pairs: &[(usize, usize)], filter: &dyn Filter,
+        params: &CheckedRank
+    ) -> Result<Vec<PairMatch>>;
+    confidence = Spectra::chances(
+        spectra: &Spectra<Self>, reference: usize, views: &[usize], filter: &dyn Filter,
+        params: &CheckedNull, watch: Watch<'_>
+    ) -> Result<Confidence>;
+}
