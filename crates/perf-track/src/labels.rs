@@ -121,7 +121,7 @@ impl Labels {
         let mut order: Vec<usize> = (0..seen.len())
             .filter(|&c| seen[c].1 != usize::MAX)
             .collect();
-        order.sort_by(|&a, &b| {
+        order.sort_unstable_by(|&a, &b| {
             let ((wa, fa), (wb, fb)) = (seen[a], seen[b]);
             wb.total_cmp(&wa).then(fa.cmp(&fb))
         });

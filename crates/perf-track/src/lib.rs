@@ -28,4 +28,6 @@ pub use scale::{
     Dimension, FrameAxis, Scale, ScaleMode, ScaleParams, Scaled, ScaledFrame, Shift, Transform,
     TransformAxis,
 };
-pub use spmd::{Align, AlignParams, Alignment, ClusterScore, Sequences, SpmdScore, time_shares};
+pub use spmd::{
+    Align, AlignParams, Alignment, ClusterScore, Sequences, SpmdScore, SpmdScorer, time_shares,
+};

@@ -1,24 +1,133 @@
 //! Parallel loops, and their serial twins. Either way the results are in order.
+//!
+//! Work is handed to one loop and one fork as `dyn` functions: whatever of rayon stands behind them
+//! is compiled once, not once for each closure and each number of dimensions. A call through a
+//! pointer for each job costs nothing beside what a job does.
 
 use crate::Result;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-/// `work` on each item, all results or the first error by position.
+/// Numbers that [`collect`] gives to a job, at least.
+const FEW: usize = 1_024;
+/// Jobs of [`collect`] for each lane: enough that none waits long for the last one.
+const SHARES: usize = 8;
+
+/// `job` with each number below `count`.
 #[cfg(feature = "parallel")]
-pub(crate) fn map<T: Sync, R: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> Result<R> + Send + Sync,
-) -> Result<Vec<R>> {
+fn run(count: usize, job: &(dyn Fn(usize) + Sync)) {
     use rayon::prelude::*;
-    // Collected before errors are looked at, so that the one reported does not depend on threads.
-    let results: Vec<Result<R>> = items.par_iter().map(work).collect();
-    results.into_iter().collect()
+    let all = (0..count).into_par_iter().with_max_len(1);
+    all.for_each(job);
 }
 
-/// `work` on each item, all results or the first error by position.
+/// `job` with each number below `count`.
 #[cfg(not(feature = "parallel"))]
-pub(crate) fn map<T: Sync, R: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> Result<R> + Send + Sync,
+fn run(count: usize, job: &(dyn Fn(usize) + Sync)) {
+    (0..count).for_each(job);
+}
+
+/// How many jobs can run at once.
+pub(crate) fn lanes() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    return 1;
+}
+
+/// Both, maybe at once.
+#[cfg(feature = "parallel")]
+pub(crate) fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
+    rayon::join(a, b);
+}
+
+/// Both, one after the other.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
+    a();
+    b();
+}
+
+/// Sorts points by the key of their cell, then by their index.
+pub(crate) fn sort(keyed: &mut [(u64, u32)]) {
+    #[cfg(feature = "parallel")]
+    rayon::slice::ParallelSliceMut::par_sort_unstable(keyed);
+    #[cfg(not(feature = "parallel"))]
+    keyed.sort_unstable();
+}
+
+/// `work` on each number below `count`, each a job of its own.
+pub(crate) fn jobs<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let places: Vec<Mutex<Option<R>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    run(count, &|number| {
+        let result = work(number);
+        *places[number]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(result);
+    });
+    let results = places.into_iter();
+    // A job without a result has panicked, and the loop with it.
+    let results =
+        results.filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
+    results.collect()
+}
+
+/// `work` on each number below `count`, each a job of its own: all results, or the first error by
+/// number, whichever thread met one first.
+pub(crate) fn map<R: Send>(
+    count: usize,
+    work: impl Fn(usize) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    items.iter().map(work).collect()
+    jobs(count, work).into_iter().collect()
+}
+
+/// `work` on each item with its number, each a job of its own.
+pub(crate) fn each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
+    let items: Vec<Mutex<Option<T>>> = items
+        .into_iter()
+        .map(|item| Mutex::new(Some(item)))
+        .collect();
+    run(items.len(), &|number| {
+        let item = items[number]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(item) = item {
+            work(number, item);
+        }
+    });
+}
+
+/// `work` on each number below `count`, for small work: many numbers a job. `empty` is what the
+/// list has before.
+pub(crate) fn collect<R: Clone + Send>(
+    count: usize,
+    empty: R,
+    work: impl Fn(usize) -> R + Sync,
+) -> Vec<R> {
+    let mut all = vec![empty; count];
+    let piece = count.div_ceil(SHARES * lanes()).max(FEW);
+    if count <= piece {
+        for (number, place) in all.iter_mut().enumerate() {
+            *place = work(number);
+        }
+        return all;
+    }
+    each(all.chunks_mut(piece).collect(), |number, places| {
+        for (place, number) in places.iter_mut().zip(number * piece..) {
+            *place = work(number);
+        }
+    });
+    all
+}
+
+/// The pieces of at most `piece` of `total` things: how many, and which things the piece has.
+pub(crate) fn pieces(total: usize, piece: usize) -> usize {
+    total.div_ceil(piece.max(1))
+}
+
+/// Things of piece number `index` of [`pieces`].
+pub(crate) fn piece_of(total: usize, piece: usize, index: usize) -> Range<usize> {
+    let start = index * piece.max(1);
+    start..(start + piece.max(1)).min(total)
 }

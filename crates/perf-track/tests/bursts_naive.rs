@@ -39,6 +39,7 @@ fn trace(seed: u64) -> Trace {
         definitions.metric_sets.push(MetricSet {
             members: vec![MetricId(index as u32)],
             scope: None,
+            is_shared: false,
         });
     }
     let column = |random: &mut Xorshift| {

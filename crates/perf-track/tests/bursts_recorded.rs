@@ -152,6 +152,15 @@ fn threads_of_openmp_applications_and_samples_are_read() {
     let (bursts, _) = extract(Extract::params(), &trace);
     assert_eq!(bursts.threads().len(), 1);
     assert!(bursts.rows().iter().all(|burst| burst.before.is_none()));
+    // Its counters have their names in parentheses, some have none.
+    let (counted, _) = extract(Extract::params().also("ipc"), &trace);
+    let ipc = &counted.column("ipc").expect("it was asked for").values;
+    assert!(ipc.iter().any(|ipc| (0.5..4.0).contains(ipc)), "{ipc:?}");
+    // It has two running states; the functions of the program within them divide neither.
+    assert_eq!(bursts.len(), 2);
+    let pieces = Delimiter::Calls(vec!["Running".into()]);
+    let (bursts, _) = extract(Extract::params().delimiter(pieces), &trace);
+    assert_eq!(bursts.len(), 78);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn the_radius_of_real_bursts_needs_no_hand() {
         ("e2.DATA.csv", 4, 5..=9, 0.9),
         ("e4.DATA.csv", 4, 10..=19, 0.9),
         ("e16.DATA.csv", 4, 17..=26, 0.9),
-        ("b10k_01.DATA.csv.gz", 10, 12..=12, 0.999),
+        ("b10k_01.DATA.csv.gz", 10, 12..=12, 0.995),
     ] {
         let Some(peer) = peer::read(name) else { return };
         let choice = choose(&peer.values, least).expect("there is a scale");
@@ -84,9 +84,9 @@ fn the_radius_of_real_bursts_needs_no_hand() {
             "{name}: {}",
             choice.clusters
         );
-        assert!(choice.noise < 0.25 && choice.sensitivity < 0.15, "{name}");
+        assert!(choice.noise < 0.2 && choice.sensitivity < 0.25, "{name}");
         assert!(
-            matches!(choice.why, EpsWhy::Stable { low, high } if low < choice.eps && choice.eps < high)
+            matches!(choice.why, EpsWhy::Stable { low, high } if low < high && choice.eps == high)
         );
         let params = Dbscan::params().eps(choice.eps).min_points(least).check();
         let points = Points::new(&peer.values, 2).expect("finite");

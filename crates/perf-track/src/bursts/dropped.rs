@@ -53,6 +53,9 @@ pub struct Dropped {
     pub empty: u64,
     /// Accumulated counters that fell within a burst, for which the burst lacks them.
     pub resets: u64,
+    /// Samples of metrics that were asked for and are about a process, a device or another thread
+    /// than the one that recorded them: they are no part of its bursts, which lack them.
+    pub foreign: u64,
     /// Divisions by 0.
     pub divisions_by_zero: u64,
     /// CPU threads whose events are missing from the recording.
@@ -80,6 +83,7 @@ impl Merge for Dropped {
         self.interrupted.merge(&other.interrupted);
         self.empty += other.empty;
         self.resets += other.resets;
+        self.foreign += other.foreign;
         self.divisions_by_zero += other.divisions_by_zero;
         self.absent_threads += other.absent_threads;
         self.idle_threads += other.idle_threads;

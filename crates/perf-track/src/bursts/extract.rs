@@ -63,8 +63,8 @@ impl Extract {
         };
         let ids: Vec<LocationId> = view.ids().filter(is_thread).collect();
         let total = view.len() as u64;
-        let ready = par::map(&ids, |id| {
-            let Some(location) = view.location(*id) else {
+        let ready = par::map(ids.len(), |at| {
+            let Some(location) = view.location(ids[at]) else {
                 return Ok(None);
             };
             let ready = self.thread(&plan, location, cancel)?;
@@ -82,7 +82,7 @@ impl Extract {
         cancel: &CancelToken,
     ) -> Result<Ready> {
         let events = location.all();
-        let scanned = scan(plan, events, cancel)?;
+        let scanned = scan(plan, location.id(), events, cancel)?;
         let nanos = |at: Ticks| {
             // Past 292 years the time is the last there is, so that order stays.
             let nanos = plan.definitions.clock.nanos(at);
@@ -97,6 +97,7 @@ impl Extract {
         let mut dropped = Dropped {
             empty: scanned.empty,
             resets: scanned.resets,
+            foreign: scanned.foreign,
             repairs: scanned.repairs,
             absent_threads: u64::from(events.is_absent()),
             ..Dropped::default()

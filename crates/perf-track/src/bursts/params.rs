@@ -8,8 +8,9 @@ use perf_core::Nanos;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delimiter {
-    /// Calls of a region named `Running` where the recording has one, as recordings of thread
-    /// states do; else [`Delimiter::Communication`].
+    /// The state `Running` where the recording has one, as recordings of thread states do; else
+    /// [`Delimiter::Communication`]. A function that begins or ends within the state does not
+    /// divide it; `Delimiter::Calls(vec!["Running".into()])` has the pieces.
     #[default]
     Auto,
     /// Each call of a region whose name fits one of these patterns (`*` and `?`): a user function,

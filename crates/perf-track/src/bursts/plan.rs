@@ -5,7 +5,8 @@ use super::formula::{Fold, Formula};
 use super::params::{Delimiter, Extract};
 use crate::{Error, Result};
 use perf_core::{
-    Definitions, KindId, MetricId, Paradigm, Region, RegionId, RegionRole, ValueType, fits,
+    Definitions, KindId, LocationId, MetricId, Paradigm, Region, RegionId, RegionRole, ValueType,
+    fits,
 };
 
 /// What a region is to an extraction.
@@ -17,6 +18,8 @@ pub(super) struct Class {
     pub(super) divides: bool,
     /// It is a call whose callers and bytes are of interest.
     pub(super) talks: bool,
+    /// It is code of the program, which divides no state.
+    pub(super) is_code: bool,
 }
 
 /// How bursts begin and end.
@@ -57,6 +60,8 @@ type Marks = Vec<Vec<(usize, ValueType)>>;
 pub(super) struct Plan<'a> {
     pub(super) definitions: &'a Definitions,
     pub(super) mode: Mode,
+    /// Whether bursts are states, which go on while functions begin and end within them.
+    pub(super) is_states: bool,
     classes: Vec<Class>,
     feeds: Vec<Vec<Feed>>,
     marks: Marks,
@@ -89,6 +94,15 @@ const BUILT_IN: [(&str, Source); 5] = [
     ("received_after", Source::ReceivedAfter),
 ];
 
+/// The name of the state in which a thread computes.
+const RUNNING: &str = "Running";
+
+fn is_code(region: &Region) -> bool {
+    use RegionRole::{Function, Loop, Task, Wrapper};
+    // Calls of MPI that are no communication are functions by their role.
+    matches!(region.role, Function | Loop | Task | Wrapper) && !talks(region)
+}
+
 fn talks(region: &Region) -> bool {
     use RegionRole::{Collective, PointToPoint, Rma};
     region.is_mpi()
@@ -105,6 +119,7 @@ impl<'a> Plan<'a> {
         let mut plan = Plan {
             definitions,
             mode: Mode::Between,
+            is_states: false,
             classes: vec![Class::default(); definitions.regions.len()],
             feeds: vec![Vec::new(); definitions.metric_sets.len()],
             marks: Vec::new(),
@@ -149,6 +164,12 @@ impl<'a> Plan<'a> {
         self.feeds.get(set).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether the samples of a set are about the location that recorded them, and about it alone.
+    pub(super) fn is_own(&self, set: usize, location: LocationId) -> bool {
+        let set = self.definitions.metric_sets.get(set);
+        set.is_none_or(|set| !set.is_shared && set.scope.is_none_or(|about| about == location))
+    }
+
     pub(super) fn marks(&self, set: usize) -> &[(usize, ValueType)] {
         self.marks.get(set).map_or(&[], Vec::as_slice)
     }
@@ -156,9 +177,10 @@ impl<'a> Plan<'a> {
     fn classify(&mut self, delimiter: &Delimiter) -> Result<()> {
         let regions = &self.definitions.regions;
         let patterns = match delimiter {
-            Delimiter::Auto if regions.iter().any(|r| r.name == "Running") => {
-                Some(vec!["Running".to_owned()])
-            }
+            Delimiter::Auto => regions
+                .iter()
+                .find(|region| region.name.eq_ignore_ascii_case(RUNNING))
+                .map(|region| vec![region.name.clone()]),
             Delimiter::Calls(patterns) | Delimiter::Between(patterns) => Some(patterns.clone()),
             _ => None,
         };
@@ -180,6 +202,7 @@ impl<'a> Plan<'a> {
             Delimiter::Auto if !patterns.is_empty() => Box::new(|region| Class {
                 is_burst: is_asked(region),
                 talks: talks(region),
+                is_code: is_code(region),
                 ..Class::default()
             }),
             Delimiter::Between(_) => Box::new(|region| Class {
@@ -198,6 +221,7 @@ impl<'a> Plan<'a> {
             }),
         };
         self.classes = regions.iter().map(of).collect();
+        self.is_states = *delimiter == Delimiter::Auto && !patterns.is_empty();
         self.mode = match delimiter {
             Delimiter::Calls(_) => Mode::Calls,
             Delimiter::Auto if !patterns.is_empty() => Mode::Calls,

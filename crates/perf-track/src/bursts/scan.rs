@@ -4,7 +4,8 @@ use super::counters::Counters;
 use super::plan::{Mode, Plan};
 use crate::Result;
 use perf_core::{
-    CallPathId, CancelToken, Event, Events, FrameStack, RegionId, ReplayCounts, RmaOp, Ticks, Value,
+    CallPathId, CancelToken, Event, Events, FrameStack, LocationId, RegionId, ReplayCounts, RmaOp,
+    Ticks, Value,
 };
 use std::collections::HashMap;
 
@@ -43,6 +44,8 @@ pub(super) struct Scanned {
     pub(super) interrupted: Vec<(Ticks, Ticks)>,
     pub(super) empty: u64,
     pub(super) resets: u64,
+    /// Samples that are about something else than this thread.
+    pub(super) foreign: u64,
     pub(super) repairs: ReplayCounts,
 }
 
@@ -66,6 +69,7 @@ struct Open {
 
 struct Scan<'p> {
     plan: &'p Plan<'p>,
+    location: LocationId,
     counters: Counters,
     marks: Vec<Mark>,
     now: Ticks,
@@ -79,6 +83,8 @@ struct Scan<'p> {
     value: bool,
     communicates: bool,
     open: Option<Open>,
+    /// Whether the burst that is open goes on through the instant.
+    goes_on: bool,
     sampled: Option<(Ticks, CallPathId)>,
     /// Bytes at this instant that no call was open for.
     loose: (Ticks, u64, u64),
@@ -86,7 +92,12 @@ struct Scan<'p> {
     found: Scanned,
 }
 
-pub(super) fn scan(plan: &Plan<'_>, events: &Events, cancel: &CancelToken) -> Result<Scanned> {
+pub(super) fn scan(
+    plan: &Plan<'_>,
+    location: LocationId,
+    events: &Events,
+    cancel: &CancelToken,
+) -> Result<Scanned> {
     let communicates = plan.mode == Mode::Between
         && (0..events.len()).any(|index| match events.event(index) {
             Some(Event::Enter { region }) => plan.class(region).talks,
@@ -94,6 +105,7 @@ pub(super) fn scan(plan: &Plan<'_>, events: &Events, cancel: &CancelToken) -> Re
         });
     let mut scan = Scan {
         plan,
+        location,
         counters: Counters::new(&plan.folds),
         marks: Vec::new(),
         now: events.times().first().copied().unwrap_or_default(),
@@ -106,6 +118,7 @@ pub(super) fn scan(plan: &Plan<'_>, events: &Events, cancel: &CancelToken) -> Re
         value: false,
         communicates,
         open: None,
+        goes_on: false,
         sampled: None,
         loose: (Ticks(0), 0, 0),
         known: HashMap::new(),
@@ -143,10 +156,31 @@ impl Scan<'_> {
         // At the first instant a thread may compute already; samples of the instant come before.
         self.toggle();
         let mut marks = std::mem::take(&mut self.marks);
+        self.goes_on = self.open.is_some() && self.is_divided(&marks);
         for mark in marks.drain(..) {
             self.apply(mark);
         }
         self.marks = marks;
+        if std::mem::take(&mut self.goes_on) {
+            self.toggle();
+        }
+    }
+
+    /// Whether an instant interrupts a state only because code of the program begins or ends within
+    /// it: then it is left and entered again, and is one all the same. Two states of which the
+    /// second follows the first are two.
+    fn is_divided(&self, marks: &[Mark]) -> bool {
+        let mut code = false;
+        self.plan.is_states
+            && marks.iter().all(|mark| match mark {
+                Mark::Enter(region) | Mark::Leave(region) => {
+                    let class = self.plan.class(*region);
+                    code |= class.is_code;
+                    class.is_code || class.is_burst
+                }
+                _ => true,
+            })
+            && code
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -154,6 +188,10 @@ impl Scan<'_> {
             Event::Enter { region } => Mark::Enter(region),
             Event::Leave { region } => Mark::Leave(region),
             Event::Metric { set, values } => {
+                if !self.plan.is_own(set.index(), self.location) {
+                    self.found.foreign += u64::from(!self.plan.feeds(set.index()).is_empty());
+                    return;
+                }
                 self.counters.sample(self.plan.feeds(set.index()), values);
                 for (member, kind) in self.plan.marks(set.index()) {
                     if let Some(bits) = values.get(*member) {
@@ -319,6 +357,9 @@ impl Scan<'_> {
 
     /// Begins or ends a burst if that is due.
     fn toggle(&mut self) {
+        if self.goes_on {
+            return;
+        }
         match (self.open, self.computes()) {
             (None, true) => {
                 self.counters.begin();

@@ -1,8 +1,8 @@
 //! [`k_distances`]: how far the k-th neighbour of each point is.
 
+use super::tree;
 use super::tree::{KdTree, Nearest, by_dimension};
-use super::{par, tree};
-use crate::{Error, Points, Result};
+use crate::{Error, Points, Result, par};
 use perf_core::{CancelToken, Progress};
 
 /// Points that a thread takes at a time.

@@ -20,7 +20,6 @@ mod hdbscan;
 mod k_distance;
 #[cfg(feature = "linfa")]
 pub mod linfa;
-mod par;
 mod refine;
 mod sample;
 mod split;

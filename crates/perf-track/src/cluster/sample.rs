@@ -1,7 +1,7 @@
 //! [`Sampled`]: clusters of a sample, and all other points by their nearest neighbour in it.
 
-use super::{Clusterer, KdTree, par};
-use crate::{ClusterId, Error, Labels, Points, Result};
+use super::{Clusterer, KdTree};
+use crate::{ClusterId, Error, Labels, Points, Result, par};
 use perf_core::{CancelToken, Progress};
 use std::collections::BTreeMap;
 

@@ -79,7 +79,7 @@ pub fn split_by_key<K: Ord>(
                 .filter(|(_, weight)| *weight >= min_share * total);
             let mut large: Vec<(&K, f64)> = shares.filter(|(_, weight)| *weight > 0.0).collect();
             // The heaviest first; of equals the lower key.
-            large.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+            large.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
             let rest = next + 1;
             next += large.len().max(1) as u32;
             let named = large.into_iter().map(|(key, _)| key).zip(rest..);

@@ -123,7 +123,7 @@ impl Scale {
                 });
             }
         }
-        let raw: Vec<Raw> = crate::par::map(frames, |bursts| self.raw(bursts))?;
+        let raw: Vec<Raw> = crate::par::map(frames.len(), |at| self.raw(frames[at]))?;
         let unit = |metric: &str| match frames.first().and_then(|f| f.column(metric).ok()) {
             Some(column) => column.unit.clone(),
             None if metric == "duration" => "ns".into(),

@@ -162,8 +162,9 @@ impl Align {
         };
         let work = |consensus: &Consensus| {
             let total = (group.sequences.len() * self.0.rounds) as u64;
-            let places = par::map(&group.sequences, |sequence| {
+            let places = par::map(group.sequences.len(), |at| {
                 cancel.check()?;
+                let sequence = group.sequences[at];
                 let mut scratch = Scratch::default();
                 let places = align(consensus, sequence, self.0.memory, &mut scratch);
                 progress.advance("alignment", 1, total);

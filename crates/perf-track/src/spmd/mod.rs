@@ -5,9 +5,12 @@ mod alignment;
 mod consensus;
 mod kernel;
 mod score;
+mod scorer;
 mod sequences;
+mod stripes;
 
 pub use align::{Align, AlignParams};
 pub use alignment::Alignment;
 pub use score::{ClusterScore, SpmdScore, time_shares};
+pub use scorer::SpmdScorer;
 pub use sequences::Sequences;

@@ -61,8 +61,9 @@ fn found(
     cancel: &CancelToken,
 ) -> Result<Vec<Vec<Found>>> {
     let pieces: Vec<&[f64]> = from.coordinates.chunks(PIECE * from.dimensions).collect();
-    crate::par::map(&pieces, |piece| {
+    crate::par::map(pieces.len(), |at| {
         cancel.check()?;
+        let piece = pieces[at];
         let mut moved = vec![0.0; from.dimensions];
         let mut found = Vec::with_capacity(piece.len() / from.dimensions);
         for point in piece.chunks(from.dimensions) {
@@ -120,7 +121,7 @@ pub(crate) fn displacement(from: &Side, to: &Side, callers: &Matrix, reach: f64)
     }
     let longest = |side: &Side| {
         let mut all: Vec<usize> = side.present().collect();
-        all.sort_by(|&a, &b| side.time[b].total_cmp(&side.time[a]).then(a.cmp(&b)));
+        all.sort_unstable_by(|&a, &b| side.time[b].total_cmp(&side.time[a]).then(a.cmp(&b)));
         all.truncate(ANCHORS);
         all
     };
@@ -233,7 +234,7 @@ pub(crate) fn densities(from: &Side, to: &Side) -> Matrix {
 /// more of them.
 pub(crate) fn knapsack(from: &Side, to: &Side) -> Matrix {
     let mut order: Vec<usize> = to.present().collect();
-    order.sort_by_key(|&j| (std::cmp::Reverse(to.sizes[j]), j));
+    order.sort_unstable_by_key(|&j| (std::cmp::Reverse(to.sizes[j]), j));
     let (p, q) = (u64::from(from.tasks.max(1)), u64::from(to.tasks.max(1)));
     let mut taken = Matrix::filled(from.clusters, to.clusters, 0.0);
     for i in from.present() {

@@ -141,7 +141,7 @@ fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
             .enumerate()
             .filter(|v| !v.1.is_nan())
             .collect();
-        values.sort_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
+        values.sort_unstable_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
         let (first, most) = *values.first()?;
         let second = values.get(1).map_or(0.0, |value| value.1);
         (most >= SURE && second <= RIVAL * most).then_some(first)

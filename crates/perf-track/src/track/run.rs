@@ -313,8 +313,8 @@ fn summarise(
             clustered_time: side.time.iter().sum(),
             noise_time: side.noise_time,
             coverage: tracked
-                .map(|object| object.share[frame])
-                .sum::<f64>()
+                // The sum of nothing is 0, not -0.
+                .fold(0.0, |sum: f64, object| sum + object.share[frame])
                 .min(1.0),
             untracked: untracked.map(|class| ClusterId(class as u32 + 1)).collect(),
             simultaneity,

@@ -128,7 +128,7 @@ fn split(frame: &Observation<'_>, told_apart: &impl Fn(&str, &str) -> bool) -> P
         let all = sites
             .iter()
             .fold((0.0, 0), |sum, site| (sum.0 + site.1, sum.1 + site.2));
-        sites.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+        sites.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
         let mut groups: Vec<Vec<&str>> = Vec::new();
         for (name, time, bursts) in sites {
             let goes = |group: &&mut Vec<&str>| group.iter().all(|other| !told_apart(name, other));

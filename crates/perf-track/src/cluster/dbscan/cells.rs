@@ -2,7 +2,7 @@
 
 use crate::Points;
 use crate::cluster::distance::{Bounds, enclose};
-use crate::cluster::par;
+use crate::par;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
@@ -92,7 +92,7 @@ impl<const D: usize> Layout<D> {
             };
             rows = rows.iter().flat_map(around).collect();
         }
-        rows.sort_by_key(|&(far, row)| (far, row.delta));
+        rows.sort_unstable_by_key(|&(far, row)| (far, row.delta));
         rows.into_iter().map(|(_, row)| row).collect()
     }
 }
@@ -107,12 +107,12 @@ impl<const D: usize> Cells<D> {
             lanes => counted(points, &layout, lanes),
         };
         let values = points.values();
-        let points: Vec<[f64; D]> = par::collect(index.len(), |place| {
+        let points: Vec<[f64; D]> = par::collect(index.len(), [0.0; D], |place| {
             let mut point = [0.0; D];
             point.copy_from_slice(&values[index[place] as usize * D..][..D]);
             point
         });
-        let boxes = par::collect(keys.len(), |cell| {
+        let boxes = par::collect(keys.len(), ([0.0; D], [0.0; D]), |cell| {
             let (mut low, mut high) = ([0.0; D], [0.0; D]);
             let inside = &points[start[cell] as usize..start[cell + 1] as usize];
             enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
@@ -201,7 +201,7 @@ type Sorted = (Vec<u32>, Vec<u32>, Vec<u64>);
 /// The smallest box around all points.
 fn extent<const D: usize>(points: Points<'_>) -> ([f64; D], [f64; D]) {
     const PIECE: usize = 1 << 16;
-    let pieces = par::collect(par::pieces(points.len(), PIECE), |piece| {
+    let pieces = par::jobs(par::pieces(points.len(), PIECE), |piece| {
         let range = par::piece_of(points.len(), PIECE, piece);
         let (mut low, mut high) = ([0.0; D], [0.0; D]);
         let inside = points.values()[range.start * D..range.end * D].chunks_exact(D);
@@ -244,7 +244,7 @@ fn counted<const D: usize>(points: Points<'_>, layout: &Layout<D>, lanes: usize)
         }
     }
     // Lanes write to places of their own, all over the list: shared, but never the same.
-    let index = par::collect(points.len(), |_| AtomicU32::default());
+    let index: Vec<AtomicU32> = (0..points.len()).map(|_| AtomicU32::default()).collect();
     par::each(next, |lane, mut next| {
         for (point, at) in stretch_of(lane) {
             let place = &mut next[layout.key(point) as usize];
@@ -257,7 +257,7 @@ fn counted<const D: usize>(points: Points<'_>, layout: &Layout<D>, lanes: usize)
 }
 
 fn sorted<const D: usize>(points: Points<'_>, layout: &Layout<D>) -> Sorted {
-    let mut keyed = par::collect(points.len(), |at| {
+    let mut keyed = par::collect(points.len(), (0, 0), |at| {
         let point = &points.values()[at * D..][..D];
         (layout.key(point), at as u32)
     });

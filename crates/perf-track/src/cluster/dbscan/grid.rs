@@ -10,8 +10,8 @@ use super::cells::Cells;
 use super::near::near;
 use super::{Checked, Found};
 use crate::cluster::distance::squared;
-use crate::cluster::par;
 use crate::cluster::union::Union;
+use crate::par;
 use crate::{Points, Result};
 use perf_core::{CancelToken, Progress};
 use std::ops::Range;
@@ -189,7 +189,7 @@ impl<const D: usize> Grid<D> {
     /// The cluster of each cell that has core points (`u32::MAX` for others) and the core point
     /// of the lowest index of each cluster: clusters are numbered in the order of these.
     fn number(&self, core: &[bool], sets: &Union) -> (Vec<u32>, Vec<u32>) {
-        let roots_and_firsts = par::collect(self.cells.len(), |cell| {
+        let roots_and_firsts = par::collect(self.cells.len(), (0, 0), |cell| {
             // Points of a cell are in the order of their indices.
             let first = self.cells.range(cell).find(|&place| core[place]);
             let first = first.map_or(u32::MAX, |place| self.cells.index[place]);
@@ -211,7 +211,7 @@ impl<const D: usize> Grid<D> {
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
             cluster_of_root[root as usize] = cluster;
         }
-        let cluster_of = par::collect(self.cells.len(), |cell| {
+        let cluster_of = par::collect(self.cells.len(), 0, |cell| {
             cluster_of_root[roots_and_firsts[cell].0 as usize]
         });
         (

@@ -9,7 +9,7 @@ mod tree;
 
 pub use params::{Border, Checked, DbscanParams, Index};
 
-use super::{Clusterer, par};
+use super::Clusterer;
 use crate::{ClusterId, Labels, Points, Result};
 use perf_core::{CancelToken, Progress};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -73,7 +73,11 @@ impl Dbscan {
         let params = &self.0;
         let grid = match (params.index(), points.dimensions()) {
             (Index::Tree, _) => None,
-            (_, 1) => grid::scan::<1>(points, params, progress, cancel)?,
+            // Along a line of the plane: exactly the same distances.
+            (_, 1) => {
+                let plane: Vec<f64> = points.values().iter().flat_map(|&x| [x, 0.0]).collect();
+                grid::scan::<2>(Points::new(&plane, 2)?, params, progress, cancel)?
+            }
             (_, 2) => grid::scan::<2>(points, params, progress, cancel)?,
             (_, 3) => grid::scan::<3>(points, params, progress, cancel)?,
             _ => None,
@@ -148,8 +152,8 @@ struct Found {
 impl Found {
     fn new(points: usize) -> Self {
         Found {
-            labels: par::collect(points, |_| AtomicU32::default()),
-            core: par::collect(points, |_| AtomicBool::default()),
+            labels: (0..points).map(|_| AtomicU32::default()).collect(),
+            core: (0..points).map(|_| AtomicBool::default()).collect(),
         }
     }
 

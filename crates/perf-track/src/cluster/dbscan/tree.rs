@@ -7,9 +7,9 @@
 use super::border::Claim;
 use super::{Checked, Found};
 use crate::cluster::distance::squared;
-use crate::cluster::par;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use crate::cluster::union::Union;
+use crate::par;
 use crate::{Points, Result};
 use perf_core::{CancelToken, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -168,7 +168,7 @@ impl<const D: usize> Join<'_, D> {
         }
         let (left, right) = node.halves();
         if node.len() > ALONE {
-            par::join(|| self.within(left), || self.within(right));
+            par::join(&mut || self.within(left), &mut || self.within(right));
         } else {
             self.within(left);
             self.within(right);
@@ -223,7 +223,9 @@ impl<const D: usize> Join<'_, D> {
         };
         let (left, right) = large.halves();
         if large.len() > ALONE {
-            par::join(|| self.across(left, small), || self.across(right, small));
+            par::join(&mut || self.across(left, small), &mut || {
+                self.across(right, small)
+            });
         } else {
             // The nearer half first: it is more likely to unite them.
             let other = self.view.bounds(small);

@@ -5,9 +5,9 @@
 
 use crate::Result;
 use crate::cluster::distance::squared;
-use crate::cluster::par;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use crate::cluster::union::Union;
+use crate::par;
 use perf_core::{CancelToken, Progress};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -81,7 +81,7 @@ fn grow<const D: usize>(
     let mut edges: Vec<Edge> = Vec::with_capacity(count.saturating_sub(1));
     let mut known = vec![Known::Beyond(0.0); count];
     while edges.len() + 1 < count {
-        let of: Vec<u32> = par::collect(count, |place| sets.find(place as u32));
+        let of: Vec<u32> = par::collect(count, 0, |place| sets.find(place as u32));
         let mut of_node = vec![MIXED; view.tree.nodes()];
         fold(
             view.tree.root(),
@@ -97,7 +97,7 @@ fn grow<const D: usize>(
             &|a, b| if a == b { a } else { MIXED },
         );
         let infinite = f64::INFINITY.to_bits();
-        let shortest = par::collect(count, |_| AtomicU64::new(infinite));
+        let shortest = (0..count).map(|_| AtomicU64::new(infinite)).collect();
         let round = Round {
             view,
             core: &core,

@@ -10,7 +10,7 @@ use super::{Dbscan, k_distances, knee};
 use crate::{ClusterId, Error, Labels, Points, Result};
 use perf_core::{CancelToken, Progress};
 
-/// How good each cluster is, such as its SPMD score.
+/// How good each cluster is, such as its SPMD score ([`SpmdScorer`](crate::SpmdScorer)).
 pub trait Score {
     /// The score of clusters 1, 2, ... of these labels, 1 is perfect.
     ///
@@ -207,7 +207,7 @@ impl Refinement {
         };
         let mut falling = k_distances(points, k.max(1), progress, cancel)?;
         falling.retain(|distance| distance.is_finite());
-        falling.sort_by(|a, b| b.total_cmp(a));
+        falling.sort_unstable_by(|a, b| b.total_cmp(a));
         let list = match self.0.mode() {
             RefineMode::Published => published(&falling),
             RefineMode::ScaleFree => self.scale_free(&falling)?,

@@ -3,7 +3,7 @@
 use super::{KdTree, LEAF, nodes};
 use crate::Points;
 use crate::cluster::distance::enclose;
-use crate::cluster::par;
+use crate::par;
 
 /// Below this many points one thread builds the rest.
 const ALONE: usize = 8_192;
@@ -75,8 +75,8 @@ fn halve(
     let levels = levels - 1;
     if left.len() + right.len() > ALONE {
         par::join(
-            || halve(points, left, left_boxes, left_space, levels),
-            || halve(points, right, right_boxes, right_space, levels),
+            &mut || halve(points, left, left_boxes, left_space, levels),
+            &mut || halve(points, right, right_boxes, right_space, levels),
         );
     } else {
         halve(points, left, left_boxes, left_space, levels);

@@ -174,24 +174,17 @@ impl<'a, const D: usize> View<'a, D> {
     }
 }
 
-/// Calls a function of a [`View`] compiled for the number of dimensions, for small numbers.
+/// Calls a function of a [`View`] compiled for the number of dimensions, for the usual two and three:
+/// each costs seconds of compilation.
 macro_rules! by_dimension {
     ($tree:expr, $view:ident => $call:expr) => {
         match $tree.dimensions() {
-            1 => {
-                let $view = $tree.view::<1>();
-                $call
-            }
             2 => {
                 let $view = $tree.view::<2>();
                 $call
             }
             3 => {
                 let $view = $tree.view::<3>();
-                $call
-            }
-            4 => {
-                let $view = $tree.view::<4>();
                 $call
             }
             _ => {

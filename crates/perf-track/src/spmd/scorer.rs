@@ -1,0 +1,95 @@
+//! [`SpmdScorer`]: the SPMD score as what drives a refinement of clusters.
+
+use super::{Align, Alignment, Sequences, time_shares};
+use crate::cluster::Score;
+use crate::{Bursts, ClusterId, Error, Labels, Result};
+use perf_core::CancelToken;
+
+/// Scores clusters of bursts by how much all threads are in them at the same time: the
+/// [`Score`] that aggregative cluster refinement was published with.
+///
+/// ```
+/// use perf_core::{CancelToken, Nanos};
+/// use perf_track::cluster::Refinement;
+/// use perf_track::{Align, Burst, Bursts, Points, SpmdScorer, Thread};
+/// // Two threads that do a long step and a short one in turn, the second one a little slower.
+/// let mut bursts = Bursts::new(["steps"]);
+/// let (mut rows, mut values) = (Vec::new(), Vec::new());
+/// for thread in 0..2 {
+///     bursts.add_thread(Thread { process: thread, ..Default::default() })?;
+///     for step in 0..20_i64 {
+///         let (begin, end) = (Nanos(10 * step), Nanos(10 * step + 1 + 8 * (step % 2)));
+///         values.push(f64::from(thread) * 0.1 + (step % 2) as f64);
+///         rows.push(bursts.len() as u32);
+///         bursts.push(Burst { thread, begin, end, ..Default::default() }, &[1.0])?;
+///     }
+/// }
+/// values.iter_mut().enumerate().for_each(|(at, value)| *value += 0.001 * (at % 7) as f64);
+/// let scorer = SpmdScorer::new(&bursts, &rows, Align::params().check()?, CancelToken::new());
+/// let refinement = Refinement::new(Refinement::params().min_points(4).check()?);
+/// let points = Points::new(&values, 1)?;
+/// let refined = refinement.run(points, &bursts.durations(), &scorer, &(), &CancelToken::new())?;
+/// // What the two threads do differently is one phase all the same.
+/// assert_eq!(refined.labels.sizes(), [20, 20]);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SpmdScorer<'a> {
+    bursts: &'a Bursts,
+    rows: &'a [u32],
+    align: Align,
+    cancel: CancelToken,
+}
+
+impl<'a> SpmdScorer<'a> {
+    /// Scores labels of points, each of which is the burst that `rows` has at its place; complete
+    /// bursts that are no point count as noise.
+    pub fn new(bursts: &'a Bursts, rows: &'a [u32], align: Align, cancel: CancelToken) -> Self {
+        SpmdScorer {
+            bursts,
+            rows,
+            align,
+            cancel,
+        }
+    }
+
+    /// The sequences of all threads, aligned, and the share of each cluster in the time.
+    fn aligned(&self, labels: &Labels) -> Result<(Alignment, Vec<f64>)> {
+        if labels.len() != self.rows.len() {
+            return Err(Error::Length {
+                what: "labels of points",
+                expected: self.rows.len(),
+                got: labels.len(),
+            });
+        }
+        let mut all = vec![ClusterId::NOISE; self.bursts.len()];
+        for (&row, &label) in self.rows.iter().zip(labels.as_slice()) {
+            let count = all.len();
+            let slot = all.get_mut(row as usize).ok_or(Error::Unknown {
+                what: "burst",
+                id: row as usize,
+                count,
+            })?;
+            *slot = label;
+        }
+        let all = Labels::new(all);
+        let sequences = Sequences::of(self.bursts, &all)?;
+        let shares = time_shares(self.bursts, &all)?;
+        let alignment = self.align.align(&sequences, &shares, &(), &self.cancel)?;
+        Ok((alignment, shares))
+    }
+}
+
+impl Score for SpmdScorer<'_> {
+    fn scores(&self, labels: &Labels) -> Result<Vec<f64>> {
+        let (alignment, shares) = self.aligned(labels)?;
+        let clusters = alignment.score(&shares).clusters;
+        Ok(clusters.iter().skip(1).map(|of| of.score).collect())
+    }
+
+    fn simultaneous(&self, labels: &Labels) -> Result<Vec<Vec<ClusterId>>> {
+        let (alignment, _) = self.aligned(labels)?;
+        let column = |column| alignment.column(column).iter().map(|(id, _)| *id).collect();
+        Ok((0..alignment.columns()).map(column).collect())
+    }
+}

@@ -1,0 +1,226 @@
+//! The whole table of one alignment, eight columns at a time.
+//!
+//! A row is a running maximum, which goes one column after the other. So the columns are cut into
+//! eight stretches of equal length that run side by side, one a lane (Farrar's striped layout, 2007);
+//! the best of the stretches before each of them is kept beside the row and put in where the row
+//! is read. The numbers of all rows are kept, and the path back reads its way off them: nothing is
+//! decided for cells it does not meet, and it is the path that directions of the whole table would
+//! give.
+//!
+//! The numbers are whole and below 2^24, so that `f32` has them exactly: its maximum is one
+//! instruction on every processor, that of `i32` is four on many.
+
+use super::consensus::Consensus;
+use super::kernel::{GAP, MOST, Place};
+use std::ops::Range;
+
+const LANES: usize = 8;
+/// Columns at the same step of their stretches.
+type Lanes = [f32; LANES];
+/// Less than any path is worth.
+const NEVER: f32 = -33_554_432.0;
+/// Rows and columns up to which every number is exact: each of them adds [`MOST`] at most.
+const LARGEST: usize = (1 << 24) / (MOST + GAP) as usize / 2;
+
+/// The larger of two numbers. Written out, it is one instruction.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+/// Memory that is used again.
+#[derive(Debug, Default)]
+pub(super) struct Stripes {
+    /// Place of each column among the flattened lanes of a row.
+    spot: Vec<u32>,
+    /// By symbol: its profile among the profiles, from 1.
+    profile_of: Vec<u32>,
+    /// For each symbol of the sequence what a pair with each column is worth and what is saved by
+    /// not leaving it out. The first one is of a symbol that no column has.
+    profiles: Vec<Lanes>,
+    /// Row after row, the first of which is before the first symbol.
+    cells: Vec<Lanes>,
+    /// For each row the best of the stretches before each of them.
+    carried: Vec<Lanes>,
+}
+
+/// Whether so many rows and columns are few enough, and take no more than so many bytes.
+pub(super) fn fits(rows: usize, columns: usize, memory: usize) -> bool {
+    // Profiles are as many as rows at most.
+    let cells = 2 * (rows + 2).saturating_mul(columns + 2 * LANES);
+    rows.max(columns) <= LARGEST && cells.saturating_mul(size_of::<f32>()) <= memory
+}
+
+/// Finds the best path of `symbols` through `columns`, of which there are some, and tells the place
+/// of each symbol.
+pub(super) fn solve(
+    consensus: &Consensus,
+    symbols: &[u32],
+    columns: Range<usize>,
+    stripes: &mut Stripes,
+    put: &mut dyn FnMut(usize, Place),
+) {
+    let mut table = Table {
+        consensus,
+        symbols,
+        steps: columns.len().div_ceil(LANES),
+        columns: columns.clone(),
+        stripes,
+    };
+    table.lay();
+    table.fill();
+    let (mut row, mut column) = (symbols.len(), columns.len());
+    while row > 0 {
+        let Some(left) = column.checked_sub(1) else {
+            row -= 1;
+            put(row, Place::Before(columns.start as u32));
+            continue;
+        };
+        let bonus = table.bonus(symbols[row - 1], left);
+        let diagonal = table.value(row - 1, left) + bonus;
+        let up = table.value(row - 1, column) - GAP as f32;
+        if larger(diagonal, up) < table.value(row, left) {
+            column = left;
+        } else if diagonal >= up {
+            (row, column) = (row - 1, left);
+            put(row, Place::Column((columns.start + column) as u32));
+        } else {
+            row -= 1;
+            put(row, Place::Before((columns.start + column) as u32));
+        }
+    }
+}
+
+struct Table<'a> {
+    consensus: &'a Consensus,
+    symbols: &'a [u32],
+    columns: Range<usize>,
+    /// Columns of a stretch.
+    steps: usize,
+    stripes: &'a mut Stripes,
+}
+
+impl Table<'_> {
+    /// Puts the columns in their places, and into the profiles of symbols what they are worth.
+    fn lay(&mut self) {
+        let Stripes {
+            spot,
+            profile_of,
+            profiles,
+            cells,
+            carried,
+        } = &mut *self.stripes;
+        let (steps, Range { start, end }) = (self.steps, self.columns.clone());
+        let place = |column: usize| (column % steps * LANES + column / steps) as u32;
+        spot.clear();
+        spot.extend((0..end - start).map(place));
+        profiles.clear();
+        profiles.resize(steps, [0.0; LANES]);
+        let flat = profiles.as_flattened_mut();
+        let skips = self.consensus.skip.get(start..end);
+        for (spot, skip) in spot.iter().zip(skips.unwrap_or_default()) {
+            flat[*spot as usize] = (skip - GAP) as f32;
+        }
+        profile_of.clear();
+        for symbol in self.symbols {
+            let slot = *symbol as usize;
+            if slot >= profile_of.len() {
+                profile_of.resize(slot + 1, u32::MAX);
+            }
+            let pairs = self.consensus.pairs(*symbol, start, end);
+            if profile_of[slot] != u32::MAX {
+                continue;
+            }
+            if pairs.is_empty() {
+                profile_of[slot] = 0;
+                continue;
+            }
+            profile_of[slot] = (profiles.len() / steps) as u32;
+            let first = profiles.len();
+            profiles.extend_from_within(..steps);
+            let flat = profiles[first..].as_flattened_mut();
+            for (column, worth) in pairs {
+                flat[spot[*column as usize - start] as usize] += (worth + GAP) as f32;
+            }
+        }
+        let rows = self.symbols.len() + 1;
+        if cells.len() < rows * steps {
+            // What is in it already is written over.
+            cells.resize(rows * steps, [0.0; LANES]);
+        }
+        cells[..steps].fill([0.0; LANES]);
+        carried.clear();
+        carried.push([NEVER; LANES]);
+    }
+
+    fn profile(&self, symbol: u32) -> &[Lanes] {
+        let index = self.stripes.profile_of[symbol as usize] as usize;
+        &self.stripes.profiles[index * self.steps..][..self.steps]
+    }
+
+    /// The bonus of one pair.
+    fn bonus(&self, symbol: u32, column: usize) -> f32 {
+        let spot = self.stripes.spot[column] as usize;
+        self.profile(symbol)[spot / LANES][spot % LANES]
+    }
+
+    fn fill(&mut self) {
+        let steps = self.steps;
+        let mut cells = std::mem::take(&mut self.stripes.cells);
+        for (row, symbol) in self.symbols.iter().enumerate() {
+            let (above, below) = cells.split_at_mut((row + 1) * steps);
+            let (old, new) = (&above[row * steps..], &mut below[..steps]);
+            let carried = self.stripes.carried[row];
+            // Before the first column all rows so far are gaps.
+            let edge = -(row as f32) * GAP as f32;
+            let mut diagonal = [edge; LANES];
+            for lane in 1..LANES {
+                diagonal[lane] = larger(old[steps - 1][lane - 1], carried[lane - 1]);
+            }
+            let mut best = [NEVER; LANES];
+            best[0] = edge - GAP as f32;
+            stretch(old, carried, self.profile(*symbol), new, diagonal, best);
+            let ends = new[steps - 1];
+            let mut carried = [NEVER; LANES];
+            for lane in 1..LANES {
+                carried[lane] = larger(carried[lane - 1], ends[lane - 1]);
+            }
+            self.stripes.carried.push(carried);
+        }
+        self.stripes.cells = cells;
+    }
+
+    fn value(&self, row: usize, column: usize) -> f32 {
+        match column.checked_sub(1) {
+            None => -(row as f32) * GAP as f32,
+            Some(column) => {
+                let spot = self.stripes.spot[column] as usize;
+                let (step, lane) = (spot / LANES, spot % LANES);
+                let value = self.stripes.cells[row * self.steps + step][lane];
+                larger(value, self.stripes.carried[row][lane])
+            }
+        }
+    }
+}
+
+/// A row from the one above, each stretch for itself. Not inlined, so that it is compiled to whole
+/// vectors.
+#[inline(never)]
+fn stretch(
+    old: &[Lanes],
+    carried: Lanes,
+    bonus: &[Lanes],
+    new: &mut [Lanes],
+    mut diagonal: Lanes,
+    mut best: Lanes,
+) {
+    for ((up, bonus), slot) in old.iter().zip(bonus).zip(new) {
+        for lane in 0..LANES {
+            let up = larger(up[lane], carried[lane]);
+            let pair = diagonal[lane] + bonus[lane];
+            best[lane] = larger(best[lane], larger(pair, up - GAP as f32));
+            diagonal[lane] = up;
+        }
+        *slot = best;
+    }
+}
