@@ -33,6 +33,16 @@ impl Writer {
         self.u64(value.to_bits());
     }
 
+    pub(crate) fn i64(&mut self, value: i64) {
+        self.u64(value.cast_unsigned());
+    }
+
+    /// Its length, and its bytes.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.varint(text.len() as u64);
+        self.bytes(text.as_bytes());
+    }
+
     /// Seven bits a byte, low ones first, the eighth bit on all but the last: small counts are short.
     pub(crate) fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
@@ -90,6 +100,24 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn f64(&mut self, expected: &'static str) -> Result<f64> {
         self.u64(expected).map(f64::from_bits)
+    }
+
+    pub(crate) fn i64(&mut self, expected: &'static str) -> Result<i64> {
+        self.u64(expected).map(u64::cast_signed)
+    }
+
+    /// A text of at most `most` bytes.
+    pub(crate) fn text(&mut self, most: u64, expected: &'static str) -> Result<&'a str> {
+        let length = self.varint(expected)?;
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let bytes = match length <= most {
+            true => rest.get(..length as usize),
+            false => None,
+        };
+        let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text = text.ok_or_else(|| self.error(0, expected))?;
+        self.at += text.len();
+        Ok(text)
     }
 
     pub(crate) fn varint(&mut self, expected: &'static str) -> Result<u64> {

@@ -31,6 +31,27 @@ pub enum Error {
         /// The detector that made the model.
         found: &'static str,
     },
+    /// A message for another run of the server: it was started anew, and does not know the numbers
+    /// of functions that it gave out before. Nothing of the message was taken.
+    #[error("the server was started anew")]
+    OtherSession {
+        /// The session of the server.
+        session: u64,
+    },
+    /// A store of provenance that cannot be read or written.
+    #[error("{file}: {what}")]
+    Store {
+        /// Its file.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The thread that judges spans of this process is not there.
+    #[error("the thread that judges spans: {0}")]
+    Spans(String),
+    /// A message to a server, or its answer, did not get through.
+    #[error("the parameter server cannot be reached: {0}")]
+    Exchange(String),
 }
 
 /// Results of this crate.

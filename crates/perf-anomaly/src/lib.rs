@@ -3,15 +3,25 @@
 //! Events come from an [`EventSource`](perf_core::EventSource), such as a recording that is
 //! [replayed](Replay), or are pushed by the program itself through a [`Watch`]. [`calls`] makes
 //! completed calls of them. A [`Sample`] is a completed call; a [`Detector`] answers with a
-//! [`Judgement`].
+//! [`Judgement`]. A [`Monitor`] is all of it as one sink; [`provenance`] keeps what is known around an
+//! anomaly, and through [`server`] ranks share what they learn.
+//!
+//! # Features
+//! * `sqlite`: a database of provenance with indices.
+//! * `tracing`: `spans`, by which a program that is instrumented with `tracing` watches itself.
 
 pub mod calls;
 mod detect;
 mod encode;
 mod error;
 mod moments;
+mod monitor;
+pub mod provenance;
 mod replay;
 mod sample;
+pub mod server;
+#[cfg(feature = "tracing")]
+pub mod spans;
 mod watch;
 
 pub use detect::{
@@ -20,6 +30,7 @@ pub use detect::{
 };
 pub use error::{Error, Result};
 pub use moments::Moments;
+pub use monitor::{Monitor, Report};
 pub use replay::Replay;
 pub use sample::{FunctionId, Judgement, Label, Sample};
 pub use watch::Watch;

@@ -200,7 +200,7 @@ impl Merge for Moments {
         self.m3 += other.m3 + spread * step * (a - b) + 3.0 * step * (a * other.m2 - b * self.m2);
         self.m2 += other.m2 + spread;
         self.mean += step * b;
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);

@@ -90,6 +90,12 @@ impl<'a> Replay<'a> {
         self
     }
 
+    /// How many steps there are.
+    pub fn steps(&self) -> u64 {
+        self.range
+            .map_or(0, |range| range.len().div_ceil(self.period))
+    }
+
     /// Waits until `ticks` from the start have passed.
     fn wait(&mut self, ticks: u64) -> Result<(), Cancelled> {
         self.cancel.check()?;

@@ -22,6 +22,12 @@ pub struct Context {
 
 /// What can be asked of a call in the batch, until the next step ends.
 impl Calls {
+    /// How many calls before and after a call are remembered, see
+    /// [`CallsParams::context`](super::CallsParams::context).
+    pub fn context_calls(&self) -> usize {
+        self.params.context
+    }
+
     /// Stack and neighbours of a call.
     pub fn context(&self, call: &Call) -> Context {
         let stream = self.at(call.stream);

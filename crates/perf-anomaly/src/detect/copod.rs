@@ -134,6 +134,10 @@ impl Detector for Copod {
         Ok(())
     }
 
+    fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
+        self.0.describe(function)
+    }
+
     fn ignore(&mut self, function: FunctionId, ignored: bool) {
         self.0.rules.ignore(function, ignored);
     }

@@ -123,6 +123,10 @@ impl Detector for Hbos {
         Ok(())
     }
 
+    fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
+        self.0.describe(function)
+    }
+
     fn ignore(&mut self, function: FunctionId, ignored: bool) {
         self.0.rules.ignore(function, ignored);
     }

@@ -1,7 +1,8 @@
 //! [`Losses`]: how much time the anomalies cost, and where.
 
 use super::Functions;
-use crate::{FunctionId, Judgement, Label, Sample};
+use crate::encode::{Reader, Writer};
+use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{CallPathId, Merge, Nanos};
 use std::collections::BTreeMap;
 
@@ -36,18 +37,55 @@ impl Loss {
         }
     }
 
+    pub(crate) fn encode(&self, to: &mut Writer) {
+        for count in [
+            self.calls,
+            self.too_slow,
+            self.too_fast,
+            self.not_enough_data,
+        ] {
+            to.varint(count);
+        }
+        to.i64(self.time.0);
+    }
+
+    pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
+        const EXPECTED: &str = "counts of calls";
+        let calls = from.varint(EXPECTED)?;
+        let counts = [0; 3].map(|_| from.varint(EXPECTED));
+        let [too_slow, too_fast, not_enough_data] = counts;
+        let loss = Loss {
+            calls,
+            too_slow: too_slow?,
+            too_fast: too_fast?,
+            not_enough_data: not_enough_data?,
+            time: Nanos(from.i64("the time lost")?),
+        };
+        let named = [loss.too_slow, loss.too_fast, loss.not_enough_data];
+        let named = named
+            .iter()
+            .try_fold(0_u64, |sum, count| sum.checked_add(*count));
+        match named.is_some_and(|named| named <= calls) && loss.time.0 >= 0 {
+            true => Ok(loss),
+            false => Err(from.error(
+                8,
+                "no more anomalies than calls, and time that is not negative",
+            )),
+        }
+    }
+
     /// Calls that were too slow or too fast.
     pub fn anomalies(&self) -> u64 {
-        self.too_slow + self.too_fast
+        self.too_slow.saturating_add(self.too_fast)
     }
 }
 
 impl Merge for Loss {
     fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.too_slow += other.too_slow;
-        self.too_fast += other.too_fast;
-        self.not_enough_data += other.not_enough_data;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.too_slow = self.too_slow.saturating_add(other.too_slow);
+        self.too_fast = self.too_fast.saturating_add(other.too_fast);
+        self.not_enough_data = self.not_enough_data.saturating_add(other.not_enough_data);
         self.time.0 = self.time.0.saturating_add(other.time.0);
     }
 }
@@ -71,7 +109,7 @@ pub struct Place {
 /// let sample = Sample { function: FunctionId(2), runtime: Nanos(900), first: false };
 /// let judgement = Judgement { label: Label::TooSlow, score: 7.0, expected: Some(Nanos(100)) };
 /// let mut losses = Losses::default();
-/// losses.add(Place { rank: 5, ..Place::default() }, &[sample], &[judgement], &[]);
+/// losses.add(Place { rank: 5, ..Place::default() }, &[sample], &[judgement], []);
 /// let (function, loss) = losses.worst_functions()[0];
 /// assert_eq!((function, loss.time, loss.too_slow), (FunctionId(2), Nanos(800), 1));
 /// assert_eq!(losses.worst_ranks()[0].0, (0, 5));
@@ -94,10 +132,10 @@ impl Losses {
         place: Place,
         samples: &[Sample],
         judgements: &[Judgement],
-        paths: &[CallPathId],
+        paths: impl IntoIterator<Item = CallPathId>,
     ) {
         let mut batch = Loss::default();
-        let mut paths = paths.iter();
+        let mut paths = paths.into_iter();
         for (sample, judgement) in samples.iter().zip(judgements) {
             batch.add(sample, judgement);
             let function = self.functions.entry(sample.function, Loss::default);

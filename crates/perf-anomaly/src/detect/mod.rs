@@ -105,6 +105,10 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// As [`adopt`](Self::adopt); then nothing is forgotten.
     fn restore(&mut self, snapshot: &Model) -> Result<()>;
 
+    /// What is known of a function, as names and numbers for people and for stores: `calls` first;
+    /// times in nanoseconds. Empty where nothing is known.
+    fn describe(&self, function: FunctionId) -> Vec<(String, f64)>;
+
     /// Whether calls of a function are neither judged nor learned: they are
     /// [`Label::Ignored`](crate::Label::Ignored).
     fn ignore(&mut self, function: FunctionId, ignored: bool);

@@ -150,15 +150,17 @@ impl Model {
     }
 
     /// The same model with other numbers of functions: those of a server, which gives a function
-    /// one number for all ranks. What falls to one number is merged.
-    pub fn renumbered(&self, number: impl Fn(FunctionId) -> FunctionId) -> Model {
+    /// one number for all ranks. What falls to one number is merged, what has none is left out.
+    pub fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Model {
         fn map<T: Merge>(
             functions: &Functions<T>,
-            number: impl Fn(FunctionId) -> FunctionId,
+            number: impl Fn(FunctionId) -> Option<FunctionId>,
         ) -> Functions<T> {
             let mut renumbered = Functions::default();
             for (function, entry) in functions.iter() {
-                renumbered.entry(number(function), T::default).merge(entry);
+                if let Some(function) = number(function) {
+                    renumbered.entry(function, T::default).merge(entry);
+                }
             }
             renumbered
         }
@@ -167,6 +169,28 @@ impl Model {
             Model::Sstd(functions) => Model::Sstd(map(functions, number)),
             Model::Hbos(functions) => Model::Hbos(map(functions, number)),
             Model::Copod(functions) => Model::Copod(map(functions, number)),
+        }
+    }
+
+    /// An empty model of the same detector.
+    pub fn emptied(&self) -> Model {
+        match self {
+            Model::Tail(_) => Model::Tail(Functions::default()),
+            Model::Sstd(_) => Model::Sstd(Functions::default()),
+            Model::Hbos(_) => Model::Hbos(Functions::default()),
+            Model::Copod(_) => Model::Copod(Functions::default()),
+        }
+    }
+
+    /// The functions it knows, in order.
+    pub fn functions(&self) -> Vec<FunctionId> {
+        fn ids<T>(functions: &Functions<T>) -> Vec<FunctionId> {
+            functions.iter().map(|(function, _)| function).collect()
+        }
+        match self {
+            Model::Tail(functions) => ids(functions),
+            Model::Sstd(functions) => ids(functions),
+            Model::Hbos(functions) | Model::Copod(functions) => ids(functions),
         }
     }
 
@@ -186,23 +210,32 @@ impl Model {
     /// As bytes: a magic number, a version, the kind, and the functions in order. The same model gives
     /// the same bytes.
     pub fn encode(&self) -> Vec<u8> {
-        fn all<T>(functions: &Functions<T>, kind: u8, encode: impl Fn(&T, &mut Writer)) -> Vec<u8> {
-            let mut to = Writer::default();
+        let mut to = Writer::default();
+        self.write(&mut to);
+        to.0
+    }
+
+    pub(crate) fn write(&self, to: &mut Writer) {
+        fn all<T>(
+            functions: &Functions<T>,
+            kind: u8,
+            to: &mut Writer,
+            encode: impl Fn(&T, &mut Writer),
+        ) {
             to.u32(MAGIC);
             to.u16(VERSION);
             to.u8(kind);
             to.u32(functions.len() as u32);
             for (function, entry) in functions.iter() {
                 to.u32(function.0);
-                encode(entry, &mut to);
+                encode(entry, to);
             }
-            to.0
         }
         match self {
-            Model::Tail(functions) => all(functions, 0, Sketch::encode),
-            Model::Sstd(functions) => all(functions, 1, Moments::encode),
-            Model::Hbos(functions) => all(functions, 2, ScoredHistogram::encode),
-            Model::Copod(functions) => all(functions, 3, ScoredHistogram::encode),
+            Model::Tail(functions) => all(functions, 0, to, Sketch::encode),
+            Model::Sstd(functions) => all(functions, 1, to, Moments::encode),
+            Model::Hbos(functions) => all(functions, 2, to, ScoredHistogram::encode),
+            Model::Copod(functions) => all(functions, 3, to, ScoredHistogram::encode),
         }
     }
 
@@ -212,6 +245,13 @@ impl Model {
     /// [`Error::Decode`] with the place of what is wrong. No number in the bytes makes room for more
     /// than the bytes can hold.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes);
+        let model = Self::read(&mut from)?;
+        from.end()?;
+        Ok(model)
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
         fn all<T>(
             from: &mut Reader<'_>,
             decode: impl Fn(&mut Reader<'_>) -> Result<T>,
@@ -227,17 +267,14 @@ impl Model {
                 let entry = decode(from)?;
                 functions.entry(FunctionId(function), || entry);
             }
-            from.end()?;
             Ok(functions)
         }
-        let mut from = Reader::new(bytes);
         if from.u32("a model")? != MAGIC {
             return Err(from.error(4, "a model"));
         }
         if from.u16("a version")? != VERSION {
             return Err(from.error(2, "version 1 of a model"));
         }
-        let from = &mut from;
         match from.u8("the kind of a model")? {
             0 => all(from, Sketch::decode).map(Model::Tail),
             1 => all(from, Moments::decode).map(Model::Sstd),

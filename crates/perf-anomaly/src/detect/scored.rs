@@ -123,6 +123,23 @@ impl Scored {
         thresholds
     }
 
+    pub(super) fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
+        let Some(model) = self.known.known.get(function) else {
+            return Vec::new();
+        };
+        let histogram = model.histogram();
+        // The histogram is of microseconds.
+        let facts = [
+            ("calls", histogram.total() as f64),
+            ("minimum", histogram.min() * 1e3),
+            ("median", histogram.median() * 1e3),
+            ("maximum", histogram.max() * 1e3),
+            ("bins", histogram.counts().len() as f64),
+            ("threshold", model.threshold()),
+        ];
+        facts.map(|(name, value)| (name.into(), value)).into()
+    }
+
     pub(super) fn set_threshold(&mut self, function: FunctionId, part: Option<f64>) -> Result<()> {
         part.map_or(Ok(()), check_part)?;
         self.rules.set_threshold(function, part);

@@ -130,6 +130,24 @@ impl Detector for Sstd {
         Ok(())
     }
 
+    fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
+        let Some(moments) = self.moments(function) else {
+            return Vec::new();
+        };
+        // The model is of microseconds.
+        let time = |us: f64| us * 1e3;
+        let facts = [
+            ("calls", moments.count() as f64),
+            ("mean", time(moments.mean())),
+            ("deviation", time(moments.std_dev())),
+            ("minimum", time(moments.min().unwrap_or_default())),
+            ("maximum", time(moments.max().unwrap_or_default())),
+            ("skewness", moments.skewness()),
+            ("kurtosis", moments.kurtosis()),
+        ];
+        facts.map(|(name, value)| (name.into(), value)).into()
+    }
+
     fn ignore(&mut self, function: FunctionId, ignored: bool) {
         self.rules.ignore(function, ignored);
     }

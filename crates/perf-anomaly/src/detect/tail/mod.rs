@@ -270,6 +270,24 @@ impl Detector for Tail {
         Ok(())
     }
 
+    fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
+        let Some(watched) = self.known.get(function) else {
+            return Vec::new();
+        };
+        let time = |value: u64| value.saturating_sub(watched.resolution) as f64;
+        let mut facts = vec![("calls".into(), watched.sketch.count() as f64)];
+        for (at, mode) in watched.modes.iter().enumerate() {
+            for (what, value) in [
+                ("from", mode.low),
+                ("median", mode.center),
+                ("to", mode.high),
+            ] {
+                facts.push((format!("mode {} {what}", at + 1), time(value)));
+            }
+        }
+        facts
+    }
+
     fn ignore(&mut self, function: FunctionId, ignored: bool) {
         self.rules.ignore(function, ignored);
     }

@@ -246,7 +246,7 @@ impl Sketch {
             for (bucket, count) in other.filled() {
                 let at = bucket.wrapping_sub(self.first as usize);
                 match self.counts.get_mut(at) {
-                    Some(counted) => *counted += count,
+                    Some(counted) => *counted = counted.saturating_add(count),
                     None => {
                         // All the room at once.
                         self.widen(first, 0);
@@ -255,7 +255,7 @@ impl Sketch {
                     }
                 }
             }
-            self.total += other.total;
+            self.total = self.total.saturating_add(other.total);
             return;
         }
         for (bucket, count) in other.filled() {
@@ -290,7 +290,7 @@ mod tests {
         assert!((480..=520).contains(&sketch.count()), "{}", sketch.count());
         assert_eq!(
             sketch.count(),
-            sketch.filled().map(|(_, count)| count).sum()
+            sketch.filled().map(|(_, count)| count).sum::<u64>()
         );
     }
 }

@@ -1,0 +1,311 @@
+//! [`Monitor`]: events in, judged calls out, and all that follows from them.
+
+use crate::calls::{Batch, Calls};
+use crate::detect::{Losses, Place};
+use crate::provenance::{Recorder, Reduction, Store};
+use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
+use crate::{Detector, Error, FunctionId, Judgement, Result};
+use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits};
+
+/// A sink that judges the calls of each step: [`Calls`] and a [`Detector`], and where wanted a
+/// [`Recorder`] and a [`Client`] of a parameter server.
+///
+/// ```
+/// use perf_anomaly::{Monitor, Replay, Tail, calls::Calls};
+/// use perf_core::{EventSource, Nanos};
+/// let trace = perf_testdata::cosmo::trace();
+/// let calls = Calls::new(Calls::params().check()?);
+/// let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+/// let mut replay = Replay::new(trace.view(), Nanos(10_000_000));
+/// while replay.next_step(&mut monitor)? {
+///     assert_eq!(monitor.batch().len(), monitor.judgements().len());
+/// }
+/// let report = monitor.finish()?;
+/// assert_eq!(report.losses.total().calls, trace.len() as u64 / 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Monitor {
+    calls: Calls,
+    detector: Box<dyn Detector>,
+    judgements: Vec<Judgement>,
+    losses: Losses,
+    ranks: Ranks,
+    /// What a user wants otherwise for functions whose name fits a pattern; `None` to ignore them.
+    rules: Vec<(String, Option<f64>)>,
+    /// Functions that the rules were applied to.
+    ruled: usize,
+    recorder: Option<Recorder>,
+    client: Option<Box<dyn Shared>>,
+    error: Option<Error>,
+}
+
+/// What is left when a stream has ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The calls and their health.
+    pub calls: Calls,
+    /// The detector with all that it learned.
+    pub detector: Box<dyn Detector>,
+    /// Time lost by function, path, rank and step.
+    pub losses: Losses,
+    /// Anomalies a step of each rank.
+    pub ranks: Ranks,
+    /// The store, where there was a recorder, and how much was kept.
+    pub store: Option<(Box<dyn Store>, Reduction)>,
+}
+
+/// A client, whatever its exchange.
+trait Shared: std::fmt::Debug + Send {
+    fn step(
+        &mut self,
+        calls: &Calls,
+        judged: &[Judgement],
+        own: &mut dyn Detector,
+    ) -> Result<Synced>;
+    fn sync(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
+}
+
+impl<E: Exchange> Shared for Client<E> {
+    fn step(
+        &mut self,
+        calls: &Calls,
+        judged: &[Judgement],
+        own: &mut dyn Detector,
+    ) -> Result<Synced> {
+        Client::step(self, calls, judged, own)
+    }
+
+    fn sync(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
+        Client::sync(self, calls, own)
+    }
+}
+
+/// Steps of a rank that are kept.
+const HISTORY: usize = 64;
+
+impl Monitor {
+    /// Judges calls by a detector.
+    pub fn new(calls: Calls, detector: Box<dyn Detector>) -> Self {
+        Monitor {
+            calls,
+            detector,
+            judgements: Vec::new(),
+            losses: Losses::default(),
+            ranks: Ranks::default(),
+            rules: Vec::new(),
+            ruled: 0,
+            recorder: None,
+            client: None,
+            error: None,
+        }
+    }
+
+    /// Ignores functions whose name fits a pattern with `*` and `?`: they are neither judged nor
+    /// learned. Of call paths, either the whole name or that of the last function must fit. What
+    /// comes later overrides what came before.
+    pub fn ignore(mut self, pattern: impl Into<String>) -> Self {
+        self.rules.push((pattern.into(), None));
+        self
+    }
+
+    /// Gives functions whose name fits a pattern a threshold of their own, in the unit of the
+    /// [detector](Detector::set_threshold).
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if it is out of the range of the detector.
+    pub fn threshold(mut self, pattern: impl Into<String>, threshold: f64) -> Result<Self> {
+        // No function has this number; it is asked whether the threshold is one.
+        let nobody = FunctionId(u32::MAX);
+        self.detector.set_threshold(nobody, Some(threshold))?;
+        self.detector.set_threshold(nobody, None)?;
+        self.rules.push((pattern.into(), Some(threshold)));
+        Ok(self)
+    }
+
+    /// Keeps anomalies with all that is known around them.
+    pub fn record(mut self, recorder: Recorder) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// Shares what is learned with other ranks.
+    pub fn share<E: Exchange + 'static>(mut self, client: Client<E>) -> Self {
+        self.client = Some(Box::new(client));
+        self
+    }
+
+    /// The calls that were completed in the last step.
+    pub fn batch(&self) -> &Batch {
+        self.calls.batch()
+    }
+
+    /// What is said of each of them.
+    pub fn judgements(&self) -> &[Judgement] {
+        &self.judgements
+    }
+
+    /// The calls, to ask for names, stacks and health.
+    pub fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// The detector.
+    pub fn detector(&self) -> &dyn Detector {
+        &*self.detector
+    }
+
+    /// The detector, to set thresholds or to ignore functions.
+    pub fn detector_mut(&mut self) -> &mut dyn Detector {
+        &mut *self.detector
+    }
+
+    /// Time lost so far by function, path, rank and step.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// Anomalies a step of each rank so far.
+    pub fn ranks(&self) -> &Ranks {
+        &self.ranks
+    }
+
+    /// How much was kept so far; `None` without a recorder.
+    pub fn reduction(&self) -> Option<Reduction> {
+        let recorder = self.recorder.as_ref()?;
+        Some(recorder.reduction(&self.calls.health()))
+    }
+
+    /// The first error of the store or the server since it was last asked for. A sink does not fail:
+    /// detection goes on without them.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// Judges what was pushed since, within a step: for who gets more events in a step than fit into
+    /// memory, see [`Calls::flush`].
+    pub fn flush(&mut self) {
+        self.calls.flush();
+        self.judge();
+    }
+
+    /// Ends the stream: judges calls that are open, writes what waits, and tells the server the rest.
+    ///
+    /// # Errors
+    /// The first error of the store or the server.
+    pub fn finish(mut self) -> Result<Report> {
+        self.calls.finish();
+        self.judge();
+        if let Some(client) = &mut self.client {
+            let synced = client.sync(&self.calls, &mut *self.detector).map(drop);
+            self.error = self.error.take().or(synced.err());
+        }
+        let store = match self.recorder.take() {
+            None => None,
+            Some(recorder) => match recorder.finish() {
+                Err(error) => {
+                    self.error.get_or_insert(error);
+                    None
+                }
+                Ok((store, mut reduction)) => {
+                    reduction.raw_bytes = Reduction::raw_bytes(&self.calls.health());
+                    Some((store, reduction))
+                }
+            },
+        };
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(Report {
+                calls: self.calls,
+                detector: self.detector,
+                losses: self.losses,
+                ranks: self.ranks,
+                store,
+            }),
+        }
+    }
+
+    /// Applies the rules to functions that are new.
+    fn rule(&mut self) {
+        let count = self.calls.function_count();
+        for at in std::mem::replace(&mut self.ruled, count)..count {
+            let function = FunctionId(at as u32);
+            let whole = self.calls.function_name(function);
+            let region = self.calls.function_region(function);
+            let last = region.and_then(|region| self.calls.region_name(region));
+            for (pattern, threshold) in &self.rules {
+                let is_last = last.is_some_and(|(_, name)| fits(pattern, name));
+                if !is_last && !fits(pattern, &whole) {
+                    continue;
+                }
+                self.detector.ignore(function, threshold.is_none());
+                let set = self.detector.set_threshold(function, *threshold);
+                self.error = self.error.take().or(set.err());
+            }
+        }
+    }
+
+    fn judge(&mut self) {
+        self.judgements.clear();
+        if !self.rules.is_empty() {
+            self.rule();
+        }
+        let batch = self.calls.batch();
+        self.detector.detect(batch.samples(), &mut self.judgements);
+        for (stream, rows) in batch.streams() {
+            let key = self.calls.stream_key(*stream).unwrap_or_default();
+            let place = Place {
+                program: key.program,
+                rank: key.rank,
+                step: batch.step(),
+            };
+            let calls = batch.calls().get(rows.clone()).unwrap_or_default();
+            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+            let judgements = self.judgements.get(rows.clone()).unwrap_or_default();
+            let paths = calls.iter().map(|call| call.path);
+            self.losses.add(place, samples, judgements, paths);
+        }
+        for step in StepStats::of(&self.calls, &self.judgements) {
+            self.ranks.add(&step, HISTORY, usize::MAX);
+        }
+        let mut first = self.error.take();
+        if let Some(recorder) = &mut self.recorder {
+            let kept = recorder.step(&self.calls, &self.judgements, &*self.detector);
+            first = first.or(kept.err());
+        }
+        if let Some(client) = &mut self.client {
+            let synced = client.step(&self.calls, &self.judgements, &mut *self.detector);
+            first = first.or(synced.err());
+        }
+        self.error = first;
+    }
+}
+
+impl EventSink for Monitor {
+    fn region(&mut self, program: u32, name: &str) -> RegionId {
+        self.calls.region(program, name)
+    }
+
+    fn counter(&mut self, name: &str) -> MetricId {
+        self.calls.counter(name)
+    }
+
+    fn stream(&mut self, key: StreamKey) -> StreamId {
+        self.calls.stream(key)
+    }
+
+    #[inline]
+    fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
+        self.calls.push(stream, at, event);
+    }
+
+    fn metadata(&mut self, stream: StreamId, name: &str, value: &str) {
+        self.calls.metadata(stream, name, value);
+    }
+
+    fn end_step(&mut self, step: u64) {
+        self.calls.end_step(step);
+        self.judge();
+    }
+}

@@ -1,0 +1,110 @@
+//! [`Comparison`]: what two runs have in common, and what not.
+
+use super::record::{Entry, Kind};
+use super::store::Store;
+use crate::{Label, Result};
+use perf_core::Nanos;
+use std::collections::BTreeMap;
+
+/// Anomalies of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Side {
+    /// How many are kept.
+    pub anomalies: u64,
+    /// Those of them that were too fast.
+    pub too_fast: u64,
+    /// Time lost by them.
+    pub time_lost: Nanos,
+    /// The highest score.
+    pub score: f64,
+}
+
+/// One function or call path in both runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The program.
+    pub program: u32,
+    /// The function, or all functions on the path.
+    pub name: String,
+    /// In the one run.
+    pub one: Side,
+    /// In the other run.
+    pub other: Side,
+}
+
+impl Difference {
+    /// How much more time the other run lost; below 0 if it lost less.
+    pub fn more_time_lost(&self) -> Nanos {
+        Nanos(self.other.time_lost.0.saturating_sub(self.one.time_lost.0))
+    }
+}
+
+/// Anomalies of two runs by function and by call path, the largest difference of time lost first.
+///
+/// Functions and paths are told apart by name, so that runs of different builds, ranks and order of
+/// events can be compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// By function.
+    pub functions: Vec<Difference>,
+    /// By call path.
+    pub paths: Vec<Difference>,
+}
+
+type Sides = BTreeMap<(u32, String), (Side, Side)>;
+
+impl Comparison {
+    /// Compares what two stores have.
+    ///
+    /// # Errors
+    /// Those of the stores.
+    pub fn of(one: &mut dyn Store, other: &mut dyn Store) -> Result<Self> {
+        let (mut functions, mut paths) = (Sides::new(), Sides::new());
+        let mut count = |store: &mut dyn Store, is_other: bool| {
+            store.each(&mut |entry| {
+                let Entry::Call(record) = entry else {
+                    return Ok(());
+                };
+                if record.kind != Kind::Anomaly {
+                    return Ok(());
+                }
+                let path = record.path();
+                for (all, name) in [(&mut functions, record.function), (&mut paths, path)] {
+                    let sides = all.entry((record.program, name)).or_default();
+                    let side = if is_other { &mut sides.1 } else { &mut sides.0 };
+                    side.anomalies += 1;
+                    side.too_fast += u64::from(record.label == Label::TooFast);
+                    let lost = record.severity.0;
+                    side.time_lost.0 = side.time_lost.0.saturating_add(lost);
+                    side.score = side.score.max(record.score);
+                }
+                Ok(())
+            })
+        };
+        count(one, false)?;
+        count(other, true)?;
+        Ok(Comparison {
+            functions: sorted(functions),
+            paths: sorted(paths),
+        })
+    }
+}
+
+fn sorted(sides: Sides) -> Vec<Difference> {
+    let difference = |((program, name), (one, other))| Difference {
+        program,
+        name,
+        one,
+        other,
+    };
+    let mut all: Vec<_> = sides.into_iter().map(difference).collect();
+    // Stable: equal ones stay in order of program and name.
+    all.sort_by_key(|one| {
+        let anomalies = one.one.anomalies.abs_diff(one.other.anomalies);
+        std::cmp::Reverse((one.more_time_lost().0.unsigned_abs(), anomalies))
+    });
+    all
+}

@@ -1,0 +1,136 @@
+//! From a call in the batch to its record.
+
+use super::record::{CallRecord, CounterRecord, Kind, LaunchRecord, MessageRecord, Record};
+use crate::calls::{Call, CallFlags, CallKey, Calls, Launch};
+use crate::{Judgement, Sample};
+use perf_core::RegionId;
+use std::collections::HashSet;
+
+/// Facts of a stream that tell its host.
+const HOST: [&str; 2] = ["Hostname", "hostname"];
+
+/// The record of a call, with all that is known around it by now.
+pub(super) fn record(
+    calls: &Calls,
+    (call, sample, judgement): (&Call, &Sample, &Judgement),
+    kind: Kind,
+    anomalies: &HashSet<CallKey>,
+) -> Record {
+    let key = calls.stream_key(call.stream).unwrap_or_default();
+    let facts = calls.stream_metadata(call.stream);
+    let host = facts.iter().find(|(name, _)| HOST.contains(&name.as_str()));
+    let context = calls.context(call);
+    let all = |list: &[Call]| {
+        let short = |call: &Call| short(calls, call, anomalies);
+        list.iter().map(short).collect::<Vec<_>>()
+    };
+    let messages = calls.messages(call).into_iter();
+    let counters = calls.counters(call).into_iter();
+    let node = calls.node_state(key.program, key.rank);
+    let node = node.into_iter().flat_map(|node| node.values());
+    Record {
+        kind,
+        program: key.program,
+        rank: key.rank,
+        thread: key.thread,
+        host: host.map(|(_, name)| name.clone()),
+        function: calls.function_name(sample.function),
+        step: calls.batch().step(),
+        call: short(calls, call, anomalies),
+        exclusive: call.exclusive,
+        runtime: sample.runtime,
+        first: sample.first,
+        label: judgement.label,
+        score: judgement.score,
+        severity: judgement.severity(sample),
+        expected: judgement.expected,
+        model: 0,
+        repair: repair(call.flags).map(str::to_string),
+        stack: all(&context.stack),
+        before: all(&context.before),
+        after: all(&context.after),
+        messages: messages
+            .map(|(at, is_sent, peer)| MessageRecord {
+                at,
+                is_sent,
+                rank: peer.rank,
+                tag: peer.tag,
+                bytes: peer.bytes,
+            })
+            .collect(),
+        counters: counters
+            .map(|(at, counter, value)| CounterRecord {
+                at,
+                name: calls.counter_name(counter).unwrap_or("(unknown)").into(),
+                value,
+            })
+            .collect(),
+        node: node
+            .map(|(counter, at, value)| CounterRecord {
+                at: *at,
+                name: calls.node_field(*counter).unwrap_or("(unknown)").into(),
+                value: *value,
+            })
+            .collect(),
+        accelerator: match calls.is_gpu(call.stream) {
+            true => accelerator(facts),
+            false => Vec::new(),
+        },
+        launch: context.launch.map(|one| launch(calls, &one)),
+    }
+}
+
+/// A call of the surroundings.
+pub(super) fn short(calls: &Calls, call: &Call, anomalies: &HashSet<CallKey>) -> CallRecord {
+    CallRecord {
+        id: calls.event_id(call),
+        function: name(calls, call.region),
+        number: call.number,
+        caller: call.caller().map(|caller| caller.number),
+        entry: call.entry,
+        exit: (!call.flags.is_open()).then_some(call.exit),
+        is_anomaly: anomalies.contains(&call.key()),
+    }
+}
+
+pub(super) fn launch(calls: &Calls, launch: &Launch) -> LaunchRecord {
+    let key = calls.stream_key(launch.call.stream).unwrap_or_default();
+    let path = calls.path(launch.path).into_iter();
+    LaunchRecord {
+        id: format!("{}:{}:{}", key.rank, launch.step, launch.index),
+        thread: key.thread,
+        entry: launch.entry,
+        path: path.map(|region| name(calls, region)).collect(),
+        correlation: launch.correlation,
+    }
+}
+
+fn name(calls: &Calls, region: RegionId) -> String {
+    let known = calls.region_name(region);
+    known.map_or("(unknown)", |(_, name)| name).into()
+}
+
+fn repair(flags: CallFlags) -> Option<&'static str> {
+    if flags.closed_by_outer() {
+        Some("closed by outer")
+    } else if flags.closed_by_other_name() {
+        Some("closed by other name")
+    } else if flags.closed_at_end() {
+        Some("closed at end")
+    } else {
+        None
+    }
+}
+
+/// Which device, context and queue a stream of an accelerator is.
+fn accelerator(facts: &[(String, String)]) -> Vec<(String, String)> {
+    const PLACES: [&str; 4] = [
+        "CUDA Context",
+        "CUDA Device",
+        "CUDA Stream",
+        "Accelerator Stream",
+    ];
+    let place = |name: &str| PLACES.contains(&name);
+    let places = facts.iter().filter(|(name, _)| place(name));
+    places.cloned().collect()
+}

@@ -1,0 +1,157 @@
+//! [`Lines`]: a file of JSON Lines.
+
+use super::record::Entry;
+use super::store::{Revision, Store};
+use super::{json, parse};
+use crate::{Error, Result};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A file with one entry a line, which grows at its end and can be read with any tool.
+///
+/// A line that cannot be read, as a program that was killed leaves it, is skipped and counted.
+#[derive(Debug)]
+pub struct Lines {
+    path: PathBuf,
+    to: BufWriter<File>,
+    line: String,
+    unreadable: Option<(u64, String)>,
+}
+
+/// Longest line: a record whose stack is some ten thousand calls deep.
+const LONGEST: u64 = 1 << 28;
+
+impl Lines {
+    /// A new file, in place of one that is there.
+    ///
+    /// # Errors
+    /// [`Error::Store`] if it cannot be made.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        File::create(path).map_err(|error| failed(path, &error))?;
+        Self::open(path)
+    }
+
+    /// A file that is there, to read or to go on with.
+    ///
+    /// # Errors
+    /// [`Error::Store`] if there is none, or it cannot be written.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = OpenOptions::new().read(true).append(true).open(path);
+        let mut file = file.map_err(|error| failed(path, &error))?;
+        // What follows a line that was cut off stands on one of its own.
+        let mut last = *b"\n";
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_exact(&mut last)
+                .map_err(|error| failed(path, &error))?;
+        }
+        let mut to = BufWriter::new(file);
+        if last != *b"\n" {
+            to.write_all(b"\n").map_err(|error| failed(path, &error))?;
+        }
+        Ok(Lines {
+            path: path.into(),
+            to,
+            line: String::new(),
+            unreadable: None,
+        })
+    }
+
+    fn error(&self, error: &std::io::Error) -> Error {
+        failed(&self.path, error)
+    }
+}
+
+pub(super) fn failed(path: &Path, error: &dyn std::error::Error) -> Error {
+    Error::Store {
+        file: path.display().to_string(),
+        what: error.to_string(),
+    }
+}
+
+impl Store for Lines {
+    fn put(&mut self, entry: &Entry) -> Result<u64> {
+        self.line.clear();
+        json::write(entry, &mut self.line);
+        self.line.push('\n');
+        let written = self.to.write_all(self.line.as_bytes());
+        written.map_err(|error| self.error(&error))?;
+        Ok(self.line.len() as u64)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.to.flush().map_err(|error| self.error(&error))
+    }
+
+    fn each(&mut self, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+        self.commit()?;
+        self.unreadable = None;
+        let file = File::open(&self.path).map_err(|error| self.error(&error))?;
+        let mut from = BufReader::new(file);
+        let mut bytes = Vec::new();
+        for number in 1_u64.. {
+            bytes.clear();
+            let read = from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+            if read.map_err(|error| self.error(&error))? == 0 {
+                break;
+            }
+            let line = bytes.trim_ascii_end();
+            if line.is_empty() {
+                continue;
+            }
+            let text = std::str::from_utf8(line).map_err(|error| error.to_string());
+            match text.and_then(parse::read) {
+                Ok(entry) => take(entry)?,
+                Err(what) => {
+                    let place = format!("line {number}: {what}");
+                    let (count, _) = self.unreadable.get_or_insert((0, place));
+                    *count += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn revise(&mut self, judge: &mut dyn FnMut(&super::Record) -> Revision) -> Result<u64> {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".revised");
+        let beside = PathBuf::from(name);
+        let mut removed = 0;
+        let outcome = (|| {
+            let mut revised = Lines::create(&beside)?;
+            self.each(&mut |entry| {
+                let revision = match &entry {
+                    Entry::Call(record) => judge(record),
+                    _ => Revision::Keep,
+                };
+                match revision {
+                    Revision::Keep => revised.put(&entry).map(drop),
+                    Revision::Replace(record) => revised.put(&Entry::Call(record)).map(drop),
+                    Revision::Remove => {
+                        removed += 1;
+                        Ok(())
+                    }
+                }
+            })?;
+            revised.commit()
+        })();
+        let outcome = outcome.and_then(|()| {
+            std::fs::rename(&beside, &self.path).map_err(|error| self.error(&error))?;
+            let unreadable = self.unreadable.take();
+            *self = Lines::open(&self.path)?;
+            self.unreadable = unreadable;
+            Ok(removed)
+        });
+        if outcome.is_err() {
+            // It is of no use to anybody; that it is in the way is the lesser evil.
+            let _ = std::fs::remove_file(&beside);
+        }
+        outcome
+    }
+
+    fn unreadable(&self) -> Option<(u64, String)> {
+        self.unreadable.clone()
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a call was abnormal: what is kept of it, where, and how it is found again.
+//!
+//! A [`Recorder`] keeps a [`Record`] of each anomaly that passes its filters, with the stack it ran on,
+//! what ran before and after it, its messages and counters, the state of the node and its launch; a
+//! normal execution of the same function on the same stream to compare it with; and what the run was.
+//! Everything else is dropped: [`Reduction`] tells how much that saves. Models are kept once and
+//! referred to by number.
+//!
+//! A [`Store`] keeps them: [`Lines`] as JSON Lines, `Sqlite` (feature `sqlite`) as a database with
+//! indices, [`Memory`] for no longer than the program runs. [`merge`] puts those of several ranks together, [`prune`] judges again with the final model,
+//! [`Comparison`] tells two runs apart.
+//!
+//! ```
+//! use perf_anomaly::calls::Calls;
+//! use perf_anomaly::provenance::{Lines, Query, Recorder, Store};
+//! use perf_anomaly::{Monitor, Tail, Watch};
+//! use perf_core::Nanos;
+//! let file = std::env::temp_dir().join("perf-anomaly-doc.jsonl");
+//! let calls = Calls::new(Calls::params().check()?);
+//! let tail = Tail::new(Tail::params().check()?);
+//! let recorder = Recorder::new(Recorder::params().check()?, Box::new(Lines::create(&file)?));
+//! let monitor = Monitor::new(calls, Box::new(tail)).record(recorder);
+//! let mut watch = Watch::new(monitor, 0, 0);
+//! let solve = watch.region("solve");
+//! for at in 0..1000 {
+//!     watch.enter(0, solve, Nanos(1_000_000 * at));
+//!     let slow = if at == 700 { 9 } else { 1 };
+//!     watch.exit(0, solve, Nanos(1_000_000 * at + slow * (50_000 + at * 37 % 1000)));
+//! }
+//! watch.end_step();
+//! watch.into_sink().finish()?;
+//! let mut store = Lines::open(&file)?;
+//! let found = store.query(&Query { rank: Some(0), severity: Some(Nanos(100_000)), ..Query::default() })?;
+//! assert_eq!((found.len(), found[0].call.number, found[0].before.len()), (1, 700, 5));
+//! # std::fs::remove_file(&file).ok();
+//! # Ok::<(), perf_anomaly::Error>(())
+//! ```
+
+mod compare;
+mod context;
+mod json;
+mod lines;
+mod memory;
+mod merge;
+mod params;
+mod parse;
+mod prune;
+mod record;
+mod recorder;
+mod reduction;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod store;
+mod worst;
+
+pub use compare::{Comparison, Difference, Side};
+pub use lines::Lines;
+pub use memory::Memory;
+pub use merge::{merge, open};
+pub use params::{CheckedRecorderParams, RecorderParams};
+pub use prune::{Pruned, prune};
+pub use record::{
+    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, MessageRecord, ModelRecord, Record,
+    RunRecord, StreamRecord,
+};
+pub use recorder::Recorder;
+pub use reduction::Reduction;
+#[cfg(feature = "sqlite")]
+pub use sqlite::Sqlite;
+pub use store::{Order, Query, Revision, Store};

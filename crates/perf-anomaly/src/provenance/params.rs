@@ -1,0 +1,136 @@
+//! [`RecorderParams`]: which anomalies are kept, and what they may cost.
+
+use crate::{Error, Result};
+use perf_core::Nanos;
+use std::ops::RangeInclusive;
+
+/// Which anomalies are kept: see [`Recorder::params`](super::Recorder::params).
+///
+/// How many calls before and after an anomaly are kept says
+/// [`CallsParams::context`](crate::calls::CallsParams::context).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecorderParams {
+    pub(super) per_function: usize,
+    pub(super) budget: u64,
+    pub(super) severity: Nanos,
+    pub(super) runtime: Nanos,
+    pub(super) steps: RangeInclusive<u64>,
+    pub(super) too_fast: bool,
+    pub(super) normals: bool,
+    pub(super) patience: u64,
+    pub(super) facts: Vec<(String, String)>,
+}
+
+impl Default for RecorderParams {
+    fn default() -> Self {
+        RecorderParams {
+            per_function: 1000,
+            budget: 1 << 30,
+            severity: Nanos(0),
+            runtime: Nanos(0),
+            steps: 0..=u64::MAX,
+            too_fast: true,
+            normals: true,
+            patience: 16,
+            facts: Vec::new(),
+        }
+    }
+}
+
+impl RecorderParams {
+    /// How many anomalies are kept a function: the worst by severity, then by score. Default: 1,000.
+    ///
+    /// A stream has no end at which the worst are known: an anomaly is kept if it is among the worst
+    /// so far, so that of `n` anomalies in no particular order about `k (1 + ln(n / k))` are kept, of
+    /// which [`prune`](super::prune) leaves the `k` worst.
+    pub fn per_function(mut self, anomalies: usize) -> Self {
+        self.per_function = anomalies;
+        self
+    }
+
+    /// Most bytes that are kept. Default: 1 GiB. From half of it on fewer anomalies a function are
+    /// kept, down to one; what does not fit is counted.
+    pub fn budget(mut self, bytes: u64) -> Self {
+        self.budget = bytes;
+        self
+    }
+
+    /// Least time lost of an anomaly that is kept. Default: 0.
+    pub fn severity(mut self, least: Nanos) -> Self {
+        self.severity = least;
+        self
+    }
+
+    /// Least run time of an anomaly that is kept, of the kind that is judged. Default: 0.
+    pub fn runtime(mut self, least: Nanos) -> Self {
+        self.runtime = least;
+        self
+    }
+
+    /// Steps of which anomalies are kept. Default: all.
+    pub fn steps(mut self, steps: RangeInclusive<u64>) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// Whether calls that are too fast are kept. Default: true.
+    pub fn too_fast(mut self, is_kept: bool) -> Self {
+        self.too_fast = is_kept;
+        self
+    }
+
+    /// Whether normal executions are kept for comparison: one a stream and function that has an
+    /// anomaly. Default: true.
+    pub fn normals(mut self, is_kept: bool) -> Self {
+        self.normals = is_kept;
+        self
+    }
+
+    /// For how many steps a record waits for the calls after it, and for its launch. Default: 16.
+    pub fn patience(mut self, steps: u64) -> Self {
+        self.patience = steps;
+        self
+    }
+
+    /// A fact about the run that is kept with it, such as a version or a job number. Default: none.
+    pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.facts.push((name.into(), value.into()));
+        self
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for one out of its range.
+    pub fn check(self) -> Result<CheckedRecorderParams> {
+        let within = |name, good: bool, value: String, range| match good {
+            true => Ok(()),
+            false => Err(Error::Parameter { name, value, range }),
+        };
+        let worst = self.per_function;
+        within(
+            "per_function",
+            (1..=1 << 20).contains(&worst),
+            worst.to_string(),
+            "1 to 1,048,576",
+        )?;
+        let (budget, severity) = (self.budget, self.severity);
+        within(
+            "budget",
+            budget >= 1024,
+            budget.to_string(),
+            "at least 1,024",
+        )?;
+        within(
+            "severity",
+            severity.0 >= 0,
+            severity.to_string(),
+            "not negative",
+        )?;
+        Ok(CheckedRecorderParams(self))
+    }
+}
+
+/// Parameters that were checked.
+#[derive(Clone, Debug)]
+pub struct CheckedRecorderParams(pub(super) RecorderParams);

@@ -1,0 +1,388 @@
+//! [`Recorder`]: keeps what is worth it.
+
+use super::context::{launch, record, short};
+use super::params::{CheckedRecorderParams, RecorderParams};
+use super::record::{Entry, Kind, ModelRecord, Record, RunRecord, StreamRecord};
+use super::reduction::Reduction;
+use super::store::Store;
+use super::worst::Worst;
+use crate::calls::{CallKey, Calls, StreamHealth};
+use crate::detect::Functions;
+use crate::{Detector, FunctionId, Judgement, Label, Result};
+use perf_core::StreamId;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// Writes records of anomalies, of normal executions beside them, and of the run into a [`Store`].
+///
+/// A record waits until the calls after it have come, which may be in a later step. See
+/// [`provenance`](crate::provenance) for an example.
+#[derive(Debug)]
+pub struct Recorder {
+    params: RecorderParams,
+    store: Box<dyn Store>,
+    counts: Reduction,
+    is_begun: bool,
+    worst: Functions<Worst>,
+    /// Records that wait, with the step in which they began to.
+    waiting: VecDeque<Waiting>,
+    /// Anomalies of the last steps, for the surroundings of others: those of this step, and before.
+    anomalies: HashSet<CallKey>,
+    before: HashSet<CallKey>,
+    models: Functions<(u64, f64)>,
+    next_model: u64,
+    /// Whether a normal execution is there, by stream and function.
+    normals: HashMap<(StreamId, FunctionId), bool>,
+    wanted: usize,
+    /// How many facts of a stream were written.
+    facts: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    since: u64,
+    key: CallKey,
+    needs_launch: bool,
+    record: Record,
+}
+
+impl Recorder {
+    /// Which anomalies are kept, to be set up and checked.
+    pub fn params() -> RecorderParams {
+        RecorderParams::default()
+    }
+
+    /// A recorder that has kept nothing.
+    pub fn new(params: CheckedRecorderParams, store: Box<dyn Store>) -> Self {
+        Recorder {
+            params: params.0,
+            store,
+            counts: Reduction::default(),
+            is_begun: false,
+            worst: Functions::default(),
+            waiting: VecDeque::new(),
+            anomalies: HashSet::new(),
+            before: HashSet::new(),
+            models: Functions::default(),
+            next_model: 1,
+            normals: HashMap::new(),
+            wanted: 0,
+            facts: Vec::new(),
+        }
+    }
+
+    /// After the calls of a step were judged: keeps what is worth it, one judgement a call of
+    /// [`Calls::batch`].
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn step(
+        &mut self,
+        calls: &Calls,
+        judgements: &[Judgement],
+        detector: &dyn Detector,
+    ) -> Result<()> {
+        self.begin(detector)?;
+        self.describe_streams(calls)?;
+        let batch = calls.batch();
+        let is_anomaly = |judgement: &Judgement| judgement.label.is_anomaly();
+        let found: Vec<usize> = judgements
+            .iter()
+            .enumerate()
+            .filter_map(|(row, judgement)| is_anomaly(judgement).then_some(row))
+            .collect();
+        self.before = std::mem::take(&mut self.anomalies);
+        for row in &found {
+            let call = batch.calls().get(*row);
+            self.anomalies.extend(call.map(|call| call.key()));
+        }
+        // What is abnormal in a step is known before the surroundings of a call of it are told.
+        let known: HashSet<CallKey> = self.anomalies.union(&self.before).copied().collect();
+        self.complete(calls, &known)?;
+        for row in found {
+            self.anomaly(calls, row, judgements, &known, detector)?;
+        }
+        if self.wanted > 0 {
+            self.find_normals(calls, judgements, &known, detector)?;
+        }
+        self.store.commit()
+    }
+
+    /// After the last step: writes what waits, and gives the store.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn finish(mut self) -> Result<(Box<dyn Store>, Reduction)> {
+        while let Some(waiting) = self.waiting.pop_front() {
+            self.write(waiting.record)?;
+        }
+        self.store.commit()?;
+        Ok((self.store, self.counts))
+    }
+
+    /// How much was kept by now of the events that a sink has taken.
+    pub fn reduction(&self, events: &StreamHealth) -> Reduction {
+        Reduction {
+            raw_bytes: Reduction::raw_bytes(events),
+            ..self.counts
+        }
+    }
+
+    fn put(&mut self, entry: &Entry) -> Result<bool> {
+        // An entry is not written to see how long it is: the last one past the budget may be longer.
+        if self.counts.kept_bytes >= self.params.budget {
+            self.counts.over_budget += 1;
+            return Ok(false);
+        }
+        self.counts.kept_bytes += self.store.put(entry)?;
+        Ok(true)
+    }
+
+    fn begin(&mut self, detector: &dyn Detector) -> Result<()> {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return Ok(());
+        }
+        let params = &self.params;
+        let mut facts = params.facts.clone();
+        let mut fact = |name: &str, value: String| facts.push((name.into(), value));
+        fact("per function", params.per_function.to_string());
+        fact("budget", params.budget.to_string());
+        fact("least severity", params.severity.0.to_string());
+        fact("least run time", params.runtime.0.to_string());
+        fact("first step", params.steps.start().to_string());
+        fact("last step", params.steps.end().to_string());
+        fact("too fast", params.too_fast.to_string());
+        fact("normal executions", params.normals.to_string());
+        self.put(&Entry::Run(RunRecord {
+            version: env!("CARGO_PKG_VERSION").into(),
+            detector: detector.name().into(),
+            facts,
+        }))?;
+        Ok(())
+    }
+
+    /// Facts of streams that are new.
+    fn describe_streams(&mut self, calls: &Calls) -> Result<()> {
+        for stream in calls.streams() {
+            let facts = calls.stream_metadata(*stream);
+            if self.facts.len() <= stream.index() {
+                self.facts.resize(stream.index() + 1, usize::MAX);
+            }
+            match self.facts.get_mut(stream.index()) {
+                Some(known) if *known != facts.len() => *known = facts.len(),
+                _ => continue,
+            }
+            let key = calls.stream_key(*stream).unwrap_or_default();
+            self.put(&Entry::Stream(StreamRecord {
+                program: key.program,
+                rank: key.rank,
+                thread: key.thread,
+                facts: facts.to_vec(),
+            }))?;
+        }
+        Ok(())
+    }
+
+    /// How many anomalies a function may have as the budget is by now.
+    fn most(&self) -> usize {
+        let (half, kept) = (self.params.budget / 2, self.counts.kept_bytes);
+        match kept <= half {
+            true => self.params.per_function,
+            false => {
+                let left = self.params.budget.saturating_sub(kept) as f64 / half.max(1) as f64;
+                ((self.params.per_function as f64 * left) as usize).max(1)
+            }
+        }
+    }
+
+    fn anomaly(
+        &mut self,
+        calls: &Calls,
+        row: usize,
+        judgements: &[Judgement],
+        known: &HashSet<CallKey>,
+        detector: &dyn Detector,
+    ) -> Result<()> {
+        let batch = calls.batch();
+        let (Some(call), Some(sample), Some(judgement)) = (
+            batch.calls().get(row),
+            batch.samples().get(row),
+            judgements.get(row),
+        ) else {
+            return Ok(());
+        };
+        self.counts.anomalies += 1;
+        let severity = judgement.severity(sample);
+        let params = &self.params;
+        if severity < params.severity
+            || sample.runtime < params.runtime
+            || !params.steps.contains(&batch.step())
+            || (judgement.label == Label::TooFast && !params.too_fast)
+        {
+            self.counts.filtered += 1;
+            return Ok(());
+        }
+        let most = self.most();
+        let worst = self.worst.entry(sample.function, Worst::default);
+        if !worst.admit(severity, judgement.score, most) {
+            self.counts.not_among_worst += 1;
+            return Ok(());
+        }
+        let mut record = record(calls, (call, sample, judgement), Kind::Anomaly, known);
+        record.model = self.model(calls, sample.function, detector)?;
+        let needs_launch = calls.is_gpu(call.stream) && record.launch.is_none();
+        self.keep(calls, call.key(), record, needs_launch)?;
+        if self.params.normals {
+            let normal = self.normals.entry((call.stream, sample.function));
+            normal.or_insert_with(|| {
+                self.wanted += 1;
+                false
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes a record, or lets it wait for what comes after the call.
+    fn keep(
+        &mut self,
+        calls: &Calls,
+        key: CallKey,
+        record: Record,
+        needs_launch: bool,
+    ) -> Result<()> {
+        if record.after.len() >= calls.context_calls() && !needs_launch {
+            return self.write(record);
+        }
+        self.waiting.push_back(Waiting {
+            since: calls.batch().step(),
+            key,
+            needs_launch,
+            record,
+        });
+        Ok(())
+    }
+
+    fn write(&mut self, record: Record) -> Result<()> {
+        let kind = record.kind;
+        if self.put(&Entry::Call(Box::new(record)))? {
+            match kind {
+                Kind::Anomaly => self.counts.recorded += 1,
+                Kind::Normal => self.counts.normals += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives records that wait what this step brought.
+    fn complete(&mut self, calls: &Calls, known: &HashSet<CallKey>) -> Result<()> {
+        let step = calls.batch().step();
+        let links: HashMap<CallKey, _> = calls
+            .batch()
+            .links()
+            .iter()
+            .map(|link| (link.work, link.launch))
+            .collect();
+        for _ in 0..self.waiting.len() {
+            let Some(mut one) = self.waiting.pop_front() else {
+                break;
+            };
+            let after = calls.after(one.key);
+            if after.len() >= one.record.after.len() {
+                let after = after.iter().map(|call| short(calls, call, known));
+                one.record.after = after.collect();
+            }
+            if one.needs_launch
+                && let Some(found) = links.get(&one.key)
+            {
+                one.record.launch = Some(launch(calls, found));
+                one.needs_launch = false;
+            }
+            let is_complete = one.record.after.len() >= calls.context_calls() && !one.needs_launch;
+            if is_complete || step.saturating_sub(one.since) >= self.params.patience {
+                self.write(one.record)?;
+            } else {
+                self.waiting.push_back(one);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the model of a function. It is written when it is new, and whenever it is of twice
+    /// as many calls as before.
+    fn model(
+        &mut self,
+        calls: &Calls,
+        function: FunctionId,
+        detector: &dyn Detector,
+    ) -> Result<u64> {
+        let facts = detector.describe(function);
+        let Some(count) = facts.first().map(|(_, count)| *count) else {
+            return Ok(0);
+        };
+        let known = self.models.get(function).copied();
+        if let Some((id, before)) = known
+            && count < 2.0 * before
+            && count >= before / 2.0
+        {
+            return Ok(id);
+        }
+        let id = self.next_model;
+        self.next_model += 1;
+        self.models.entry(function, || (id, count));
+        if let Some(known) = self.models.get_mut(function) {
+            *known = (id, count);
+        }
+        self.put(&Entry::Model(ModelRecord {
+            id,
+            program: calls.function_program(function).unwrap_or_default(),
+            function: calls.function_name(function),
+            step: calls.batch().step(),
+            detector: detector.name().into(),
+            facts,
+        }))?;
+        Ok(id)
+    }
+
+    /// Of each function that had an anomaly on a stream, the most usual call of this step.
+    fn find_normals(
+        &mut self,
+        calls: &Calls,
+        judgements: &[Judgement],
+        known: &HashSet<CallKey>,
+        detector: &dyn Detector,
+    ) -> Result<()> {
+        let batch = calls.batch();
+        let mut usual: HashMap<(StreamId, FunctionId), usize> = HashMap::new();
+        let all = batch.calls().iter().zip(batch.samples()).zip(judgements);
+        for (row, ((call, sample), judgement)) in all.enumerate() {
+            if judgement.label != Label::Normal {
+                continue;
+            }
+            let key = (call.stream, sample.function);
+            if self.normals.get(&key) != Some(&false) {
+                continue;
+            }
+            let best = usual.entry(key).or_insert(row);
+            let before = judgements.get(*best).map_or(f64::INFINITY, |one| one.score);
+            if judgement.score < before {
+                *best = row;
+            }
+        }
+        let mut rows: Vec<_> = usual.into_iter().collect();
+        rows.sort_unstable_by_key(|(_, row)| *row);
+        for (key, row) in rows {
+            let (Some(call), Some(sample), Some(judgement)) = (
+                batch.calls().get(row),
+                batch.samples().get(row),
+                judgements.get(row),
+            ) else {
+                continue;
+            };
+            self.normals.insert(key, true);
+            self.wanted -= 1;
+            let mut record = record(calls, (call, sample, judgement), Kind::Normal, known);
+            record.model = self.model(calls, sample.function, detector)?;
+            self.keep(calls, call.key(), record, false)?;
+        }
+        Ok(())
+    }
+}

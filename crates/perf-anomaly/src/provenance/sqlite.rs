@@ -1,0 +1,333 @@
+//! [`Sqlite`]: a database with indices, for who wants to ask in SQL.
+
+use super::json::{label_name, write};
+use super::lines::failed;
+use super::parse;
+use super::record::{Entry, Kind, Record};
+use super::store::{Order, Query, Revision, Store};
+use crate::Result;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+use std::path::{Path, PathBuf};
+
+/// A SQLite database: table `entry` has each entry as the text that [`Lines`](super::Lines) writes,
+/// table `call` what records are asked by, with indices.
+///
+/// ```sql
+/// select function, count(*), sum(severity) / 1e9 from call
+/// where kind = 'anomaly' group by function order by 3 desc;
+/// ```
+#[derive(Debug)]
+pub struct Sqlite {
+    path: PathBuf,
+    connection: Connection,
+    is_writing: bool,
+    unreadable: Option<(u64, String)>,
+}
+
+/// `PKAN`: whose database it is.
+const APPLICATION: i64 = 0x504b_414e;
+const VERSION: i64 = 1;
+
+const SCHEMA: &str = "
+create table entry (id integer primary key, body text not null);
+create table call (
+  id integer primary key references entry (id),
+  kind text not null, label text not null,
+  program integer not null, rank integer not null, thread integer not null,
+  function text not null, step integer not null,
+  entry integer not null, runtime integer not null,
+  score real, severity integer not null);
+create index call_place on call (program, rank, thread);
+create index call_function on call (function, severity);
+create index call_step on call (step);
+create index call_score on call (score);
+create index call_severity on call (severity);
+";
+
+impl Sqlite {
+    /// A new database, in place of one that is there.
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store) if it cannot be made.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
+        if path.exists() {
+            // Somebody else's database is not to be lost.
+            if !is_empty(path) {
+                Self::open(path)?;
+            }
+            std::fs::remove_file(path).map_err(|error| failed(path, &error))?;
+        }
+        let store = Self::connect(path)?;
+        let made = store.connection.execute_batch(&format!(
+            "pragma application_id = {APPLICATION}; pragma user_version = {VERSION}; {SCHEMA}"
+        ));
+        made.map_err(|error| failed(path, &error))?;
+        Ok(store)
+    }
+
+    /// A database that is there, to read or to go on with.
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store) if there is none, or it is somebody else's.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        std::fs::File::open(path).map_err(|error| failed(path, &error))?;
+        let store = Self::connect(path)?;
+        let pragma = |name: &str| {
+            let found = store
+                .connection
+                .query_row(&format!("pragma {name}"), [], |row| row.get::<_, i64>(0));
+            found.map_err(|error| failed(path, &error))
+        };
+        match (pragma("application_id")?, pragma("user_version")?) {
+            (APPLICATION, VERSION) => Ok(store),
+            (APPLICATION, version) => Err(failed(
+                path,
+                &std::io::Error::other(format!(
+                    "the database is of version {version}, expected {VERSION}"
+                )),
+            )),
+            _ => Err(failed(
+                path,
+                &std::io::Error::other("the database holds no provenance"),
+            )),
+        }
+    }
+
+    fn connect(path: &Path) -> Result<Self> {
+        let connection = Connection::open(path).map_err(|error| failed(path, &error))?;
+        Ok(Sqlite {
+            path: path.into(),
+            connection,
+            is_writing: false,
+            unreadable: None,
+        })
+    }
+
+    fn fail<T>(&self, outcome: rusqlite::Result<T>) -> Result<T> {
+        outcome.map_err(|error| failed(&self.path, &error))
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.is_writing, true) {
+            return self.fail(self.connection.execute_batch("begin"));
+        }
+        Ok(())
+    }
+
+    fn put_columns(&self, id: i64, record: &Record) -> Result<()> {
+        let sql = "insert or replace into call values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.fail((|| {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let columns: [Value; 12] = [
+                id.into(),
+                kind(record.kind).to_string().into(),
+                label_name(record.label).to_string().into(),
+                i64::from(record.program).into(),
+                i64::from(record.rank).into(),
+                i64::from(record.thread).into(),
+                record.function.clone().into(),
+                bound(record.step).into(),
+                record.call.entry.0.into(),
+                record.runtime.0.into(),
+                match record.score.is_finite() {
+                    true => record.score.into(),
+                    false => Value::Null,
+                },
+                record.severity.0.into(),
+            ];
+            statement.execute(params_from_iter(columns)).map(drop)
+        })())
+    }
+
+    /// Text and number of entries, by a statement.
+    fn select(&self, sql: &str, values: &[Value]) -> Result<Vec<(i64, String)>> {
+        self.fail((|| {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params_from_iter(values), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            rows.collect()
+        })())
+    }
+
+    fn parse(&mut self, id: i64, body: &str) -> Option<Entry> {
+        match parse::read(body) {
+            Ok(entry) => Some(entry),
+            Err(what) => {
+                let place = format!("entry {id}: {what}");
+                let (count, _) = self.unreadable.get_or_insert((0, place));
+                *count += 1;
+                None
+            }
+        }
+    }
+
+    fn page(&self, after: i64) -> Result<Vec<(i64, String)>> {
+        let sql = "select id, body from entry where id > ? order by id limit 1000";
+        self.select(sql, &[after.into()])
+    }
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Anomaly => "anomaly",
+        Kind::Normal => "normal",
+    }
+}
+
+/// Integers of SQLite have 63 bits and a sign.
+fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A query as the condition, its values, and the order.
+fn sql(query: &Query) -> (String, Vec<Value>) {
+    let mut conditions = vec!["1"];
+    let mut values: Vec<Value> = Vec::new();
+    let mut and = |condition: &'static str, value: Option<Value>| {
+        if let Some(value) = value {
+            conditions.push(condition);
+            values.push(value);
+        }
+    };
+    let number = |number: u32| Value::from(i64::from(number));
+    and(
+        "kind = ?",
+        query.kind.map(|one| kind(one).to_string().into()),
+    );
+    let label = query.label.map(|one| label_name(one).to_string().into());
+    and("label = ?", label);
+    and("program = ?", query.program.map(number));
+    and("rank = ?", query.rank.map(number));
+    and("thread = ?", query.thread.map(number));
+    and("function = ?", query.function.clone().map(Value::from));
+    let steps = query.steps.as_ref();
+    and("step >= ?", steps.map(|steps| bound(*steps.start()).into()));
+    and("step <= ?", steps.map(|steps| bound(*steps.end()).into()));
+    and("score >= ?", query.score.map(Value::from));
+    and("severity >= ?", query.severity.map(|least| least.0.into()));
+    let order = match query.order {
+        Order::Stored => "id",
+        Order::Severity => "severity desc, score desc, id",
+        Order::Score => "score desc, severity desc, id",
+        Order::Entry => "call.entry, id",
+    };
+    let limit = query.limit.map_or(-1, |limit| bound(limit as u64));
+    let conditions = conditions.join(" and ");
+    let sql = format!(
+        "select id, body from call join entry using (id) where {conditions} order by {order} limit {limit}"
+    );
+    (sql, values)
+}
+
+impl Store for Sqlite {
+    fn put(&mut self, entry: &Entry) -> Result<u64> {
+        self.begin()?;
+        let mut body = String::new();
+        write(entry, &mut body);
+        let sql = "insert into entry (body) values (?)";
+        let put = self.connection.prepare_cached(sql);
+        self.fail(put.and_then(|mut statement| statement.execute([&body])))?;
+        if let Entry::Call(record) = entry {
+            self.put_columns(self.connection.last_insert_rowid(), record)?;
+        }
+        Ok(body.len() as u64)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.is_writing, false) {
+            true => self.fail(self.connection.execute_batch("commit")),
+            false => Ok(()),
+        }
+    }
+
+    fn each(&mut self, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+        self.unreadable = None;
+        let mut last = i64::MIN;
+        loop {
+            let page = self.page(last)?;
+            let Some((end, _)) = page.last() else {
+                return Ok(());
+            };
+            last = *end;
+            for (id, body) in &page {
+                if let Some(entry) = self.parse(*id, body) {
+                    take(entry)?;
+                }
+            }
+        }
+    }
+
+    fn query(&mut self, query: &Query) -> Result<Vec<Record>> {
+        self.unreadable = None;
+        let (sql, values) = sql(query);
+        let mut records = Vec::new();
+        for (id, body) in self.select(&sql, &values)? {
+            if let Some(Entry::Call(record)) = self.parse(id, &body) {
+                records.push(*record);
+            }
+        }
+        Ok(records)
+    }
+
+    fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> Result<u64> {
+        self.commit()?;
+        self.begin()?;
+        let outcome = self.revise_all(judge);
+        if outcome.is_err() {
+            self.is_writing = false;
+            // The first error is the one to tell.
+            let _ = self.connection.execute_batch("rollback");
+            return outcome;
+        }
+        self.commit()?;
+        outcome
+    }
+
+    fn unreadable(&self) -> Option<(u64, String)> {
+        self.unreadable.clone()
+    }
+}
+
+impl Sqlite {
+    fn revise_all(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> Result<u64> {
+        let (mut last, mut removed) = (i64::MIN, 0);
+        loop {
+            let page = self.page(last)?;
+            let Some((end, _)) = page.last() else {
+                return Ok(removed);
+            };
+            last = *end;
+            for (id, body) in &page {
+                let Some(Entry::Call(record)) = self.parse(*id, body) else {
+                    continue;
+                };
+                match judge(&record) {
+                    Revision::Keep => {}
+                    Revision::Remove => {
+                        removed += 1;
+                        for sql in [
+                            "delete from call where id = ?",
+                            "delete from entry where id = ?",
+                        ] {
+                            self.fail(self.connection.execute(sql, [id]))?;
+                        }
+                    }
+                    Revision::Replace(record) => {
+                        let mut body = String::new();
+                        write(&Entry::Call(record.clone()), &mut body);
+                        let sql = "update entry set body = ? where id = ?";
+                        let values: [Value; 2] = [body.into(), (*id).into()];
+                        let updated = self.connection.execute(sql, params_from_iter(values));
+                        self.fail(updated)?;
+                        self.put_columns(*id, &record)?;
+                    }
+                }
+            }
+        }
+    }
+}

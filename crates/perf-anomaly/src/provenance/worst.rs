@@ -1,0 +1,43 @@
+//! [`Worst`]: whether an anomaly is among the worst of its function so far.
+
+use perf_core::Nanos;
+
+/// Severities and scores of the worst anomalies so far, the worst first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Worst(Vec<(Nanos, f64)>);
+
+impl Worst {
+    /// Whether one is among the `most` worst; then it is remembered.
+    pub(super) fn admit(&mut self, severity: Nanos, score: f64, most: usize) -> bool {
+        let place = self.0.partition_point(|(other, their_score)| {
+            other
+                .cmp(&severity)
+                .then(their_score.total_cmp(&score))
+                .is_ge()
+        });
+        if place >= most {
+            return false;
+        }
+        self.0.insert(place, (severity, score));
+        self.0.truncate(most);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Admitted is who is among the worst of all that came by then.
+        #[test]
+        fn the_worst_so_far_are_those_of_a_sort(severities in prop::collection::vec(0_i64..20, 0..80), most in 1_usize..6) {
+            let mut worst = Worst::default();
+            for (at, severity) in severities.iter().enumerate() {
+                let at_least = severities[..at].iter().filter(|other| *other >= severity).count();
+                prop_assert_eq!(worst.admit(Nanos(*severity), 1.0, most), at_least < most);
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! [`Client`]: the side of a rank.
+
+use super::names::NameTable;
+use super::statistics::{FunctionStats, StepStats};
+use super::{Delta, Exchange, FunctionName, Schedule, View};
+use crate::calls::Calls;
+use crate::detect::Functions;
+use crate::{Detector, Error, FunctionId, Judgement, Model, Result};
+use perf_core::Merge;
+use std::collections::VecDeque;
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Synced {
+    /// A delta was sent.
+    pub sent: bool,
+    /// The detector took a view.
+    pub adopted: bool,
+}
+
+/// Tells the server what a rank, or some ranks, learned, and the detector what the server knows.
+///
+/// Deltas that are not in a view yet are kept, and added to each view that comes: what was learned
+/// here is never missing here. When [`in_flight`](Self::in_flight) of them are on their way, what is
+/// learned further waits for the next one, so that memory has a bound however long the server is
+/// silent.
+#[derive(Debug)]
+pub struct Client<E> {
+    exchange: E,
+    client: u64,
+    schedule: Schedule,
+    most: usize,
+    session: u64,
+    sequence: u64,
+    /// Names of the server, by its numbers.
+    names: NameTable,
+    /// Statistics that were not sent yet, by the numbers of the detector.
+    functions: Functions<FunctionStats>,
+    steps: Vec<StepStats>,
+    /// What is on its way: by the numbers of the detector, the oldest first.
+    flying: VecDeque<Flying>,
+}
+
+#[derive(Clone, Debug)]
+struct Flying {
+    sequence: u64,
+    /// Whether the exchange took it.
+    is_sent: bool,
+    model: Model,
+    functions: Functions<FunctionStats>,
+    steps: Vec<StepStats>,
+}
+
+/// Most steps that wait to be sent; what comes before is in the sums of functions alone.
+const STEPS: usize = 65_536;
+
+impl<E: Exchange> Client<E> {
+    /// A client of a server. No two clients of a server may have one number: a rank of a single
+    /// program may take its own.
+    pub fn new(client: u64, exchange: E) -> Self {
+        Client {
+            exchange,
+            client,
+            schedule: Schedule::default(),
+            most: 4,
+            session: 0,
+            sequence: 0,
+            names: NameTable::default(),
+            functions: Functions::default(),
+            steps: Vec::new(),
+            flying: VecDeque::new(),
+        }
+    }
+
+    /// In which steps it sends. Default: in each.
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = schedule;
+        self
+    }
+
+    /// How many deltas may be on their way at a time. Default: 4; at least 1.
+    pub fn in_flight(mut self, deltas: usize) -> Self {
+        self.most = deltas.max(1);
+        self
+    }
+
+    /// The exchange.
+    pub fn exchange(&self) -> &E {
+        &self.exchange
+    }
+
+    /// The exchange, to change it.
+    pub fn exchange_mut(&mut self) -> &mut E {
+        &mut self.exchange
+    }
+
+    /// After the calls of a step were judged: counts them, and where the schedule says so sends what
+    /// is new and takes the view that came.
+    ///
+    /// # Errors
+    /// Those of the exchange, and [`Error::OtherModel`] where the server has models of another
+    /// detector. Nothing is lost: the next step sends it again.
+    pub fn step(
+        &mut self,
+        calls: &Calls,
+        judgements: &[Judgement],
+        detector: &mut dyn Detector,
+    ) -> Result<Synced> {
+        self.count(calls, judgements);
+        match self.schedule.is_due() {
+            true => self.sync(calls, detector),
+            false => Ok(Synced::default()),
+        }
+    }
+
+    /// Sends what is new whatever the schedule says, and takes the view that came: after the last
+    /// step.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn sync(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<Synced> {
+        let mut synced = Synced::default();
+        // A view that came late makes room for what is new.
+        synced.adopted |= self.receive(calls, detector)?;
+        if self.flying.len() < self.most {
+            self.sequence += 1;
+            self.flying.push_back(Flying {
+                sequence: self.sequence,
+                is_sent: false,
+                model: detector.take_delta(),
+                functions: std::mem::take(&mut self.functions),
+                steps: std::mem::take(&mut self.steps),
+            });
+        } else if let Some(latest) = self.flying.back_mut() {
+            // A delta that comes again asks for a view which has it.
+            latest.is_sent = false;
+        }
+        synced.sent = self.send(calls)?;
+        synced.adopted |= self.receive(calls, detector)?;
+        Ok(synced)
+    }
+
+    /// Sends all that the exchange did not take yet, in order.
+    fn send(&mut self, calls: &Calls) -> Result<bool> {
+        match self.send_once(calls) {
+            Err(Error::OtherSession { .. }) => {
+                // Numbers mean nothing to the new server, names do; and it has not heard of what
+                // was on its way to the old one.
+                self.session = 0;
+                self.names = NameTable::default();
+                for one in &mut self.flying {
+                    one.is_sent = false;
+                }
+                self.send_once(calls)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn send_once(&mut self, calls: &Calls) -> Result<bool> {
+        let mut sent = false;
+        for place in 0..self.flying.len() {
+            let Some(one) = self.flying.get(place).filter(|one| !one.is_sent) else {
+                continue;
+            };
+            self.exchange.send(&self.delta(one, calls))?;
+            if let Some(one) = self.flying.get_mut(place) {
+                one.is_sent = true;
+            }
+            sent = true;
+        }
+        Ok(sent)
+    }
+
+    fn delta(&self, flying: &Flying, calls: &Calls) -> Delta {
+        let known = self.names.len() as u32;
+        let mut new = NameTable::default();
+        let mut used = flying.model.functions();
+        used.extend(flying.functions.iter().map(|(function, _)| function));
+        let mut numbers = Functions::<Option<FunctionId>>::default();
+        for function in used {
+            numbers.entry(function, || {
+                let name = name(calls, function);
+                self.names.get(&name).or_else(|| {
+                    let number = new.number(&name, usize::MAX)?;
+                    Some(FunctionId(number.0.checked_add(known)?))
+                })
+            });
+        }
+        let number = |function| numbers.get(function).copied().flatten();
+        let mut functions = Functions::default();
+        for (function, stats) in flying.functions.iter() {
+            if let Some(function) = number(function) {
+                functions
+                    .entry(function, FunctionStats::default)
+                    .merge(stats);
+            }
+        }
+        Delta {
+            session: self.session,
+            client: self.client,
+            sequence: flying.sequence,
+            known,
+            names: new.names().to_vec(),
+            model: flying.model.renumbered(number),
+            functions,
+            steps: flying.steps.clone(),
+        }
+    }
+
+    /// Takes the view that came, if one did.
+    fn receive(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<bool> {
+        let Some(view) = self.exchange.receive()? else {
+            return Ok(false);
+        };
+        self.adopt(&view, calls, detector)?;
+        Ok(true)
+    }
+
+    fn adopt(&mut self, view: &View, calls: &Calls, detector: &mut dyn Detector) -> Result<()> {
+        if view.session != self.session {
+            self.session = view.session;
+            self.names = NameTable::default();
+        }
+        // Views may overtake one another; each tells of names from where it was asked to.
+        let new = (self.names.len() as u32).checked_sub(view.first);
+        for name in view.names.iter().skip(new.unwrap_or_default() as usize) {
+            if new.is_some() {
+                self.names.number(name, usize::MAX);
+            }
+        }
+        self.flying.retain(|one| one.sequence > view.merged);
+        let mut own = Functions::<FunctionId>::default();
+        for function in (0..calls.function_count()).filter_map(|at| u32::try_from(at).ok()) {
+            if let Some(number) = self.names.get(&name(calls, FunctionId(function))) {
+                own.entry(number, || FunctionId(function));
+            }
+        }
+        let mut known = view.model().renumbered(|number| own.get(number).copied());
+        for one in &self.flying {
+            known.merge(&one.model)?;
+        }
+        detector.adopt(&known)
+    }
+
+    /// Counts the calls of the last step.
+    fn count(&mut self, calls: &Calls, judgements: &[Judgement]) {
+        self.steps.extend(StepStats::of(calls, judgements));
+        let old = self.steps.len().saturating_sub(STEPS);
+        self.steps.drain(..old);
+        let batch = calls.batch();
+        let all = batch.calls().iter().zip(batch.samples()).zip(judgements);
+        for ((call, sample), judgement) in all {
+            let function = self
+                .functions
+                .entry(sample.function, FunctionStats::default);
+            function.add(call, sample, judgement, batch.step());
+        }
+    }
+}
+
+fn name(calls: &Calls, function: FunctionId) -> FunctionName {
+    FunctionName {
+        program: calls.function_program(function).unwrap_or_default(),
+        name: calls.function_name(function).into(),
+    }
+}

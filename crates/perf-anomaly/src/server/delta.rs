@@ -1,0 +1,101 @@
+//! [`Delta`]: what a rank tells the server.
+
+use super::{FunctionName, FunctionStats, StepStats};
+use crate::detect::Functions;
+use crate::encode::{Reader, Writer};
+use crate::{FunctionId, Model, Result};
+
+/// First bytes of an encoded delta.
+const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
+const VERSION: u16 = 1;
+
+/// What a client learned and saw since the delta before.
+///
+/// Functions have the numbers of the server as far as the client knows them, that is below
+/// [`known`](Self::known); from there on they are those of [`names`](Self::names), in order.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Delta {
+    /// The session of the server that gave out the numbers; 0 before the first answer.
+    pub session: u64,
+    /// Who sends: no two clients of a server have one number.
+    pub client: u64,
+    /// Counts the deltas of a client from 1. One that comes again is not taken again.
+    pub sequence: u64,
+    /// How many names of the server the client knows.
+    pub known: u32,
+    /// Functions the server may not know.
+    pub names: Vec<FunctionName>,
+    /// What was learned.
+    pub model: Model,
+    /// What the calls of each function were.
+    pub functions: Functions<FunctionStats>,
+    /// What the steps were.
+    pub steps: Vec<StepStats>,
+}
+
+impl Delta {
+    /// As bytes: a magic number, a version, and the fields in order. The same delta gives the same
+    /// bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        to.u32(MAGIC);
+        to.u16(VERSION);
+        for number in [self.session, self.client, self.sequence] {
+            to.u64(number);
+        }
+        to.u32(self.known);
+        FunctionName::write(&self.names, &mut to);
+        self.model.write(&mut to);
+        to.u32(self.functions.len() as u32);
+        for (function, stats) in self.functions.iter() {
+            to.u32(function.0);
+            stats.write(&mut to);
+        }
+        StepStats::write(&self.steps, &mut to);
+        to.0
+    }
+
+    /// From the bytes of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) with the place of what is wrong. No number in the bytes
+    /// makes room for more than the bytes can hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes);
+        if from.u32("a delta")? != MAGIC {
+            return Err(from.error(4, "a delta"));
+        }
+        if from.u16("a version")? != VERSION {
+            return Err(from.error(2, "version 1 of a delta"));
+        }
+        let [session, client, sequence] = [0; 3].map(|_| from.u64("a number"));
+        let known = from.u32("how many names are known")?;
+        let names = FunctionName::read(&mut from)?;
+        let model = Model::read(&mut from)?;
+        let mut functions = Functions::default();
+        let count = from.count(FunctionStats::LEAST + 4, "as many functions as there are")?;
+        let mut next = 0;
+        for _ in 0..count {
+            let function = from.u32("a function")?;
+            if u64::from(function) < next {
+                return Err(from.error(4, "a function above the one before"));
+            }
+            next = u64::from(function) + 1;
+            let stats = FunctionStats::read(&mut from)?;
+            functions.entry(FunctionId(function), || stats);
+        }
+        let steps = StepStats::read(&mut from)?;
+        from.end()?;
+        Ok(Delta {
+            session: session?,
+            client: client?,
+            sequence: sequence?,
+            known,
+            names,
+            model,
+            functions,
+            steps,
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Names of functions, which are what ranks have in common.
+
+use crate::encode::{Reader, Writer};
+use crate::{FunctionId, Result};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A function of a program: its name, or for a call path the names of all functions on it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionName {
+    /// The program, of those of one workflow.
+    pub program: u32,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+/// Longest name in a message, in bytes: a path a thousand calls deep.
+const LONGEST: u64 = 1 << 16;
+
+impl FunctionName {
+    /// Least bytes of one.
+    const LEAST: usize = 5;
+
+    pub(super) fn write(names: &[FunctionName], to: &mut Writer) {
+        to.u32(names.len() as u32);
+        for one in names {
+            to.u32(one.program);
+            to.text(cut(&one.name));
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Vec<FunctionName>> {
+        let count = from.count(Self::LEAST, "as many names as there are")?;
+        let name = |from: &mut Reader<'_>| {
+            Ok(FunctionName {
+                program: from.u32("a program")?,
+                name: from.text(LONGEST, "the name of a function")?.into(),
+            })
+        };
+        (0..count).map(|_| name(from)).collect()
+    }
+}
+
+/// At most as much of a name as a message holds.
+fn cut(name: &str) -> &str {
+    let mut end = name.len().min(LONGEST as usize);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.get(..end).unwrap_or_default()
+}
+
+/// Numbers by name and names by number, from 0 in the order in which the names came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NameTable {
+    names: Vec<FunctionName>,
+    numbers: HashMap<FunctionName, u32>,
+}
+
+impl NameTable {
+    pub(super) fn names(&self) -> &[FunctionName] {
+        &self.names
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn get(&self, name: &FunctionName) -> Option<FunctionId> {
+        self.numbers.get(name).copied().map(FunctionId)
+    }
+
+    /// The number of a name, which is new if need be; `None` past the limit.
+    pub(super) fn number(&mut self, name: &FunctionName, limit: usize) -> Option<FunctionId> {
+        if let Some(known) = self.get(name) {
+            return Some(known);
+        }
+        let number = u32::try_from(self.names.len()).ok()?;
+        if self.names.len() >= limit {
+            return None;
+        }
+        self.names.push(name.clone());
+        self.numbers.insert(name.clone(), number);
+        Some(FunctionId(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_between_characters() {
+        let name = FunctionName {
+            program: 1,
+            name: "\u{e4}".repeat(40_000).into(),
+        };
+        let mut to = Writer::default();
+        FunctionName::write(&[name.clone(), name], &mut to);
+        let read = FunctionName::read(&mut Reader::new(&to.0)).unwrap();
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0].name.len(), 1 << 16);
+    }
+
+    #[test]
+    fn equal_names_have_one_number() {
+        let name = |program, name: &str| FunctionName {
+            program,
+            name: name.into(),
+        };
+        let mut table = NameTable::default();
+        let numbers = [name(0, "a"), name(1, "a"), name(0, "a"), name(0, "b")]
+            .map(|name| table.number(&name, 2).map(|number| number.0));
+        assert_eq!(numbers, [Some(0), Some(1), Some(0), None]);
+    }
+}

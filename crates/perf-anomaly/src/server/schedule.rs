@@ -1,0 +1,88 @@
+//! [`Schedule`]: when a rank meets the server.
+
+use crate::{Error, Result};
+
+/// Every so many steps, at another step for each rank, so that not all come at once.
+///
+/// The first step always counts: the sooner a rank hears what others know, the fewer calls it cannot
+/// judge.
+///
+/// ```
+/// use perf_anomaly::server::Schedule;
+/// let mut schedule = Schedule::every(3)?;
+/// let met: Vec<u32> = (1..=7).filter(|_| schedule.is_due()).collect();
+/// assert_eq!(met, [1, 4, 7]);
+/// let mut other = Schedule::every(3)?.staggered(1);
+/// let met: Vec<u32> = (1..=7).filter(|_| other.is_due()).collect();
+/// assert_eq!(met, [1, 3, 6]);
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    every: u64,
+    offset: u64,
+    step: u64,
+}
+
+impl Default for Schedule {
+    /// Every step.
+    fn default() -> Self {
+        Schedule {
+            every: 1,
+            offset: 0,
+            step: 0,
+        }
+    }
+}
+
+impl Schedule {
+    /// Every `steps` steps.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for 0.
+    pub fn every(steps: u64) -> Result<Self> {
+        match steps {
+            0 => Err(Error::Parameter {
+                name: "every",
+                value: "0".into(),
+                range: "at least 1 step",
+            }),
+            every => Ok(Schedule {
+                every,
+                ..Self::default()
+            }),
+        }
+    }
+
+    /// Earlier by as many steps as the number of the rank is more than a multiple of the period.
+    pub fn staggered(mut self, rank: u32) -> Self {
+        self.offset = u64::from(rank) % self.every;
+        self
+    }
+
+    /// Whether the next step is one to meet the server in: to be asked once a step.
+    pub fn is_due(&mut self) -> bool {
+        let step = self.step;
+        self.step += 1;
+        step == 0 || (step + self.offset).is_multiple_of(self.every)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_has_its_share_of_ranks() {
+        let mut ranks: Vec<_> = (0..100)
+            .map(|rank| Schedule::every(10).unwrap().staggered(rank))
+            .collect();
+        for step in 0..50 {
+            let due = ranks
+                .iter_mut()
+                .filter_map(|one| one.is_due().then_some(()));
+            assert_eq!(due.count(), if step == 0 { 100 } else { 10 }, "step {step}");
+        }
+        assert!(Schedule::every(0).is_err());
+    }
+}

@@ -1,0 +1,352 @@
+//! [`Server`]: merges what the ranks tell.
+
+use super::names::NameTable;
+use super::params::{CheckedServerParams, ServerParams};
+use super::ranking::Ranks;
+use super::statistics::FunctionStats;
+use super::view::Shared;
+use super::{Delta, FunctionName, RankSummary, Ranking, StepStats, View};
+use crate::detect::Functions;
+use crate::encode::{Reader, Writer};
+use crate::{Error, FunctionId, Model, Moments, Result};
+use perf_core::Merge;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// First bytes of an encoded server.
+const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
+const VERSION: u16 = 1;
+
+/// What all clients told together.
+///
+/// It works on messages and does no input or output: whoever carries messages (an
+/// [`Exchange`](super::Exchange)) calls [`take`](Self::take) for each.
+///
+/// ```
+/// use perf_anomaly::calls::Calls;
+/// use perf_anomaly::server::{Client, Local, Ranking, Server};
+/// use perf_anomaly::{Detector, Tail, Watch};
+/// use perf_core::Nanos;
+/// let local = Local::new(Server::new(Server::params().check()?));
+/// for rank in 0..2 {
+///     let calls = Calls::new(Calls::params().check()?);
+///     let mut watch = Watch::new(calls, 0, rank);
+///     let solve = watch.region("solve");
+///     for k in 0..40 {
+///         watch.enter(0, solve, Nanos(1_000_000 * k));
+///         watch.exit(0, solve, Nanos(1_000_000 * k + 50_000));
+///     }
+///     watch.end_step();
+///     let mut detector = Tail::new(Tail::params().check()?);
+///     let mut client = Client::new(rank.into(), local.clone());
+///     let mut judgements = Vec::new();
+///     detector.detect(watch.sink().batch().samples(), &mut judgements);
+///     client.step(watch.sink(), &judgements, &mut detector)?;
+///     // The second rank knows the calls of the first one, too; the first call of each is not learned.
+///     let known = detector.sketch(perf_anomaly::FunctionId(0)).map(|sketch| sketch.count());
+///     assert_eq!(known, Some(39 * (u64::from(rank) + 1)));
+/// }
+/// let ranks = local.server(|server| server.ranking(Ranking::Total))?;
+/// assert_eq!((ranks.len(), ranks[0].loss.calls), (2, 40));
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Server {
+    params: ServerParams,
+    names: NameTable,
+    model: Option<Model>,
+    published: Option<Arc<Shared>>,
+    functions: Functions<FunctionStats>,
+    ranks: Ranks,
+    /// The last delta that was merged, and the last one that is in the view.
+    clients: BTreeMap<u64, (u64, u64)>,
+    /// Deltas in all, and since the view was made.
+    taken: u64,
+    since: u64,
+    refused: u64,
+}
+
+impl Server {
+    /// What a server keeps, to be set up and checked.
+    pub fn params() -> ServerParams {
+        ServerParams::default()
+    }
+
+    /// A server that knows nothing yet.
+    pub fn new(params: CheckedServerParams) -> Self {
+        Server {
+            params: params.0,
+            names: NameTable::default(),
+            model: None,
+            published: None,
+            functions: Functions::default(),
+            ranks: Ranks::default(),
+            clients: BTreeMap::new(),
+            taken: 0,
+            since: 0,
+            refused: 0,
+        }
+    }
+
+    /// Merges a delta, and gives the latest view.
+    ///
+    /// # Errors
+    /// [`Error::OtherSession`] if the delta counts on numbers of another session,
+    /// [`Error::OtherModel`] if the detectors differ, [`Error::Decode`] for numbers that the server
+    /// never gave out. Nothing of such a delta is taken.
+    pub fn take(&mut self, delta: &Delta) -> Result<View> {
+        let session = self.params.session;
+        if delta.session != session && (delta.session != 0 || delta.known > 0) {
+            return Err(Error::OtherSession { session });
+        }
+        self.check(delta)?;
+        let is_new_client = !self.clients.contains_key(&delta.client);
+        if is_new_client && self.clients.len() >= self.params.ranks {
+            self.refused += 1;
+            return self.view(delta);
+        }
+        let seen = self.clients.entry(delta.client).or_default();
+        let is_new = delta.sequence > seen.0;
+        if is_new {
+            seen.0 = delta.sequence;
+            self.merge(delta)?;
+            self.taken += 1;
+            self.since += 1;
+        }
+        // In the first round the view is made anew whenever as much again is known, so that the first
+        // calls can be judged soon.
+        let before = self.taken - self.since;
+        let round = before.min(self.clients.len() as u64);
+        let is_due = self.since >= self.params.publish.unwrap_or(round);
+        // A client that asks again waits for what it told to be in a view.
+        if self.since > 0 && (is_due || !is_new) {
+            self.publish();
+        }
+        self.view(delta)
+    }
+
+    /// Nothing is taken of what does not fit.
+    fn check(&self, delta: &Delta) -> Result<()> {
+        let wrong = Err(Error::Decode {
+            at: 0,
+            expected: "numbers of functions that have a name",
+        });
+        if delta.known as usize > self.names.len() {
+            return wrong;
+        }
+        let end = u64::from(delta.known) + delta.names.len() as u64;
+        let is_known = |function: FunctionId| u64::from(function.0) < end;
+        let mut functions = delta.functions.iter().map(|(function, _)| function);
+        if !functions.all(is_known) || !delta.model.functions().into_iter().all(is_known) {
+            return wrong;
+        }
+        match &self.model {
+            Some(model) => model.emptied().merge(&delta.model.emptied()),
+            None => Ok(()),
+        }
+    }
+
+    fn merge(&mut self, delta: &Delta) -> Result<()> {
+        let limit = self.params.names;
+        let new: Vec<Option<FunctionId>> = delta
+            .names
+            .iter()
+            .map(|name| self.names.number(name, limit))
+            .collect();
+        let number = |function: FunctionId| match function.0.checked_sub(delta.known) {
+            None => Some(function),
+            Some(place) => new.get(place as usize).copied().flatten(),
+        };
+        self.refused += new.iter().filter(|number| number.is_none()).count() as u64;
+        let mine = self.model.get_or_insert_with(|| delta.model.emptied());
+        if !self.params.is_frozen {
+            match delta.names.is_empty() {
+                // Once a client knows all names, its numbers are those of the server.
+                true => mine.merge(&delta.model)?,
+                false => mine.merge(&delta.model.renumbered(number))?,
+            }
+        }
+        for (function, stats) in delta.functions.iter() {
+            if let Some(function) = number(function) {
+                self.functions
+                    .entry(function, FunctionStats::default)
+                    .merge(stats);
+            }
+        }
+        for step in &delta.steps {
+            let taken = self.ranks.add(step, self.params.history, self.params.ranks);
+            self.refused += u64::from(!taken);
+        }
+        Ok(())
+    }
+
+    /// Makes the view of what was merged until now; [`take`](Self::take) does so by itself
+    /// [now and then](ServerParams::publish).
+    pub fn publish(&mut self) {
+        if let Some(model) = &mut self.model {
+            if !self.params.is_frozen {
+                model.forget(self.params.memory);
+            }
+            self.published = Some(Shared::new(model.clone()));
+            for (merged, published) in self.clients.values_mut() {
+                *published = *merged;
+            }
+        }
+        self.since = 0;
+    }
+
+    fn view(&self, delta: &Delta) -> Result<View> {
+        let (_, merged) = self.clients.get(&delta.client).copied().unwrap_or_default();
+        let names = self.names.names().get(delta.known as usize..);
+        let model = match &self.published {
+            Some(published) => Arc::clone(published),
+            None => Shared::new(delta.model.emptied()),
+        };
+        let names = (delta.known, names.unwrap_or_default().to_vec());
+        Ok(View::new(self.params.session, merged, names, model))
+    }
+
+    /// The model of all ranks, as of now: for a snapshot, or to judge anew what was judged too early.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
+    }
+
+    /// Goes on from the model of another run, whose functions have these names, in order of their
+    /// numbers in it.
+    ///
+    /// # Errors
+    /// [`Error::OtherModel`] if the server has a model of another detector.
+    pub fn learn(&mut self, names: &[FunctionName], model: &Model) -> Result<()> {
+        let limit = self.params.names;
+        let numbers: Vec<_> = names
+            .iter()
+            .map(|name| self.names.number(name, limit))
+            .collect();
+        let model = model.renumbered(|one| numbers.get(one.0 as usize).copied().flatten());
+        match &mut self.model {
+            Some(mine) => mine.merge(&model)?,
+            None => self.model = Some(model),
+        }
+        self.publish();
+        Ok(())
+    }
+
+    /// Names of functions, in order of their numbers.
+    pub fn names(&self) -> &[FunctionName] {
+        self.names.names()
+    }
+
+    /// The number of a function.
+    pub fn number(&self, name: &FunctionName) -> Option<FunctionId> {
+        self.names.get(name)
+    }
+
+    /// What the calls of a function were, on all ranks.
+    pub fn function(&self, function: FunctionId) -> Option<&FunctionStats> {
+        self.functions.get(function)
+    }
+
+    /// All functions that were called, most time lost first.
+    pub fn functions(&self) -> Vec<(FunctionId, FunctionStats)> {
+        let mut all: Vec<_> = self
+            .functions
+            .iter()
+            .map(|(id, stats)| (id, *stats))
+            .collect();
+        all.sort_by_key(|(id, stats)| {
+            let loss = stats.loss;
+            (std::cmp::Reverse((loss.time, loss.anomalies())), *id)
+        });
+        all
+    }
+
+    /// All ranks by their anomalies a step, the highest first.
+    pub fn ranking(&self, by: Ranking) -> Vec<RankSummary> {
+        self.ranks.ranked(by)
+    }
+
+    /// The last steps of a rank, the oldest first.
+    pub fn steps(&self, program: u32, rank: u32) -> impl Iterator<Item = &StepStats> {
+        self.ranks.steps(program, rank)
+    }
+
+    /// Anomalies a rank in one step, over the ranks that have told of it: a rank far above the mean
+    /// is one to look at.
+    pub fn across_ranks(&self, step: u64) -> Moments {
+        self.ranks.across(step)
+    }
+
+    /// How many clients sent something.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Functions, ranks and clients that were left out since there were too many, each time.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// All that the server knows as bytes, to go on from after a restart. The same server gives the
+    /// same bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        to.u32(MAGIC);
+        to.u16(VERSION);
+        to.u64(self.params.session);
+        FunctionName::write(self.names.names(), &mut to);
+        to.u8(u8::from(self.model.is_some()));
+        if let Some(model) = &self.model {
+            model.write(&mut to);
+        }
+        to.u32(self.functions.len() as u32);
+        for (function, stats) in self.functions.iter() {
+            to.u32(function.0);
+            stats.write(&mut to);
+        }
+        self.ranks.write(&mut to);
+        to.u32(self.clients.len() as u32);
+        for (client, (merged, _)) in &self.clients {
+            to.u64(*client);
+            to.u64(*merged);
+        }
+        to.0
+    }
+
+    /// From the bytes of [`encode`](Self::encode). The session is that of the bytes, so that clients
+    /// notice nothing.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] with the place of what is wrong.
+    pub fn decode(params: CheckedServerParams, bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes);
+        if from.u32("a server")? != MAGIC {
+            return Err(from.error(4, "a server"));
+        }
+        if from.u16("a version")? != VERSION {
+            return Err(from.error(2, "version 1 of a server"));
+        }
+        let mut server = Server::new(params);
+        server.params.session = from.u64("a session")?;
+        for name in FunctionName::read(&mut from)? {
+            server.names.number(&name, usize::MAX);
+        }
+        if from.u8("whether there is a model")? != 0 {
+            server.model = Some(Model::read(&mut from)?);
+        }
+        for _ in 0..from.count(FunctionStats::LEAST + 4, "as many functions as there are")? {
+            let function = FunctionId(from.u32("a function")?);
+            let stats = FunctionStats::read(&mut from)?;
+            server.functions.entry(function, || stats);
+        }
+        server.ranks = Ranks::read(&mut from)?;
+        for _ in 0..from.count(16, "as many clients as there are")? {
+            let client = from.u64("a client")?;
+            server
+                .clients
+                .insert(client, (from.u64("the last delta")?, 0));
+        }
+        from.end()?;
+        server.publish();
+        Ok(server)
+    }
+}

@@ -1,0 +1,200 @@
+//! What calls and anomalies were, to be summed over ranks.
+
+use crate::calls::{Call, Calls};
+use crate::detect::Loss;
+use crate::encode::{Reader, Writer};
+use crate::{Judgement, Moments, Result, Sample};
+use perf_core::{Merge, Nanos};
+
+/// Calls and anomalies of a rank in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct StepStats {
+    /// The program.
+    pub program: u32,
+    /// The rank in the program.
+    pub rank: u32,
+    /// The step.
+    pub step: u64,
+    /// First entry of a call that was completed in the step.
+    pub start: Nanos,
+    /// Last exit.
+    pub end: Nanos,
+    /// Calls, anomalies and time lost.
+    pub loss: Loss,
+    /// Scores of the anomalies.
+    pub scores: Moments,
+}
+
+impl StepStats {
+    /// Least bytes of one.
+    const LEAST: usize = 45;
+
+    /// Those of the ranks that completed calls in the last step, with what is said of the calls.
+    pub fn of(calls: &Calls, judgements: &[Judgement]) -> Vec<StepStats> {
+        let batch = calls.batch();
+        let mut all: Vec<StepStats> = Vec::new();
+        // Streams come by program and rank.
+        for (stream, rows) in batch.streams() {
+            let key = calls.stream_key(*stream).unwrap_or_default();
+            let is_same = |one: &StepStats| (one.program, one.rank) == (key.program, key.rank);
+            if !all.last().is_some_and(is_same) {
+                all.push(StepStats {
+                    program: key.program,
+                    rank: key.rank,
+                    step: batch.step(),
+                    start: Nanos(i64::MAX),
+                    end: Nanos(i64::MIN),
+                    ..StepStats::default()
+                });
+            }
+            let Some(step) = all.last_mut() else {
+                continue;
+            };
+            let calls = batch.calls().get(rows.clone()).unwrap_or_default();
+            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+            let judgements = judgements.get(rows.clone()).unwrap_or_default();
+            for ((call, sample), judgement) in calls.iter().zip(samples).zip(judgements) {
+                step.start = step.start.min(call.entry);
+                step.end = step.end.max(call.exit);
+                step.loss.add(sample, judgement);
+                if judgement.label.is_anomaly() {
+                    step.scores.push(judgement.score);
+                }
+            }
+        }
+        all
+    }
+
+    pub(super) fn write(all: &[StepStats], to: &mut Writer) {
+        to.u32(all.len() as u32);
+        for one in all {
+            to.u32(one.program);
+            to.u32(one.rank);
+            to.u64(one.step);
+            to.i64(one.start.0);
+            to.i64(one.end.0);
+            one.loss.encode(to);
+            write_sparse(&one.scores, to);
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Vec<StepStats>> {
+        let count = from.count(Self::LEAST, "as many steps as there are")?;
+        let step = |from: &mut Reader<'_>| {
+            Ok(StepStats {
+                program: from.u32("a program")?,
+                rank: from.u32("a rank")?,
+                step: from.u64("a step")?,
+                start: Nanos(from.i64("a time")?),
+                end: Nanos(from.i64("a time")?),
+                loss: Loss::decode(from)?,
+                scores: read_sparse(from)?,
+            })
+        };
+        (0..count).map(|_| step(from)).collect()
+    }
+}
+
+/// Calls and anomalies of a function, on one rank or on all.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct FunctionStats {
+    /// Calls, anomalies and time lost.
+    pub loss: Loss,
+    /// Exclusive run times in nanoseconds.
+    pub exclusive: Moments,
+    /// Inclusive run times in nanoseconds.
+    pub inclusive: Moments,
+    /// Scores of the anomalies.
+    pub scores: Moments,
+    /// Severities of the anomalies in nanoseconds.
+    pub severities: Moments,
+    /// The first and the last step with an anomaly.
+    pub steps: Option<(u64, u64)>,
+}
+
+impl FunctionStats {
+    /// Least bytes of one.
+    pub(super) const LEAST: usize = 12 + 4 + 1;
+
+    /// Counts a call.
+    pub(super) fn add(&mut self, call: &Call, sample: &Sample, judgement: &Judgement, step: u64) {
+        self.loss.add(sample, judgement);
+        self.exclusive.push(call.exclusive.0 as f64);
+        self.inclusive.push(call.inclusive().0 as f64);
+        if judgement.label.is_anomaly() {
+            self.scores.push(judgement.score);
+            self.severities.push(judgement.severity(sample).0 as f64);
+            let (first, last) = self.steps.unwrap_or((step, step));
+            self.steps = Some((first.min(step), last.max(step)));
+        }
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        self.loss.encode(to);
+        for moments in [
+            &self.exclusive,
+            &self.inclusive,
+            &self.scores,
+            &self.severities,
+        ] {
+            write_sparse(moments, to);
+        }
+        match self.steps {
+            None => to.u8(0),
+            Some((first, last)) => {
+                to.u8(1);
+                to.u64(first);
+                to.u64(last);
+            }
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(FunctionStats {
+            loss: Loss::decode(from)?,
+            exclusive: read_sparse(from)?,
+            inclusive: read_sparse(from)?,
+            scores: read_sparse(from)?,
+            severities: read_sparse(from)?,
+            steps: match from.u8("whether there were anomalies")? {
+                0 => None,
+                1 => Some((from.u64("a step")?, from.u64("a step")?)),
+                _ => return Err(from.error(1, "whether there were anomalies")),
+            },
+        })
+    }
+}
+
+impl Merge for FunctionStats {
+    fn merge(&mut self, other: &Self) {
+        self.loss.merge(&other.loss);
+        self.exclusive.merge(&other.exclusive);
+        self.inclusive.merge(&other.inclusive);
+        self.scores.merge(&other.scores);
+        self.severities.merge(&other.severities);
+        self.steps = match (self.steps, other.steps) {
+            (Some(mine), Some(theirs)) => Some((mine.0.min(theirs.0), mine.1.max(theirs.1))),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+}
+
+/// Moments of nothing, as those of anomalies mostly are, take one byte.
+fn write_sparse(moments: &Moments, to: &mut Writer) {
+    if moments.count() == 0 {
+        to.u8(0);
+    } else {
+        to.u8(1);
+        moments.encode(to);
+    }
+}
+
+fn read_sparse(from: &mut Reader<'_>) -> Result<Moments> {
+    match from.u8("whether there are values")? {
+        0 => Ok(Moments::default()),
+        1 => Moments::decode(from),
+        _ => Err(from.error(1, "whether there are values")),
+    }
+}

@@ -1,0 +1,250 @@
+//! [`Lane`]: what a thread has written down, and [`Shared`]: all of them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tracing_core::Metadata;
+
+/// What happened on a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Note {
+    Enter(u32),
+    Exit(u32),
+    /// A counter and the bits of its value, a whole number or not.
+    Count(u32, f64),
+}
+
+/// The notes of a thread, which wait to be judged.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) thread: u32,
+    /// The name of the thread, until it was told.
+    pub(super) name: Mutex<Option<String>>,
+    /// When in nanoseconds, and what.
+    pub(super) notes: Mutex<Vec<(i64, Note)>>,
+}
+
+/// What the layer and its thread share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Tells layers of one process apart.
+    pub(super) id: u64,
+    pub(super) origin: Instant,
+    pub(super) limit: usize,
+    pub(super) is_on: AtomicBool,
+    /// Spans and counters that were left out.
+    pub(super) left_out: AtomicU64,
+    pub(super) state: Mutex<State>,
+    /// That there is much to judge, or that it is over.
+    pub(super) bell: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) lanes: Vec<Arc<Lane>>,
+    /// Names of regions and counters in order of their numbers.
+    pub(super) regions: Vec<String>,
+    pub(super) counters: Vec<String>,
+    by_metadata: HashMap<usize, u32>,
+    by_name: HashMap<String, u32>,
+    pub(super) is_urgent: bool,
+    pub(super) is_over: bool,
+}
+
+/// A poisoned lock means that somebody's program panicked while it held it; what it guards is whole
+/// after each statement.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(super) fn new(limit: usize) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Shared {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            origin: Instant::now(),
+            limit,
+            is_on: AtomicBool::new(true),
+            left_out: AtomicU64::new(0),
+            state: Mutex::new(State::default()),
+            bell: Condvar::new(),
+        }
+    }
+
+    /// The number of the region of a callsite. Callsites live as long as the process, so their
+    /// address is their name.
+    fn region(&self, metadata: &'static Metadata<'static>) -> u32 {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        let next = state.regions.len() as u32;
+        *state
+            .by_metadata
+            .entry(address(metadata))
+            .or_insert_with(|| {
+                let name = format!("{}::{}", metadata.target(), metadata.name());
+                state.regions.push(name);
+                next
+            })
+    }
+
+    fn counter(&self, name: &str) -> u32 {
+        let mut state = lock(&self.state);
+        if let Some(known) = state.by_name.get(name) {
+            return *known;
+        }
+        let next = state.counters.len() as u32;
+        state.counters.push(name.into());
+        state.by_name.insert(name.into(), next);
+        next
+    }
+
+    /// A lane for this thread: of those that ended the number is used again.
+    fn lane(&self) -> Arc<Lane> {
+        let mut state = lock(&self.state);
+        let is_free = |thread: &u32| state.lanes.iter().all(|lane| lane.thread != *thread);
+        let thread = (0..).find(is_free).unwrap_or(u32::MAX);
+        let name = std::thread::current().name().map(String::from);
+        let lane = Arc::new(Lane {
+            thread,
+            name: Mutex::new(name),
+            notes: Mutex::new(Vec::new()),
+        });
+        state.lanes.push(Arc::clone(&lane));
+        lane
+    }
+
+    /// Tells the thread that judges not to wait for the end of the step.
+    fn ring(&self) {
+        lock(&self.state).is_urgent = true;
+        self.bell.notify_one();
+    }
+}
+
+fn address(metadata: &'static Metadata<'static>) -> usize {
+    std::ptr::from_ref(metadata).addr()
+}
+
+/// What a thread keeps for a layer.
+struct Own {
+    id: u64,
+    lane: Arc<Lane>,
+    /// Callsites and their regions, by a few bits of their address.
+    seen: [(usize, u32); SEEN],
+    /// Spans that are open here: number and region, which is [`LEFT_OUT`] if there was no room.
+    open: Vec<(u64, u32)>,
+}
+
+const SEEN: usize = 64;
+const LEFT_OUT: u32 = u32::MAX;
+
+thread_local! {
+    /// One a layer; programs have one.
+    static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
+    /// Whether spans of this thread are none of the program.
+    static IS_QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Spans of this thread are not watched any more.
+pub(super) fn be_quiet() {
+    IS_QUIET.with(|quiet| quiet.set(true));
+}
+
+impl Shared {
+    fn now(&self) -> i64 {
+        // 292 years.
+        self.origin.elapsed().as_nanos() as i64
+    }
+
+    /// Runs `work` with what this thread keeps; not at all where it must not, as while a thread ends.
+    #[inline]
+    fn own(&self, work: impl FnOnce(&mut Own)) {
+        if !self.is_on.load(Ordering::Relaxed)
+            || IS_QUIET.try_with(|quiet| quiet.get()) != Ok(false)
+        {
+            return;
+        }
+        // Both fail only where a thread is ending, or where a span is made in the work itself.
+        let _ = OWN.try_with(|all| {
+            let Ok(mut all) = all.try_borrow_mut() else {
+                return;
+            };
+            if all.first().is_none_or(|own| own.id != self.id) {
+                let known = all.iter().position(|own| own.id == self.id);
+                let at = known.unwrap_or_else(|| {
+                    all.push(Own {
+                        id: self.id,
+                        lane: self.lane(),
+                        seen: [(0, 0); SEEN],
+                        open: Vec::new(),
+                    });
+                    all.len() - 1
+                });
+                all.swap(0, at);
+            }
+            if let Some(own) = all.first_mut() {
+                work(own);
+            }
+        });
+    }
+
+    /// Writes a note down; `false` if there is no room. Room for the exits of open spans is kept.
+    #[inline]
+    fn note(&self, lane: &Lane, at: i64, note: Note, room: usize) -> bool {
+        let mut notes = lock(&lane.notes);
+        let count = notes.len();
+        if count + room >= self.limit {
+            return false;
+        }
+        notes.push((at, note));
+        drop(notes);
+        // Half full is early enough to make room.
+        if count == self.limit / 2 {
+            self.ring();
+        }
+        true
+    }
+
+    #[inline]
+    pub(super) fn enter(&self, span: u64, metadata: &'static Metadata<'static>) {
+        self.own(|own| {
+            let place = address(metadata);
+            // Metadata are larger than 64 bytes, so bits above tell them apart.
+            let slot = &mut own.seen[(place >> 6) % SEEN];
+            if slot.0 != place {
+                *slot = (place, self.region(metadata));
+            }
+            let mut region = slot.1;
+            let room = own.open.len() + 1;
+            if !self.note(&own.lane, self.now(), Note::Enter(region), room) {
+                self.left_out.fetch_add(1, Ordering::Relaxed);
+                region = LEFT_OUT;
+            }
+            own.open.push((span, region));
+        });
+    }
+
+    #[inline]
+    pub(super) fn exit(&self, span: u64) {
+        self.own(|own| {
+            // Mostly the innermost; guards that are dropped in another order leave from the middle.
+            let at = own.open.iter().rposition(|(open, _)| *open == span);
+            let Some(at) = at else { return };
+            let (_, region) = own.open.remove(at);
+            if region != LEFT_OUT {
+                self.note(&own.lane, self.now(), Note::Exit(region), 0);
+            }
+        });
+    }
+
+    pub(super) fn count(&self, name: &str, value: f64) {
+        self.own(|own| {
+            let counter = self.counter(name);
+            let room = own.open.len() + 1;
+            if !self.note(&own.lane, self.now(), Note::Count(counter, value), room) {
+                self.left_out.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+}

@@ -1,0 +1,188 @@
+//! [`Watching`]: the thread that judges what the others have written down.
+
+use super::lane::{Lane, Note, Shared, be_quiet, lock};
+use super::{SpanLayer, Spans};
+use crate::{Error, Monitor, Report, Result};
+use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// Spans are being watched: ends it, with what was found. Dropping it ends it as well.
+#[derive(Debug)]
+pub struct Watching {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Monitor>>,
+}
+
+pub(super) fn start(spans: Spans) -> Result<(SpanLayer, Watching)> {
+    let shared = Arc::new(Shared::new(spans.limit));
+    let layer = SpanLayer(Arc::clone(&shared));
+    let worker = Worker {
+        shared: Arc::clone(&shared),
+        spans,
+        regions: Vec::new(),
+        counters: Vec::new(),
+        streams: HashMap::new(),
+        spare: Vec::new(),
+        step: 0,
+    };
+    let thread = std::thread::Builder::new().name("perfkit-spans".into());
+    let thread = thread.spawn(|| worker.run());
+    let thread = thread.map_err(|error| Error::Spans(error.to_string()))?;
+    let watching = Watching {
+        shared,
+        thread: Some(thread),
+    };
+    Ok((layer, watching))
+}
+
+impl Watching {
+    /// Spans and counters that were left out because too many waited to be judged.
+    pub fn left_out(&self) -> u64 {
+        self.shared.left_out.load(Ordering::Relaxed)
+    }
+
+    /// Stops watching, judges what is left and ends the last step. Spans that are open now are calls
+    /// that ended here.
+    ///
+    /// # Errors
+    /// The first error of the monitor's store or server.
+    pub fn finish(mut self) -> Result<Report> {
+        match self.stop() {
+            Some(monitor) => monitor.finish(),
+            None => Err(Error::Spans("it panicked".into())),
+        }
+    }
+
+    fn stop(&mut self) -> Option<Monitor> {
+        self.shared.is_on.store(false, Ordering::Relaxed);
+        lock(&self.shared.state).is_over = true;
+        self.shared.bell.notify_one();
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    spans: Spans,
+    /// What the monitor calls regions, counters and threads.
+    regions: Vec<RegionId>,
+    counters: Vec<MetricId>,
+    streams: HashMap<u32, StreamId>,
+    /// Empty, and as large as a thread needed.
+    spare: Vec<(i64, Note)>,
+    step: u64,
+}
+
+impl Worker {
+    fn run(mut self) -> Monitor {
+        be_quiet();
+        let mut end = Instant::now() + self.spans.period;
+        loop {
+            let is_over = self.wait(end);
+            self.drain();
+            if is_over || Instant::now() >= end {
+                self.spans.monitor.end_step(self.step);
+                if let Some(each_step) = &mut self.spans.each_step {
+                    each_step(&mut self.spans.monitor, self.step);
+                }
+                self.step += 1;
+                end = Instant::now() + self.spans.period;
+            } else {
+                // Much came in a short time: it must not wait for the end of the step.
+                self.spans.monitor.flush();
+            }
+            if is_over {
+                return self.spans.monitor;
+            }
+        }
+    }
+
+    /// Sleeps until the step ends, or there is much to do, or it is over, which is `true`.
+    fn wait(&self, end: Instant) -> bool {
+        let mut state = lock(&self.shared.state);
+        while !state.is_over && !state.is_urgent {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let woken = self.shared.bell.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.is_urgent = false;
+        state.is_over
+    }
+
+    /// Pushes all notes there are.
+    fn drain(&mut self) {
+        let lanes: Vec<Arc<Lane>> = lock(&self.shared.state).lanes.clone();
+        for lane in &lanes {
+            // The thread goes on with the space of the one before.
+            let mut notes = std::mem::take(&mut self.spare);
+            std::mem::swap(&mut notes, &mut *lock(&lane.notes));
+            self.learn();
+            let stream = self.stream(lane);
+            let monitor = &mut self.spans.monitor;
+            for (at, note) in notes.drain(..) {
+                let region = |number: u32| self.regions.get(number as usize).copied();
+                let counter = |number: u32| self.counters.get(number as usize).copied();
+                let event = match note {
+                    Note::Enter(number) => region(number).map(StreamEvent::Enter),
+                    Note::Exit(number) => region(number).map(StreamEvent::Exit),
+                    Note::Count(number, value) => {
+                        counter(number).map(|id| StreamEvent::Counter(id, Value::F64(value)))
+                    }
+                };
+                if let Some(event) = event {
+                    monitor.push(stream, Nanos(at), event);
+                }
+            }
+            self.spare = notes;
+        }
+        drop(lanes);
+        // Those of threads that ended, and that nobody else holds: empty from now on.
+        let mut state = lock(&self.shared.state);
+        state
+            .lanes
+            .retain(|lane| Arc::strong_count(lane) > 1 || !lock(&lane.notes).is_empty());
+    }
+
+    /// Tells the monitor names that are new.
+    fn learn(&mut self) {
+        let state = lock(&self.shared.state);
+        let monitor = &mut self.spans.monitor;
+        for name in state.regions.iter().skip(self.regions.len()) {
+            self.regions.push(monitor.region(self.spans.program, name));
+        }
+        for name in state.counters.iter().skip(self.counters.len()) {
+            self.counters.push(monitor.counter(name));
+        }
+    }
+
+    fn stream(&mut self, lane: &Lane) -> StreamId {
+        let key = StreamKey {
+            program: self.spans.program,
+            rank: self.spans.rank,
+            thread: lane.thread,
+        };
+        let monitor = &mut self.spans.monitor;
+        let stream = *self
+            .streams
+            .entry(lane.thread)
+            .or_insert_with(|| monitor.stream(key));
+        if let Some(name) = lock(&lane.name).take() {
+            monitor.metadata(stream, "Thread", &name);
+        }
+        stream
+    }
+}

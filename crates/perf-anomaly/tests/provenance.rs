@@ -1,0 +1,676 @@
+//! What is kept of anomalies, how much it is, and how it is found again.
+
+mod common;
+
+use common::Random;
+use perf_anomaly::calls::{Calls, CallsParams};
+use perf_anomaly::provenance::{
+    Comparison, Entry, Kind, Lines, Memory, Order, Query, Record, Recorder, RecorderParams,
+    Reduction, Store, merge, open, prune,
+};
+use perf_anomaly::{Error, Label, Monitor, Tail};
+use perf_core::{EventSink, MetricId, Nanos, Peer, StreamEvent, StreamId, StreamKey, Value};
+use std::path::PathBuf;
+
+fn scratch(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// An empty store of each kind.
+fn stores(name: &str) -> Vec<Box<dyn Store>> {
+    let lines = Lines::create(scratch(&format!("{name}.jsonl"))).expect("tests may write here");
+    #[allow(unused_mut, reason = "no more kinds without the feature")]
+    let mut all: Vec<Box<dyn Store>> = vec![Box::new(lines), Box::new(Memory::new())];
+    #[cfg(feature = "sqlite")]
+    {
+        let path = scratch(&format!("{name}.sqlite"));
+        let sqlite = perf_anomaly::provenance::Sqlite::create(path);
+        all.push(Box::new(sqlite.expect("tests may write here")));
+    }
+    all
+}
+
+fn monitor(params: CallsParams, recorder: RecorderParams, store: Box<dyn Store>) -> Monitor {
+    let calls = Calls::new(params.check().expect("values in range"));
+    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let recorder = Recorder::new(recorder.check().expect("values in range"), store);
+    Monitor::new(calls, Box::new(tail)).record(recorder)
+}
+
+fn key(rank: u32, thread: u32) -> StreamKey {
+    StreamKey {
+        program: 0,
+        rank,
+        thread,
+    }
+}
+
+/// A program of one thread that pushes calls.
+struct Program {
+    stream: StreamId,
+    at: i64,
+}
+
+impl Program {
+    fn enter(&mut self, sink: &mut dyn EventSink, name: &str) {
+        let region = sink.region(0, name);
+        sink.push(self.stream, Nanos(self.at), StreamEvent::Enter(region));
+    }
+
+    fn exit(&mut self, sink: &mut dyn EventSink, name: &str) {
+        let region = sink.region(0, name);
+        sink.push(self.stream, Nanos(self.at), StreamEvent::Exit(region));
+        self.at += 1_000;
+    }
+
+    fn call(&mut self, sink: &mut dyn EventSink, name: &str, runtime: i64) {
+        self.enter(sink, name);
+        self.at += runtime;
+        self.exit(sink, name);
+    }
+
+    fn count(&mut self, sink: &mut dyn EventSink, name: &str, value: Value) {
+        let counter: MetricId = sink.counter(name);
+        let event = StreamEvent::Counter(counter, value);
+        sink.push(self.stream, Nanos(self.at), event);
+    }
+}
+
+/// One rank with a CPU thread and a stream of an accelerator, on which a kernel and a phase are slow.
+fn accelerated(mut monitor: Monitor) -> (Box<dyn Store>, Reduction) {
+    let cpu = monitor.stream(key(3, 0));
+    let gpu = monitor.stream(key(3, 1));
+    monitor.metadata(cpu, "Hostname", "node\"7\"");
+    monitor.metadata(gpu, "Hostname", "node\"7\"");
+    monitor.metadata(gpu, "CUDA Device", "1");
+    monitor.metadata(gpu, "CUDA Stream", "9");
+    let (mut host, mut device) = (
+        Program { stream: cpu, at: 0 },
+        Program { stream: gpu, at: 0 },
+    );
+    for step in 0..6_i64 {
+        for at in 0..40 {
+            let is_slow = step == 4 && at == 38;
+            let jitter = (at * 37) % 11 * 1_000;
+            host.count(
+                &mut monitor,
+                "monitoring: load",
+                Value::F64(0.5 + step as f64),
+            );
+            host.enter(&mut monitor, "main");
+            host.enter(&mut monitor, "phase");
+            let id = Value::U64((step * 40 + at) as u64);
+            host.enter(&mut monitor, "launch");
+            host.count(&mut monitor, "Correlation ID", id);
+            host.exit(&mut monitor, "launch");
+            let peer = Peer {
+                rank: 4,
+                tag: 17,
+                bytes: 4096,
+            };
+            monitor.push(cpu, Nanos(host.at), StreamEvent::Send(peer));
+            host.count(&mut monitor, "heap", Value::I64(-step));
+            host.at += 100_000 + jitter + if is_slow { 3_000_000 } else { 0 };
+            host.exit(&mut monitor, "phase");
+            host.exit(&mut monitor, "main");
+            device.at = device.at.max(host.at);
+            device.enter(&mut monitor, "kernel");
+            // What launched the slow kernel is told a step later.
+            if !is_slow {
+                device.count(&mut monitor, "Correlation ID", id);
+            }
+            device.at += 50_000 + jitter + if is_slow { 2_000_000 } else { 0 };
+            if is_slow {
+                device.count(&mut monitor, "Correlation ID", Value::U64(100_000));
+            }
+            device.exit(&mut monitor, "kernel");
+        }
+        if step == 5 {
+            host.enter(&mut monitor, "launch");
+            host.count(&mut monitor, "Correlation ID", Value::U64(100_000));
+            host.exit(&mut monitor, "launch");
+        }
+        monitor.end_step(step as u64);
+    }
+    let report = monitor.finish().expect("nothing fails");
+    report.store.expect("it has a recorder")
+}
+
+fn records(store: &mut dyn Store, kind: Kind) -> Vec<Record> {
+    let query = Query {
+        kind: Some(kind),
+        order: Order::Entry,
+        ..Query::default()
+    };
+    store.query(&query).expect("it was just written")
+}
+
+#[test]
+fn a_record_has_all_there_is() {
+    for store in stores("whole") {
+        let recorder = Recorder::params().fact("job", "77");
+        let (mut store, reduction) = accelerated(monitor(Calls::params(), recorder, store));
+        let found = records(&mut *store, Kind::Anomaly);
+        let names: Vec<_> = found.iter().map(|one| one.call.function.as_str()).collect();
+        assert_eq!(names, ["phase", "kernel"]);
+        let [phase, kernel] = &found[..] else {
+            panic!("two records")
+        };
+        assert_eq!((phase.program, phase.rank, phase.thread), (0, 3, 0));
+        assert_eq!(phase.host.as_deref(), Some("node\"7\""));
+        assert_eq!((phase.step, phase.label), (4, Label::TooSlow));
+        assert_eq!(phase.call.id, format!("3:4:{}", 38 * 8 + 1));
+        assert_eq!(phase.path(), "main / phase");
+        assert!(phase.severity > Nanos(2_900_000) && phase.score > 5.0);
+        let expected = phase.expected.expect("it has a model").0;
+        assert_eq!(phase.severity.0, phase.runtime.0 - expected);
+        assert_eq!((phase.before.len(), phase.after.len()), (5, 5));
+        // Two calls of this step came after, the others in the next one.
+        let own = phase.call.number;
+        let after: Vec<_> = phase.after.iter().map(|one| one.number - own).collect();
+        assert_eq!(after, [1, 2, 3, 4, 5]);
+        assert!(phase.after.iter().all(|one| one.exit.is_some()));
+        let [message] = phase.messages[..] else {
+            panic!("one message")
+        };
+        assert_eq!((message.is_sent, message.rank, message.tag), (true, 4, 17));
+        let counters: Vec<_> = phase
+            .counters
+            .iter()
+            .map(|one| (&*one.name, one.value))
+            .collect();
+        assert_eq!(counters, [("heap", Value::I64(-4))]);
+        let node: Vec<_> = phase
+            .node
+            .iter()
+            .map(|one| (&*one.name, one.value))
+            .collect();
+        assert_eq!(node, [("load", Value::F64(4.5))]);
+        assert!(phase.launch.is_none() && phase.accelerator.is_empty());
+
+        let launch = kernel.launch.as_ref().expect("it came later");
+        assert_eq!(launch.path, ["launch"]);
+        assert_eq!((launch.thread, launch.correlation), (0, 100_000));
+        let place = [("CUDA Device", "1"), ("CUDA Stream", "9")];
+        let place = place.map(|(name, value)| (name.to_string(), value.to_string()));
+        assert_eq!(kernel.accelerator, place);
+
+        // For comparison, a usual call of each on the same stream.
+        let usual = records(&mut *store, Kind::Normal);
+        let of: Vec<_> = usual
+            .iter()
+            .map(|one| (one.thread, &*one.call.function))
+            .collect();
+        assert_eq!(of, [(0, "phase"), (1, "kernel")]);
+        assert!(
+            usual
+                .iter()
+                .all(|one| one.label == Label::Normal && one.score < 2.0)
+        );
+        assert!(usual[1].launch.is_some());
+
+        let (mut models, mut hosts, mut runs) = (Vec::new(), 0, Vec::new());
+        store
+            .each(&mut |entry| {
+                match entry {
+                    Entry::Model(model) => models.push(model),
+                    Entry::Stream(one) => hosts += usize::from(!one.facts.is_empty()),
+                    Entry::Run(run) => runs.push(run),
+                    _ => {}
+                }
+                Ok(())
+            })
+            .expect("it was just written");
+        assert_eq!(hosts, 2);
+        assert_eq!((runs.len(), runs[0].detector.as_str()), (1, "tail"));
+        assert!(runs[0].facts.contains(&("job".into(), "77".into())));
+        let model = models.iter().find(|one| one.id == kernel.model);
+        let model = model.expect("records refer to models that are there");
+        assert_eq!(model.function, "kernel");
+        let fact = |name: &str| {
+            let found = model.facts.iter().find(|(fact, _)| fact == name);
+            found.expect("a mode").1
+        };
+        assert!(fact("mode 1 to") < kernel.runtime.0 as f64);
+        assert_eq!(
+            fact("mode 1 median"),
+            kernel.expected.expect("it has a model").0 as f64
+        );
+        assert_eq!(
+            (reduction.anomalies, reduction.recorded, reduction.normals),
+            (2, 2, 2)
+        );
+        assert_eq!(store.unreadable(), None);
+    }
+}
+
+/// Whether a call of a phase is slow: one in 9,970 calls, of all functions.
+fn is_planted(phase: usize, inner: usize) -> bool {
+    phase % 997 == 990 && inner == phase / 997 % 9
+}
+
+/// Calls of 30 functions below `main` and a phase, depth 3, a message in each phase, and slow calls
+/// that are planted.
+fn synthetic(
+    mut monitor: Monitor,
+    calls: usize,
+    rank: u32,
+) -> (Box<dyn Store>, Reduction, Monitor) {
+    let mut random = Random::new(9);
+    let stream = monitor.stream(key(rank, 0));
+    monitor.metadata(stream, "Hostname", "node0042");
+    let mut program = Program { stream, at: 0 };
+    program.enter(&mut monitor, "main(int, char**)");
+    for at in 0..calls / 10 {
+        if at > 0 && at % 1000 == 0 {
+            monitor.end_step(at as u64 / 1000);
+        }
+        let phase = format!("Integrate::run(phase {})", at % 10);
+        program.enter(&mut monitor, &phase);
+        let peer = Peer {
+            rank: rank + 1,
+            tag: 3,
+            bytes: 8192,
+        };
+        let event = StreamEvent::Send(peer);
+        monitor.push(stream, Nanos(program.at), event);
+        for inner in 0..9 {
+            let function = (at * 9 + inner) % 30;
+            let usual = 20_000.0 + 1500.0 * function as f64;
+            let slow = if is_planted(at, inner) { 20.0 } else { 1.0 };
+            let runtime = usual * (0.05 * random.normal()).exp() * slow;
+            program.call(
+                &mut monitor,
+                &format!("Pair::compute(kernel {function})"),
+                runtime as i64,
+            );
+        }
+        program.exit(&mut monitor, &phase);
+    }
+    program.exit(&mut monitor, "main(int, char**)");
+    let calls = Calls::new(Calls::params().check().expect("defaults"));
+    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let empty = Monitor::new(calls, Box::new(tail));
+    let report = std::mem::replace(&mut monitor, empty).finish();
+    let (store, reduction) = report
+        .expect("nothing fails")
+        .store
+        .expect("it has a recorder");
+    (store, reduction, monitor)
+}
+
+#[test]
+fn data_are_reduced_148_times_with_context_complete() {
+    for store in stores("reduced") {
+        let name = if format!("{store:?}").starts_with("Lines") {
+            "JSON Lines"
+        } else {
+            "SQLite"
+        };
+        let monitor = monitor(Calls::params(), Recorder::params(), store);
+        let (mut store, reduction, _) = synthetic(monitor, 500_000, 0);
+        let found = records(&mut *store, Kind::Anomaly);
+        let planted = found
+            .iter()
+            .filter(|one| one.severity > Nanos(300_000))
+            .count();
+        let factor = reduction.factor().expect("something is kept");
+        println!(
+            "{name}: {} raw bytes, {} kept, {factor:.0} times; {} anomalies, {} of 50 planted, {} normal executions",
+            reduction.raw_bytes,
+            reduction.kept_bytes,
+            reduction.anomalies,
+            planted,
+            reduction.normals
+        );
+        assert_eq!(planted, 50);
+        // Twice an enter and an exit, and a message a phase.
+        assert_eq!(reduction.raw_bytes, 48 * 2 * 500_001 + 64 * 50_000);
+        for record in &found {
+            assert_eq!((record.stack.len(), record.before.len()), (2, 5));
+            assert!(record.after.len() == 5 || record.call.number > 499_990);
+            assert_eq!(record.host.as_deref(), Some("node0042"));
+            assert!(record.model > 0);
+        }
+        assert!(reduction.normals > 0);
+        assert!(factor >= 148.0, "{factor}");
+    }
+}
+
+#[test]
+fn queries_answer_what_a_look_at_all_records_does() {
+    for store in stores("queries") {
+        let recorder = Recorder::params();
+        let monitor = monitor(Calls::params(), recorder, store);
+        let (mut store, _, _) = synthetic(monitor, 100_000, 5);
+        let all = store.query(&Query::default()).expect("it was just written");
+        let one = all[all.len() / 2].clone();
+        let query = Query::default;
+        let queries = [
+            Query {
+                kind: Some(Kind::Normal),
+                ..query()
+            },
+            Query {
+                label: Some(Label::TooFast),
+                ..query()
+            },
+            Query {
+                program: Some(0),
+                rank: Some(5),
+                thread: Some(0),
+                ..query()
+            },
+            Query {
+                rank: Some(6),
+                ..query()
+            },
+            Query {
+                function: Some(one.function.clone()),
+                ..query()
+            },
+            Query {
+                steps: Some(2..=4),
+                ..query()
+            },
+            Query {
+                score: Some(one.score),
+                order: Order::Score,
+                ..query()
+            },
+            Query {
+                severity: Some(one.severity),
+                order: Order::Severity,
+                limit: Some(3),
+                ..query()
+            },
+            Query {
+                order: Order::Entry,
+                limit: Some(2),
+                ..query()
+            },
+        ];
+        for query in queries {
+            let found = store.query(&query).expect("it was just written");
+            let mut naive: Vec<_> = all.iter().filter(|one| query.wants(one)).cloned().collect();
+            match query.order {
+                Order::Severity => naive.sort_by(|a, b| {
+                    let first = b.severity.cmp(&a.severity);
+                    first.then(b.score.total_cmp(&a.score))
+                }),
+                Order::Score => naive.sort_by(|a, b| {
+                    let first = b.score.total_cmp(&a.score);
+                    first.then(b.severity.cmp(&a.severity))
+                }),
+                Order::Entry => naive.sort_by_key(|one| one.call.entry),
+                _ => {}
+            }
+            naive.truncate(query.limit.unwrap_or(usize::MAX));
+            assert_eq!(found, naive, "{query:?}");
+        }
+    }
+}
+
+#[test]
+fn budgets_and_filters_count_what_they_leave_out() {
+    let run = |name: &str, recorder: RecorderParams| {
+        let store = stores(name).remove(0);
+        let (mut store, reduction, _) =
+            synthetic(monitor(Calls::params(), recorder, store), 200_000, 0);
+        let counted = reduction.recorded + reduction.filtered + reduction.not_among_worst;
+        let found = records(&mut *store, Kind::Anomaly);
+        assert_eq!(found.len() as u64, reduction.recorded);
+        (reduction, counted, found)
+    };
+    let (all, counted, _) = run("all", Recorder::params());
+    assert_eq!((counted, all.recorded), (all.anomalies, all.anomalies));
+    let (worst, counted, found) = run("worst", Recorder::params().per_function(1));
+    assert_eq!((counted, worst.anomalies), (all.anomalies, all.anomalies));
+    assert!(worst.not_among_worst > 0 && worst.recorded < all.recorded);
+    assert!(found.iter().any(|one| one.severity > Nanos(300_000)));
+    let (slow, counted, found) = run(
+        "slow",
+        Recorder::params().severity(Nanos(300_000)).normals(false),
+    );
+    assert_eq!((counted, slow.recorded), (all.anomalies, 20));
+    assert!(found.iter().all(|one| one.label == Label::TooSlow) && slow.normals == 0);
+    let (steps, _, found) = run("steps", Recorder::params().steps(3..=5).too_fast(false));
+    assert!(steps.filtered > 0 && found.iter().all(|one| (3..=5).contains(&one.step)));
+    let (small, counted, _) = run("small", Recorder::params().budget(20_000));
+    assert!(small.over_budget > 0 && counted < small.anomalies);
+    assert!(small.kept_bytes < 20_000 + 10_000, "{small:?}");
+    assert!(Recorder::params().budget(3).check().is_err());
+    assert!(Recorder::params().per_function(0).check().is_err());
+}
+
+#[test]
+fn ranks_are_merged_and_runs_compared() {
+    let run = |name: &str, rank: u32| {
+        let store = stores(name).remove(0);
+        synthetic(
+            monitor(Calls::params(), Recorder::params(), store),
+            100_000,
+            rank,
+        )
+        .0
+    };
+    for mut merged in stores("merged") {
+        let mut parts = [run("rank0", 0), run("rank1", 1)];
+        let expected: Vec<usize> = parts
+            .iter_mut()
+            .map(|part| records(&mut **part, Kind::Anomaly).len())
+            .collect();
+        let count = merge(&mut parts, &mut *merged).expect("all are sound");
+        let mut models = std::collections::HashMap::new();
+        let (mut runs, mut entries) = (0, 0);
+        merged
+            .each(&mut |entry| {
+                entries += 1;
+                match entry {
+                    Entry::Model(model) => {
+                        let known = models.insert(model.id, model.function);
+                        assert!(known.is_none(), "numbers are unique");
+                    }
+                    Entry::Call(one) => assert_eq!(models.get(&one.model), Some(&one.function)),
+                    Entry::Run(_) => runs += 1,
+                    _ => {}
+                }
+                Ok(())
+            })
+            .expect("it was just written");
+        assert_eq!((runs, entries), (1, count));
+        let of_rank = |merged: &mut dyn Store, rank| {
+            let query = Query {
+                rank: Some(rank),
+                kind: Some(Kind::Anomaly),
+                ..Query::default()
+            };
+            merged.query(&query).expect("it was just written").len()
+        };
+        assert_eq!(
+            [of_rank(&mut *merged, 0), of_rank(&mut *merged, 1)],
+            expected[..]
+        );
+
+        // Two ranks lost twice as much time as one.
+        let mut one = run("alone", 0);
+        let same = Comparison::of(&mut *one, &mut *run("again", 0)).expect("both are sound");
+        assert!(same.functions.iter().all(|one| one.one == one.other));
+        let compared = Comparison::of(&mut *one, &mut *merged).expect("both are sound");
+        let first = &compared.functions[0];
+        assert_eq!(first.other.time_lost.0, 2 * first.one.time_lost.0);
+        assert_eq!(first.more_time_lost(), first.one.time_lost);
+        assert!(
+            compared.paths[0]
+                .name
+                .starts_with("main(int, char**) / Integrate")
+        );
+        let sum = |of: fn(&perf_anomaly::provenance::Difference) -> u64| {
+            (
+                compared.functions.iter().map(of).sum::<u64>(),
+                compared.paths.iter().map(of).sum::<u64>(),
+            )
+        };
+        let anomalies = expected[0] as u64;
+        assert_eq!(sum(|one| one.one.anomalies), (anomalies, anomalies));
+        assert_eq!(
+            sum(|one| one.other.anomalies),
+            (2 * anomalies, 2 * anomalies)
+        );
+    }
+}
+
+#[test]
+fn the_final_model_has_the_last_word() {
+    for store in stores("pruned") {
+        let params = Recorder::params().normals(true);
+        let mut monitor = monitor(Calls::params(), params, store);
+        let stream = monitor.stream(key(0, 0));
+        let mut program = Program { stream, at: 0 };
+        // At first all take 100 us. Then 300 us: abnormal, until it is known to be usual. One is slow
+        // by any measure.
+        for at in 0..4000_i64 {
+            let usual = if at < 400 { 100_000 } else { 300_000 };
+            let slow = if at == 3000 { 40 } else { 1 };
+            program.call(&mut monitor, "solve", slow * (usual + at * 37 % 3000));
+            if at % 100 == 99 {
+                monitor.end_step(at as u64 / 100);
+            }
+        }
+        let report = monitor.finish().expect("nothing fails");
+        let (mut store, reduction) = report.store.expect("it has a recorder");
+        assert!(reduction.recorded > 10, "{reduction:?}");
+        let pruned =
+            prune(&mut *store, &report.calls, &*report.detector, 1000).expect("it is sound");
+        assert_eq!(pruned.normal_after_all, reduction.recorded - 1);
+        assert_eq!(pruned.unknown, 0);
+        let left = records(&mut *store, Kind::Anomaly);
+        let [one] = &left[..] else {
+            panic!("one is left, not {}", left.len())
+        };
+        assert!(one.severity > Nanos(11_000_000));
+        let mut model = None;
+        store
+            .each(&mut |entry| {
+                if let Entry::Model(found) = entry
+                    && found.id == one.model
+                {
+                    model = Some(found);
+                }
+                Ok(())
+            })
+            .expect("it was just written");
+        let model = model.expect("records refer to models that are there");
+        assert_eq!(model.step, one.step.max(30));
+        let modes = model
+            .facts
+            .iter()
+            .filter(|(name, _)| name.ends_with("median"));
+        assert_eq!(modes.count(), 2);
+        // Of a function, only the worst are left where one wants so.
+        let again = prune(&mut *store, &report.calls, &*report.detector, 1).expect("it is sound");
+        assert_eq!(
+            (again.kept, again.not_among_worst),
+            (1 + pruned.kept - 1, 0)
+        );
+    }
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
+    let path = scratch("damaged.jsonl");
+    let store = Box::new(Lines::create(&path).expect("tests may write here"));
+    let _ = accelerated(monitor(Calls::params(), Recorder::params(), store));
+    let text = std::fs::read_to_string(&path).expect("it was just written");
+    let lines: Vec<&str> = text.lines().collect();
+    // Every prefix of the file is a store.
+    for end in (0..text.len()).step_by(97) {
+        std::fs::write(&path, &text.as_bytes()[..end]).expect("tests may write here");
+        let mut store = Lines::open(&path).expect("it is there");
+        let mut entries = 0;
+        let mut count = |_: Entry| {
+            entries += 1;
+            Ok(())
+        };
+        store.each(&mut count).expect("it can be read");
+        let whole = text[..end].matches('\n').count();
+        let unreadable = store.unreadable().map_or(0, |(count, _)| count as usize);
+        assert!(entries >= whole && entries + unreadable <= whole + 1);
+    }
+    // What comes after a line that was cut off is read.
+    let cut = &text[..text.len() - 20];
+    std::fs::write(&path, cut).expect("tests may write here");
+    let mut store = Lines::open(&path).expect("it is there");
+    store
+        .put(&Entry::Stream(Default::default()))
+        .expect("tests may write here");
+    let mut last = None;
+    store
+        .each(&mut |entry| {
+            last = Some(entry);
+            Ok(())
+        })
+        .expect("it can be read");
+    assert_eq!(last, Some(Entry::Stream(Default::default())));
+    let (count, what) = store.unreadable().expect("a line was cut off");
+    assert_eq!(count, 1);
+    assert!(
+        what.starts_with(&format!("line {}: ", lines.len())),
+        "{what}"
+    );
+    // Fields that are missing or of the wrong kind are named.
+    for (line, expected) in [
+        ("[]", "line 1: expected an object"),
+        (r#"{"type":"dog"}"#, "line 1: no entry has the type `dog`"),
+        (
+            r#"{"type":"stream","program":0,"rank":0}"#,
+            "line 1: `thread` is missing",
+        ),
+        (
+            r#"{"type":"run","format":9}"#,
+            "line 1: the format is of version 9, expected 1",
+        ),
+        (
+            r#"{"type":"stream","program":-1}"#,
+            "line 1: `program` is not a whole number",
+        ),
+    ] {
+        std::fs::write(&path, line).expect("tests may write here");
+        let mut store = open(&path).expect("it is there");
+        store.each(&mut |_| Ok(())).expect("it can be read");
+        assert_eq!(store.unreadable(), Some((1, expected.to_string())));
+    }
+    let error = open(scratch("nowhere.jsonl")).expect_err("there is none");
+    assert!(
+        matches!(&error, Error::Store { file, .. } if file.ends_with("nowhere.jsonl")),
+        "{error}"
+    );
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn databases_of_others_are_left_alone() {
+    use perf_anomaly::provenance::Sqlite;
+    let path = scratch("other.sqlite");
+    let _ = std::fs::remove_file(&path);
+    let other = rusqlite::Connection::open(&path).expect("tests may write here");
+    other
+        .execute_batch("create table t (a)")
+        .expect("tests may write here");
+    let error = open(&path).expect_err("it is somebody else's").to_string();
+    assert!(
+        error.ends_with("the database holds no provenance"),
+        "{error}"
+    );
+    std::fs::write(&path, b"SQLite format 3\0 and then nothing").expect("tests may write here");
+    assert!(open(&path).is_err());
+    assert!(Sqlite::open(scratch("nowhere.sqlite")).is_err());
+    // A store that is there is opened by its first bytes.
+    let path = scratch("mine.sqlite");
+    Sqlite::create(&path)
+        .expect("tests may write here")
+        .commit()
+        .expect("nothing to do");
+    let mut store = open(&path).expect("it was just made");
+    assert_eq!(store.query(&Query::default()).expect("it is empty"), []);
+}

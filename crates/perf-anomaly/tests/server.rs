@@ -1,0 +1,625 @@
+//! What ranks know together: messages, order, loss, restarts, and labels of many ranks.
+
+mod common;
+
+use common::Random;
+use perf_anomaly::calls::Calls;
+use perf_anomaly::server::{
+    Client, Delta, Exchange, FunctionName, Local, Ranking, Schedule, Server, ServerParams, View,
+};
+use perf_anomaly::{
+    Detector, Error, FunctionId, Judgement, Label, Model, Result, Sstd, Tail, Watch,
+};
+use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+use proptest::prelude::*;
+use std::collections::{HashMap, VecDeque};
+
+fn server(params: ServerParams) -> Server {
+    Server::new(params.check().expect("values in range"))
+}
+
+fn sink() -> Calls {
+    Calls::new(Calls::params().check().expect("defaults"))
+}
+
+fn tail() -> Tail {
+    let params = Tail::params().learn_first(true).check();
+    Tail::new(params.expect("values in range"))
+}
+
+/// Calls of `functions` on one rank: run times in nanoseconds, one after the other.
+fn push(calls: &mut Calls, rank: u32, functions: &[(&str, i64)], at: &mut i64) {
+    let stream = calls.stream(StreamKey {
+        program: 0,
+        rank,
+        thread: 0,
+    });
+    for (name, runtime) in functions {
+        let region = calls.region(0, name);
+        calls.push(stream, Nanos(*at), StreamEvent::Enter(region));
+        *at += runtime;
+        calls.push(stream, Nanos(*at), StreamEvent::Exit(region));
+        *at += 100;
+    }
+}
+
+/// An exchange that turns messages into bytes, and does what networks do.
+#[derive(Debug, Default)]
+struct Wire {
+    server: Option<Local>,
+    /// Answers on their way.
+    answers: VecDeque<Vec<u8>>,
+    /// How many calls of `receive` an answer takes.
+    delay: usize,
+    waited: usize,
+    /// In which sends the delta gets lost, the answer gets lost, or the delta comes twice.
+    faults: VecDeque<Fault>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    Lost,
+    AnswerLost,
+    Twice,
+}
+
+impl Exchange for Wire {
+    fn send(&mut self, delta: &Delta) -> Result<()> {
+        let fault = self.faults.pop_front().unwrap_or(Fault::None);
+        if fault == Fault::Lost {
+            return Err(Error::Exchange("the line is dead".into()));
+        }
+        let delta = Delta::decode(&delta.encode())?;
+        let mut local = self.server.clone().expect("it has a server");
+        local.send(&delta)?;
+        if fault == Fault::Twice {
+            local.send(&delta)?;
+        }
+        if fault == Fault::AnswerLost {
+            return Err(Error::Exchange("no answer".into()));
+        }
+        let view = local.receive()?.expect("a local server answers");
+        self.answers.push_back(view.encode());
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<Option<View>> {
+        self.waited += 1;
+        if self.waited <= self.delay {
+            return Ok(None);
+        }
+        self.waited = 0;
+        let latest = self.answers.pop_front();
+        latest.map(|bytes| View::decode(&bytes)).transpose()
+    }
+}
+
+#[test]
+fn synchronised_every_third_step_on_calls_1_and_4() {
+    let local = Local::new(server(Server::params()));
+    let schedule = Schedule::every(3).expect("3 steps");
+    let mut client = Client::new(0, local.clone()).schedule(schedule);
+    let (mut calls, mut detector, mut at) = (sink(), tail(), 0);
+    let mut met = Vec::new();
+    for step in 1..=6 {
+        push(&mut calls, 0, &[("solve", 1000); 5], &mut at);
+        calls.end_step(step);
+        let mut judgements = Vec::new();
+        detector.detect(calls.batch().samples(), &mut judgements);
+        let synced = client.step(&calls, &judgements, &mut detector);
+        if synced.expect("a local server answers").sent {
+            met.push(step);
+            // The delta was taken: nothing is left of it.
+            assert!(detector.take_delta().is_empty());
+        }
+    }
+    assert_eq!(met, [1, 4]);
+    let known = local.server(|server| server.model().map(Model::len));
+    assert_eq!(known.expect("nobody panicked"), Some(1));
+    let stats = local.server(|server| server.function(FunctionId(0)).copied());
+    let stats = stats.expect("nobody panicked").expect("it was called");
+    assert_eq!((stats.loss.calls, stats.exclusive.mean()), (20, 1000.0));
+}
+
+#[test]
+fn ranks_are_ranked_by_their_anomalies_a_step() {
+    let local = Local::new(server(Server::params().history(2)));
+    // Anomalies of each rank in three steps.
+    let planted = [[0, 3, 0], [1, 1, 1], [2, 0, 0]];
+    for (rank, planted) in planted.into_iter().enumerate() {
+        let rank = rank as u32;
+        let mut client = Client::new(rank.into(), local.clone());
+        let (mut calls, mut detector, mut at) = (sink(), tail(), 0);
+        for (step, slow) in planted.into_iter().enumerate() {
+            push(&mut calls, rank, &[("f", 1000); 10], &mut at);
+            calls.end_step(step as u64);
+            let slow_call = Judgement {
+                label: Label::TooSlow,
+                score: 7.0,
+                expected: Some(Nanos(400)),
+            };
+            let mut judgements = vec![Judgement::default(); 10];
+            judgements[..slow].fill(slow_call);
+            let synced = client.step(&calls, &judgements, &mut detector);
+            assert!(synced.expect("a local server answers").adopted);
+        }
+    }
+    let order = |by| {
+        let all = local.server(|server| server.ranking(by));
+        let all = all.expect("nobody panicked");
+        all.iter().map(|one| one.rank).collect::<Vec<_>>()
+    };
+    assert_eq!(order(Ranking::Total), [0, 1, 2]);
+    assert_eq!(order(Ranking::Minimum), [1, 0, 2]);
+    assert_eq!(order(Ranking::Deviation), [0, 2, 1]);
+    assert_eq!(order(Ranking::Maximum), [0, 2, 1]);
+    local
+        .server(|server| {
+            let first = server.ranking(Ranking::TimeLost)[0];
+            assert_eq!((first.rank, first.loss.time), (0, Nanos(3 * 600)));
+            let anomalies = first.anomalies;
+            assert_eq!((anomalies.count(), anomalies.sum()), (3, 3.0));
+            assert_eq!((anomalies.mean(), anomalies.max()), (1.0, Some(3.0)));
+            assert_eq!(anomalies.std_dev(), 3.0_f64.sqrt());
+            let kept: Vec<_> = server.steps(0, 1).map(|step| step.step).collect();
+            assert_eq!(kept, [1, 2], "as many as were asked for");
+            assert!((server.across_ranks(1).mean() - 4.0 / 3.0).abs() < 1e-12);
+            let (_, stats) = server.functions()[0];
+            assert_eq!(stats.steps, Some((0, 2)));
+            assert_eq!((stats.scores.count(), stats.severities.mean()), (8, 600.0));
+        })
+        .expect("nobody panicked");
+    assert_eq!(
+        "deviation".parse::<Ranking>().ok(),
+        Some(Ranking::Deviation)
+    );
+    assert!("size".parse::<Ranking>().is_err());
+}
+
+/// Ranks number functions as they meet them; the server does not mix them up.
+#[test]
+fn functions_are_known_by_their_names() {
+    let local = Local::new(server(Server::params()));
+    let names = [["a", "b", "c"], ["c", "a", "b"]];
+    let mut ranks: Vec<_> = (0..2)
+        .map(|rank| (Client::new(rank, local.clone()), sink(), tail(), 0))
+        .collect();
+    for step in 0..3 {
+        for (rank, (client, calls, detector, at)) in ranks.iter_mut().enumerate() {
+            let time = |name: &str| match name {
+                "a" => 10_000,
+                "b" => 20_000,
+                _ => 30_000,
+            };
+            // Rank 1 meets `b` in the last step only.
+            let met = if rank == 1 && step < 2 { 2 } else { 3 };
+            let functions: Vec<_> = names[rank][..met]
+                .iter()
+                .map(|one| (*one, time(one)))
+                .collect();
+            push(calls, rank as u32, &functions, at);
+            calls.end_step(step);
+            let mut judgements = Vec::new();
+            detector.detect(calls.batch().samples(), &mut judgements);
+            let synced = client.step(calls, &judgements, detector);
+            assert!(synced.expect("a local server answers").adopted);
+        }
+    }
+    let (_, calls, detector, _) = &ranks[1];
+    let known = (0..3).map(|at| {
+        let function = FunctionId(at);
+        let sketch = detector.sketch(function).expect("it was called");
+        let median = sketch.quantile(0.5).expect("it was called");
+        let name = calls.function_name(function);
+        (name, sketch.count(), (median.0 as f64 / 1e4).round() as i64)
+    });
+    let expected = [("c", 6, 3), ("a", 6, 1), ("b", 4, 2)];
+    let expected = expected.map(|(name, count, time)| (name.to_string(), count, time));
+    assert_eq!(known.collect::<Vec<_>>(), expected);
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        3 => Just(Fault::None),
+        1 => Just(Fault::Lost),
+        1 => Just(Fault::AnswerLost),
+        1 => Just(Fault::Twice),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the network does, the server has each call once in the end, and a client always knows
+    /// at least its own.
+    #[test]
+    fn nothing_is_lost_and_nothing_counts_twice(
+        faults in prop::collection::vec(prop::collection::vec(fault(), 12), 3),
+        delay in 0_usize..4,
+        publish in 1_u64..5,
+        restart in 0_u64..12,
+    ) {
+        let local = Local::new(server(Server::params().publish(publish)));
+        let mut ranks: Vec<_> = faults.iter().enumerate().map(|(rank, faults)| {
+            let wire = Wire {
+                server: Some(local.clone()),
+                delay,
+                faults: faults.iter().copied().collect(),
+                ..Wire::default()
+            };
+            (Client::new(rank as u64, wire).in_flight(3), sink(), tail(), 0)
+        }).collect();
+        for step in 0..12 {
+            if step == restart {
+                local.server(|server| {
+                    let params = Server::params().publish(publish).check().expect("values in range");
+                    *server = Server::decode(params, &server.encode()).expect("it was just written");
+                }).expect("nobody panicked");
+            }
+            for (rank, (client, calls, detector, at)) in ranks.iter_mut().enumerate() {
+                push(calls, rank as u32, &[("f", 5000), ("g", 7000)], at);
+                calls.end_step(step);
+                let mut judgements = Vec::new();
+                detector.detect(calls.batch().samples(), &mut judgements);
+                // An error means that it comes again.
+                let _ = client.step(calls, &judgements, detector);
+                let own = detector.sketch(FunctionId(0)).map(|sketch| sketch.count());
+                prop_assert!(own >= Some(step + 1), "{own:?} calls after {step}");
+            }
+        }
+        for _ in 0..40 {
+            for (client, calls, detector, _) in &mut ranks {
+                // The last faults are still to come.
+                let _ = client.sync(calls, detector);
+            }
+        }
+        let known = local.server(|server| {
+            let Some(Model::Tail(sketches)) = server.model() else { panic!("a model of tails") };
+            let counts: Vec<_> = sketches.iter().map(|(_, sketch)| sketch.count()).collect();
+            let steps: Vec<_> = server.ranking(Ranking::Total).iter().map(|one| one.anomalies.count()).collect();
+            let calls: Vec<_> = server.functions().iter().map(|(_, stats)| stats.loss.calls).collect();
+            (counts, steps, calls)
+        }).expect("nobody panicked");
+        prop_assert_eq!(known, (vec![36, 36], vec![12; 3], vec![36, 36]));
+        for (_, _, detector, _) in &ranks {
+            prop_assert_eq!(detector.sketch(FunctionId(1)).map(|sketch| sketch.count()), Some(36));
+        }
+    }
+
+    /// Bytes that are damaged are an error with a place, or a message that the server takes or refuses
+    /// as a whole.
+    #[test]
+    fn damaged_messages_do_no_harm(at in 0.0..1.0_f64, to in any::<u8>(), is_cut in any::<bool>()) {
+        let mut local = Local::new(server(Server::params()));
+        let first = delta();
+        local.send(&first).expect("it is sound");
+        let view = local.receive().expect("it answers").expect("it answers");
+        for bytes in [first.encode(), view.encode(), local.server(|server| server.encode()).expect("nobody panicked")] {
+            let mut bytes = bytes;
+            let place = (at * bytes.len() as f64) as usize;
+            match is_cut {
+                true => bytes.truncate(place),
+                false => bytes[place] = to,
+            }
+            if let Ok(delta) = Delta::decode(&bytes) {
+                let before = local.server(|server| server.encode()).expect("nobody panicked");
+                if local.send(&delta).is_err() {
+                    prop_assert_eq!(local.server(|server| server.encode()).expect("nobody panicked"), before);
+                }
+            }
+            let _ = View::decode(&bytes);
+            let _ = Server::decode(Server::params().check().expect("defaults"), &bytes);
+        }
+    }
+}
+
+/// A delta with something of everything.
+fn delta() -> Delta {
+    #[derive(Debug)]
+    struct Keep(Option<Delta>);
+    impl Exchange for &mut Keep {
+        fn send(&mut self, delta: &Delta) -> Result<()> {
+            self.0 = Some(delta.clone());
+            Ok(())
+        }
+        fn receive(&mut self) -> Result<Option<View>> {
+            Ok(None)
+        }
+    }
+    let (mut calls, mut detector, mut at) = (sink(), tail(), 0);
+    for step in 0..2 {
+        push(&mut calls, 3, &[("f", 5000); 40], &mut at);
+        push(&mut calls, 3, &[("g", 7000), ("f", 90_000)], &mut at);
+        calls.end_step(step);
+    }
+    let mut judgements = Vec::new();
+    detector.learn(&[calls.batch().samples(), calls.batch().samples()].concat());
+    detector.detect(calls.batch().samples(), &mut judgements);
+    assert!(judgements.iter().any(|one| one.label.is_anomaly()));
+    let mut keep = Keep(None);
+    let sent = Client::new(7, &mut keep).step(&calls, &judgements, &mut detector);
+    assert!(sent.expect("it is kept").sent);
+    keep.0.expect("it was sent")
+}
+
+#[test]
+fn messages_come_back_from_bytes() {
+    let delta = delta();
+    assert_eq!(
+        Delta::decode(&delta.encode()).expect("it was just written"),
+        delta
+    );
+    let mut local = Local::new(server(Server::params()));
+    local.send(&delta).expect("it is sound");
+    let view = local.receive().expect("it answers").expect("it answers");
+    assert_eq!(
+        View::decode(&view.encode()).expect("it was just written"),
+        view
+    );
+    assert_eq!((view.merged, view.names.len()), (1, 2));
+    let again = local.server(|server| {
+        let params = Server::params().check().expect("defaults");
+        let other = Server::decode(params, &server.encode()).expect("it was just written");
+        assert_eq!(other.encode(), server.encode());
+        assert_eq!(other.names(), server.names());
+        server.take(&delta).map(|view| view.merged)
+    });
+    assert_eq!(again.expect("nobody panicked").expect("it is sound"), 1);
+    let calls = local.server(|server| server.functions()[0].1.loss.calls);
+    assert_eq!(
+        calls.expect("nobody panicked"),
+        41,
+        "a delta that came twice counts once"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused_as_a_whole() {
+    let delta = delta();
+    let mut server = server(Server::params());
+    server.take(&delta).expect("it is sound");
+    let before = server.encode();
+    let mut other = delta.clone();
+    (other.sequence, other.session, other.known) = (2, 1, 9);
+    assert!(matches!(server.take(&other), Err(Error::Decode { .. })));
+    other.known = 0;
+    other.session = 5;
+    assert!(matches!(
+        server.take(&other),
+        Err(Error::OtherSession { session: 1 })
+    ));
+    other.session = 1;
+    other.model = Sstd::new(Sstd::params().check().expect("defaults")).snapshot();
+    let error = server.take(&other).expect_err("another detector");
+    assert_eq!(
+        error.to_string(),
+        "expected a model of tail, but got one of sstd"
+    );
+    assert_eq!(server.encode(), before);
+    // Numbers past the names are nobody's.
+    let mut other = delta.clone();
+    (other.sequence, other.names) = (2, Vec::new());
+    assert!(matches!(server.take(&other), Err(Error::Decode { .. })));
+    assert_eq!(server.encode(), before);
+}
+
+#[test]
+fn too_many_functions_and_ranks_are_left_out_and_counted() {
+    let mut server = server(Server::params().names(1).ranks(1));
+    let first = delta();
+    server.take(&first).expect("it is sound");
+    assert_eq!((server.names().len(), server.refused()), (1, 1));
+    let mut other = first.clone();
+    other.client = 8;
+    server.take(&other).expect("it is sound");
+    assert_eq!((server.clients(), server.refused()), (1, 2));
+}
+
+#[test]
+fn a_new_server_hears_names_again_and_a_frozen_one_learns_nothing() {
+    let local = Local::new(server(Server::params()));
+    let mut client = Client::new(0, local.clone());
+    let (mut calls, mut detector, mut at) = (sink(), tail(), 0);
+    let mut round = |client: &mut Client<Local>, step| {
+        push(&mut calls, 0, &[("f", 5000); 40], &mut at);
+        calls.end_step(step);
+        let mut judgements = Vec::new();
+        detector.detect(calls.batch().samples(), &mut judgements);
+        client
+            .step(&calls, &judgements, &mut detector)
+            .expect("it answers");
+    };
+    round(&mut client, 0);
+    let (names, model) = local
+        .server(|server| {
+            let known = (server.names().to_vec(), server.model().cloned());
+            *server = self::server(Server::params().session(2));
+            known
+        })
+        .expect("nobody panicked");
+    round(&mut client, 1);
+    let count = |local: &Local| {
+        let count = local.server(|server| match server.model() {
+            Some(Model::Tail(sketches)) => sketches.get(FunctionId(0)).map(|one| one.count()),
+            _ => None,
+        });
+        count.expect("nobody panicked")
+    };
+    assert_eq!(count(&local), Some(40), "what came after the restart");
+    let mut frozen = server(Server::params().frozen(true).session(3));
+    let model = model.expect("it had learned");
+    frozen.learn(&names, &model).expect("it had no model");
+    local
+        .server(|server| *server = frozen)
+        .expect("nobody panicked");
+    round(&mut client, 2);
+    assert_eq!(count(&local), Some(40), "what it was given");
+    let number = local.server(|server| {
+        server.number(&FunctionName {
+            program: 0,
+            name: "f".into(),
+        })
+    });
+    assert_eq!(number.expect("nobody panicked"), Some(FunctionId(0)));
+}
+
+type Labels = HashMap<(u32, u64), Label>;
+
+/// Makes a detector that knows nothing.
+type Make = fn() -> Box<dyn Detector>;
+
+/// Ranks with `steps` steps of the same functions, some calls of them slow; each function has its own
+/// usual run time.
+fn programs(ranks: u32, steps: usize) -> Vec<Vec<Vec<(&'static str, i64)>>> {
+    const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let mut random = Random::new(5);
+    let mut step = || {
+        let mut call = |at: usize| {
+            let usual = 2e4 * (1 + at % 8) as f64 * (0.2 * random.normal()).exp();
+            let slow = if random.below(500) == 0 { 20.0 } else { 1.0 };
+            (NAMES[at % 8], (slow * usual) as i64)
+        };
+        (0..24).map(&mut call).collect::<Vec<_>>()
+    };
+    (0..ranks)
+        .map(|_| (0..steps).map(|_| step()).collect())
+        .collect()
+}
+
+fn labels(calls: &Calls, judgements: &[Judgement], into: &mut Labels) {
+    for (call, judgement) in calls.batch().calls().iter().zip(judgements) {
+        let rank = calls.stream_key(call.stream).expect("it has one").rank;
+        into.insert((rank, call.number), judgement.label);
+    }
+}
+
+/// One detector for all ranks.
+fn single(make: Make, program: &[Vec<Vec<(&str, i64)>>]) -> (Labels, Model) {
+    let (mut calls, mut detector) = (sink(), make());
+    let mut all = Labels::new();
+    let mut at = vec![0; program.len()];
+    let mut each: Vec<_> = program.iter().map(|steps| steps.iter()).collect();
+    for step in 0..program[0].len() as u64 {
+        for (rank, steps) in each.iter_mut().enumerate() {
+            let step = steps.next().expect("all have as many");
+            push(&mut calls, rank as u32, step, &mut at[rank]);
+        }
+        calls.end_step(step);
+        let mut judgements = Vec::new();
+        detector.detect(calls.batch().samples(), &mut judgements);
+        labels(&calls, &judgements, &mut all);
+    }
+    (all, detector.snapshot())
+}
+
+/// One a rank, and a server.
+fn distributed(make: Make, program: &[Vec<Vec<(&str, i64)>>], every: u64) -> (Labels, Model) {
+    let local = Local::new(server(Server::params()));
+    let mut ranks: Vec<_> = (0..program.len())
+        .map(|rank| {
+            let wire = Wire {
+                server: Some(local.clone()),
+                ..Wire::default()
+            };
+            let schedule = Schedule::every(every)
+                .expect("not 0")
+                .staggered(rank as u32);
+            let client = Client::new(rank as u64, wire).schedule(schedule);
+            (client, sink(), make(), 0)
+        })
+        .collect();
+    let mut all = Labels::new();
+    let mut each: Vec<_> = program.iter().map(|steps| steps.iter()).collect();
+    for step in 0..program[0].len() as u64 {
+        let both = ranks.iter_mut().zip(&mut each);
+        for (rank, ((client, calls, detector, at), steps)) in both.enumerate() {
+            let own = steps.next().expect("all have as many");
+            push(calls, rank as u32, own, at);
+            calls.end_step(step);
+            let mut judgements = Vec::new();
+            detector.detect(calls.batch().samples(), &mut judgements);
+            labels(calls, &judgements, &mut all);
+            let synced = client.step(calls, &judgements, &mut **detector);
+            synced.expect("the wire is sound");
+        }
+    }
+    for (client, calls, detector, _) in &mut ranks {
+        client
+            .sync(calls, &mut **detector)
+            .expect("the wire is sound");
+    }
+    let model = local.server(|server| server.model().cloned());
+    (
+        all,
+        model.expect("nobody panicked").expect("it has learned"),
+    )
+}
+
+#[test]
+fn labels_of_80_ranks_are_those_of_one() {
+    let program = programs(80, 120);
+    let makes: [(Make, &str); 2] = [
+        (|| Box::new(tail()), "tail"),
+        (
+            || Box::new(Sstd::new(Sstd::params().check().expect("defaults"))),
+            "sstd",
+        ),
+    ];
+    for (make, name) in makes {
+        let (one, alone) = single(make, &program);
+        for every in [1, 3] {
+            let (many, together) = distributed(make, &program, every);
+            assert_eq!(one.len(), many.len());
+            let share = |from: u64| {
+                let counted = one.iter().filter(|((_, number), _)| *number >= from);
+                let same = counted
+                    .clone()
+                    .filter(|(call, label)| many[call] == **label);
+                same.count() as f64 / counted.count() as f64
+            };
+            let of = |labels: &Labels| labels.values().filter(|one| one.is_anomaly()).count();
+            println!(
+                "{name}, every {every}: {:.3} % of {} labels equal, {:.3} % from the second step on; \
+                 {} and {} anomalies",
+                100.0 * share(0),
+                one.len(),
+                100.0 * share(24),
+                of(&one),
+                of(&many)
+            );
+            // In the first step nobody knows of anybody else.
+            assert!(share(24) >= 0.99, "{name} every {every}: {}", share(24));
+            if every == 1 {
+                assert!(share(0) >= 0.99, "{name}: {}", share(0));
+            }
+            assert!(of(&one) > 150, "what was planted is found");
+            if let (Model::Tail(_), Model::Tail(_)) = (&alone, &together) {
+                assert_eq!(alone, together, "the model of all is the same to the bit");
+            }
+        }
+    }
+}
+
+/// A program that watches itself may share what it learns, too.
+#[test]
+fn watches_share() {
+    let local = Local::new(server(Server::params()));
+    let mut watch = Watch::new(sink(), 0, 1);
+    let solve = watch.region("solve");
+    for at in 0..50 {
+        watch.enter(0, solve, Nanos(at * 1000));
+        watch.exit(0, solve, Nanos(at * 1000 + 500));
+    }
+    watch.end_step();
+    let mut detector = tail();
+    let mut judgements = Vec::new();
+    detector.detect(watch.sink().batch().samples(), &mut judgements);
+    let mut client = Client::new(1, local.clone());
+    let synced = client.step(watch.sink(), &judgements, &mut detector);
+    assert!(synced.expect("a local server answers").adopted);
+    assert_eq!(
+        client.exchange().server(|server| server.clients()).ok(),
+        Some(1)
+    );
+}
