@@ -165,6 +165,24 @@ impl Report<'_> {
         all
     }
 
+    /// What else was counted on the way, as long as there is any of it.
+    fn counted(&self) -> Vec<(&'static str, u64)> {
+        let dropped = self.dropped;
+        let mut all = vec![
+            ("calls of no duration", dropped.empty),
+            ("counters that fell within a burst", dropped.resets),
+            (
+                "samples about something else than their thread",
+                dropped.foreign,
+            ),
+            ("divisions by 0", dropped.divisions_by_zero),
+            ("threads whose events are missing", dropped.absent_threads),
+            ("threads without a burst", dropped.idle_threads),
+        ];
+        all.retain(|(_, count)| *count > 0);
+        all
+    }
+
     fn text(&self, out: &mut dyn Write) -> Outcome {
         let Dropped {
             found, complete, ..
@@ -210,6 +228,9 @@ impl Report<'_> {
             let head = ["left out by", "bursts", "time", "share"];
             table::write(out, &head, &rows.collect::<Vec<_>>())?;
         }
+        for (what, count) in self.counted() {
+            writeln!(out, "  {} {what}", grouped(count))?;
+        }
         Ok(())
     }
 
@@ -236,6 +257,8 @@ impl Report<'_> {
             "threads": threads.collect::<Vec<_>>(),
             "metrics": metrics.collect::<Vec<_>>(),
             "left_out": left_out.collect::<Vec<_>>(),
+            "counted": self.counted().into_iter().map(|(what, count)| (what.to_owned(), json!(count)))
+                .collect::<serde_json::Map<_, _>>(),
         })
     }
 

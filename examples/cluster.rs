@@ -5,10 +5,10 @@
 use perfkit::core::{CancelToken, LocationId, Nanos, Trace};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::paraver;
-use perfkit::track::cluster::{Border, Clusterer, Dbscan, EpsSearch};
+use perfkit::track::cluster::{Border, Clusterer, Dbscan, EpsSearch, RefineMode, Refinement};
 use perfkit::track::{
-    Align, Bursts, ClusterId, Dimension, Error, Extract, Kind, Labels, Scale, ScaleMode, Scaled,
-    Sequences, ZeroDivision, time_shares,
+    Align, Bursts, ClusterId, Dimension, Error, Extract, Kind, Labels, Points, Scale, ScaleMode,
+    Scaled, Sequences, SpmdScorer, ZeroDivision, time_shares,
 };
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::plot::{Anchor, FAINT, INK, Mark, Plot};
@@ -34,6 +34,8 @@ Clusters the CPU bursts of a recording by their metrics.
                     counter
   --eps E|auto      radius of a dense neighbourhood; default: found from the points
   --min-points N    points of a dense neighbourhood, default 4
+  --refine          instead of one radius: from a small one up, as long as threads are not in
+                    the same clusters at the same time (aggregative cluster refinement)
   --min-duration T  leaves shorter bursts out, default 1ms
   --mode M          joint (default): an axis runs between two quantiles; or published: from the
                     least to the largest value, with the borders and zeros of the literature's tools
@@ -56,6 +58,7 @@ struct Asked {
     min_points: usize,
     min_duration: Nanos,
     published: bool,
+    refine: bool,
     csv: Option<PathBuf>,
     svg: Option<PathBuf>,
     png: Option<PathBuf>,
@@ -104,6 +107,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         min_points: 4,
         min_duration: Nanos(1_000_000),
         published: false,
+        refine: false,
         csv: None,
         svg: None,
         png: None,
@@ -126,6 +130,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                     number => Some(number.parse().map_err(wrong)?),
                 };
             }
+            Long("refine") => asked.refine = true,
             Long("min-points") => asked.min_points = parser.value()?.parse()?,
             Long("min-duration") => asked.min_duration = parse_time(&parser.value()?.string()?)?,
             Long("mode") => {
@@ -148,12 +153,41 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             other => return Err(other.unexpected().into()),
         }
     }
+    if asked.refine && asked.eps.is_some() {
+        return Err(Failure::Usage(
+            "--refine finds the radii itself: no --eps".into(),
+        ));
+    }
     asked.file = file.ok_or_else(|| Failure::Usage("which recording?".into()))?;
     Ok(asked)
 }
 
 fn usage(error: Error) -> Failure {
     Failure::Usage(error.to_string())
+}
+
+/// Clusters of one radius: the one asked for, or the one found.
+fn one_radius(
+    points: Points<'_>,
+    asked: &Asked,
+    bar: &Bar,
+    cancel: &CancelToken,
+) -> Result<(f64, Labels), Failure> {
+    let eps = match asked.eps {
+        Some(eps) => eps,
+        None => {
+            let search = EpsSearch::params().min_points(asked.min_points);
+            let search = EpsSearch::new(search.check().map_err(usage)?);
+            search.choose(points, bar, cancel).map_err(input)?.eps
+        }
+    };
+    let dbscan = Dbscan::params().eps(eps).min_points(asked.min_points);
+    let dbscan = match asked.published {
+        true => dbscan.border(Border::PeerCompatible),
+        false => dbscan,
+    };
+    let dbscan = Dbscan::new(dbscan.check().map_err(usage)?);
+    Ok((eps, dbscan.cluster(points, bar, cancel).map_err(input)?))
 }
 
 /// Bursts, their points and clusters.
@@ -191,8 +225,8 @@ impl Found {
             Error::UnknownMetric { .. } => usage(error),
             other => input(other),
         })?;
-        for column in bursts.columns() {
-            let dimension = Dimension::new(column.name.as_str()).log(!is_ratio(&column.name));
+        for (column, formula) in bursts.columns().iter().zip(&metrics) {
+            let dimension = Dimension::new(column.name.as_str()).log(!is_ratio(formula));
             scale = scale.dimension(dimension);
         }
         let metrics = bursts
@@ -207,31 +241,32 @@ impl Found {
             .map_err(input)?;
         let frame = &scaled.frames[0];
         let points = frame.points().map_err(input)?;
-        let eps = match asked.eps {
-            Some(eps) => eps,
-            None => {
-                let search = EpsSearch::params().min_points(asked.min_points);
-                let search = EpsSearch::new(search.check().map_err(usage)?);
-                search.choose(points, &bar, &cancel).map_err(input)?.eps
-            }
-        };
-        let dbscan = Dbscan::params().eps(eps).min_points(asked.min_points);
-        let dbscan = match asked.published {
-            true => dbscan.border(Border::PeerCompatible),
-            false => dbscan,
-        };
-        let dbscan = Dbscan::new(dbscan.check().map_err(usage)?);
-        let labels = dbscan.cluster(points, &bar, &cancel).map_err(input)?;
+        let align = Align::params().check().map_err(usage)?;
         let durations = bursts.durations();
         let times = frame.rows().iter().map(|&row| durations[row as usize]);
-        let labels = labels
-            .by_weight(&times.collect::<Vec<_>>())
-            .map_err(input)?;
+        let times: Vec<f64> = times.collect();
+        let (eps, labels) = if asked.refine {
+            let mode = match asked.published {
+                true => RefineMode::Published,
+                false => RefineMode::ScaleFree,
+            };
+            let params = Refinement::params().min_points(asked.min_points).mode(mode);
+            let scorer = SpmdScorer::new(&bursts, frame.rows(), align, cancel.clone());
+            let refinement = Refinement::new(params.check().map_err(usage)?);
+            let refined = refinement.run(points, &times, &scorer, &bar, &cancel);
+            let refined = refined.map_err(input)?;
+            (
+                refined.eps.last().copied().unwrap_or_default(),
+                refined.labels,
+            )
+        } else {
+            let (eps, labels) = one_radius(points, asked, &bar, &cancel)?;
+            (eps, labels.by_weight(&times).map_err(input)?)
+        };
         let labels = frame.spread(labels.as_slice(), &bursts, ClusterId::NOISE);
         let labels = Labels::new(labels.map_err(input)?);
         let sequences = Sequences::of(&bursts, &labels).map_err(input)?;
         let shares = time_shares(&bursts, &labels).map_err(input)?;
-        let align = Align::params().check().map_err(usage)?;
         let alignment = align
             .align(&sequences, &shares, &bar, &cancel)
             .map_err(input)?;
@@ -471,16 +506,18 @@ impl Found {
             });
         }
         let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", to.display()));
+        let stem = match from.extension().is_some_and(|end| end == "gz") {
+            true => from.with_extension(""),
+            false => from.to_owned(),
+        };
+        cli::spare(from, to)?;
+        cli::spare(&stem.with_extension("pcf"), &to.with_extension("pcf"))?;
         let mut reader = paraver::Reader::open(from, &OpenOptions::new()).map_err(input)?;
         let file = BufWriter::new(File::create(to).map_err(failed)?);
         let mut writer = paraver::Writer::new(file, &to.to_string_lossy());
         paraver::recolour(&mut reader, &coloured, &mut writer).map_err(input)?;
         let mut file = writer.finish().map_err(input)?;
         file.flush().map_err(failed)?;
-        let stem = match from.extension().is_some_and(|end| end == "gz") {
-            true => from.with_extension(""),
-            false => from.to_owned(),
-        };
         let text = std::fs::read(stem.with_extension("pcf")).unwrap_or_default();
         let mut pcf = paraver::Pcf::parse(&text);
         let ids = (1..=self.labels.clusters() as u32).map(paraver::Cluster::Id);

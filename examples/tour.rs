@@ -1,4 +1,5 @@
-//! The main job on the bundled recordings: what is in them, and their folded timelines.
+//! The main job on the bundled recordings: what is in them, their folded timelines, and what each
+//! analysis finds.
 //!
 //! `cargo run --release --example tour`
 
@@ -20,12 +21,16 @@ use std::process::ExitCode;
 #[path = "correlate.rs"]
 pub(crate) mod correlate;
 #[allow(dead_code, reason = "its `main` is for itself")]
+#[path = "detect.rs"]
+pub(crate) mod detect;
+#[allow(dead_code, reason = "its `main` is for itself")]
 #[path = "track.rs"]
 pub(crate) mod track;
 
 const USAGE: &str = "usage: tour [--out FOLDER] [--json]
 
-Opens the bundled recordings, prints what is in them, and draws the folded timelines of two.
+Opens the bundled recordings, prints what is in them and what each analysis finds, and draws the
+folded timelines of two.
 
   --out FOLDER   where the pictures go, default target/tour
   --json         one JSON object instead of text";
@@ -101,11 +106,13 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let correlations = parsed.map_err(input)?;
         let text = tracked(&["--json".into()])?;
         let tracking: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
-        writeln!(
-            out,
-            "{}",
-            json!({ "recordings": all, "correlations": correlations, "tracking": tracking })
-        )?;
+        let text = detected(&["--json"])?;
+        let detection: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
+        let all = json!({
+            "recordings": all, "correlations": correlations, "tracking": tracking,
+            "detection": detection,
+        });
+        writeln!(out, "{all}")?;
         return Ok(());
     }
     writeln!(
@@ -129,6 +136,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let picture = ["--png".into(), folder.join("track.png").into_os_string()];
     write!(out, "{}", tracked(&picture)?)?;
     writeln!(out, "  picture     {}", shown.join("track.png").display())?;
+    writeln!(out)?;
+    writeln!(out, "Which calls of nwchem-md-4 are abnormal?")?;
+    write!(out, "{}", detected(&["--top", "3"])?)?;
     Ok(())
 }
 
@@ -181,6 +191,23 @@ fn tracked(more: &[OsString]) -> Result<String, Failure> {
     let mut text = Vec::new();
     track::run(&args.collect::<Vec<_>>(), &mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Abnormal calls of the molecular dynamics.
+fn detected(more: &[&str]) -> Result<String, Failure> {
+    let file = recording::bundled("nwchem-md-4").into_os_string();
+    let more = more.iter().map(OsString::from);
+    let args: Vec<OsString> = std::iter::once(file).chain(more).collect();
+    let mut text = Vec::new();
+    detect::run(&args, &mut text)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    // The first line of a text names the file.
+    match text.starts_with('{') {
+        true => Ok(text),
+        false => Ok(text
+            .split_once('\n')
+            .map_or(String::new(), |(_, rest)| rest.into())),
+    }
 }
 
 /// All ranks below one another, and under them the fold of all with max, min and diff.

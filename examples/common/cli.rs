@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why an example stopped.
@@ -44,6 +45,21 @@ pub fn input(error: impl std::error::Error) -> Failure {
         cause = inner.source();
     }
     Failure::Input(message)
+}
+
+/// Refuses to write a file over the one that is read.
+///
+/// # Errors
+/// [`Failure::Usage`] if both paths are of one file.
+pub fn spare(read: &Path, written: &Path) -> Outcome {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    match (real(read), real(written)) {
+        (Some(one), Some(other)) if one == other => Err(Failure::Usage(format!(
+            "{} would be written over while it is read",
+            read.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// An example's work: arguments in, text out.

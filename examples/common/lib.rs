@@ -3,6 +3,7 @@
 //! An example is a function over `Write`, so that a test can run it; see `golden.rs` in `tests`.
 
 pub mod cli;
+pub mod detected;
 pub mod picture;
 pub mod plot;
 pub mod progress;

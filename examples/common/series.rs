@@ -8,7 +8,8 @@ use perfkit::track::cluster::{Clusterer, Dbscan, EpsSearch};
 use perfkit::track::track::{Mode, Observation, Tracking, Windows, split_by_callers, windows};
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
-    Align, Bursts, ClusterId, Dimension, Error, Extract, Frame, Labels, Scale, ScaleMode, Scaled,
+    Align, Bursts, ClusterId, Dimension, Error, Extract, Formula, Frame, Labels, Scale, ScaleMode,
+    Scaled,
 };
 use std::path::{Path, PathBuf};
 
@@ -88,8 +89,12 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
         Mode::Published => ScaleMode::PerFrame,
         _ => ScaleMode::Joint,
     });
-    for metric in &metrics {
-        scale = scale.dimension(Dimension::new(metric.as_str()).log(!is_ratio(metric)));
+    let named = |metric: &String| Formula::parse(metric).map(|of| of.name().to_owned());
+    let ratios: Vec<bool> = metrics.iter().map(|metric| is_ratio(metric)).collect();
+    let metrics: Result<Vec<String>, Error> = metrics.iter().map(named).collect();
+    let metrics = metrics.map_err(usage)?;
+    for (metric, is_ratio) in metrics.iter().zip(ratios) {
+        scale = scale.dimension(Dimension::new(metric.as_str()).log(!is_ratio));
     }
     let every: Vec<&Bursts> = bursts.iter().map(|(_, bursts)| bursts).collect();
     let scaled = scale.check().map_err(usage)?.fit(&every).map_err(input)?;
@@ -234,7 +239,8 @@ pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
     }
     let mut metrics = vec!["duration".to_owned()];
     let counter = trace.definitions().metrics.first();
-    metrics.extend(counter.map(|metric| metric.name.clone()));
+    // Names of counters are any text, those of formulas are words or stand in quotes.
+    metrics.extend(counter.map(|metric| format!("\"{}\"", metric.name.replace('"', ""))));
     Ok(metrics)
 }
 

@@ -108,11 +108,251 @@ fn each_rule_has_its_errors() {
     assert!(said("rack").contains("rack"));
     assert!(said("4x0").contains("axis 1"));
     let said = complaint(&folder, &["--path", "wor"]);
-    assert!(said.contains("but `work`"), "{said}");
+    assert!(said.contains("but 0 `work`"), "{said}");
     let said = complaint(&folder, &["--path", "work", "--metric", "JOULES"]);
     assert!(said.contains("PAPI_FP_OPS"), "{said}");
     let said = complaint(Path::new("/nowhere"), &["--path", "0"]);
     assert!(said.contains("/nowhere"), "{said}");
+}
+
+/// The profile of `jacobi-16` as a Cube file with two grids: one over its 16 locations, one of no
+/// name over its 16 processes.
+fn cube_with_grids(name: &str) -> PathBuf {
+    use perfkit::core::{CartDimension, CartMembers, CartTopology};
+    let profile = perfkit_examples::recording::profile(&bundled("jacobi-16")).expect("bundled");
+    let grid = |name: &str, lens: [u32; 2], of, periodic| CartTopology {
+        name: name.into(),
+        of,
+        comm: None,
+        dimensions: lens
+            .map(|size| CartDimension {
+                name: String::new(),
+                size,
+                periodic,
+            })
+            .to_vec(),
+        coordinates: (0..lens[0] * lens[1])
+            .map(|at| (at, vec![at / lens[1], at % lens[1]]))
+            .collect(),
+    };
+    let profile = profile.with_topologies(vec![
+        grid("torus", [4, 4], CartMembers::Locations, true),
+        grid("", [2, 8], CartMembers::Groups, false),
+    ]);
+    let path = scratch(name);
+    let to = std::fs::File::create(&path).expect("tests may write here");
+    perfkit::formats::cube::write(&profile, to, &Default::default()).expect("it is written");
+    path
+}
+
+#[test]
+fn grids_of_the_file_have_names_and_numbers() {
+    let file = cube_with_grids("grids.cubex");
+    let list = |rule: &str| json(&file, &["--path", "1", "--topology", rule]);
+    for (rule, dims, periodic) in [
+        ("cube:torus", [4, 4], true),
+        ("cube:0", [4, 4], true),
+        ("cube:", [2, 8], false),
+        ("cube:1", [2, 8], false),
+    ] {
+        let list = list(rule);
+        assert_eq!(list["dims"], serde_json::json!(dims), "{rule}");
+        assert_eq!(list["axis_names"][0]["periodic"], periodic, "{rule}");
+        assert_eq!(list["locations_unplaced"], 0, "{rule}");
+    }
+    // The first one is what counts without a rule.
+    let unnamed = json(&file, &["--path", "1"]);
+    assert_eq!(unnamed, list("cube:torus"));
+    // Ranks in the order of the grid are the same views under another name: the last axis of a grid
+    // of the file is what follows most closely, the first one of `4x4`.
+    let turned = list("4x4");
+    let r = |list: &serde_json::Value| {
+        let views = list["views"].as_array().expect("a list").clone();
+        views
+            .iter()
+            .filter_map(|view| view["r"].as_f64())
+            .collect::<Vec<_>>()
+    };
+    let pairs = r(&unnamed).into_iter().zip(r(&turned));
+    assert!(pairs.clone().count() > 3);
+    for (one, other) in pairs {
+        assert!((one.abs() - other.abs()).abs() < 1e-9, "{one} {other}");
+    }
+    let said = complaint(&file, &["--path", "1", "--topology", "cube:2"]);
+    assert!(said.contains("0 `torus`, 1 ``"), "{said}");
+    let Some(real) = corpus("cube/converted/experiment1_be_dense.cubex") else {
+        return;
+    };
+    let words = ["--path", "2", "--topology", "cube:topology 1"];
+    assert_eq!(json(&real, &words)["dims"], serde_json::json!([4, 1, 32]));
+}
+
+#[test]
+fn coordinates_may_be_in_the_metadata() {
+    let folder = scratch("metadata");
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    let size = "<attribute><name>BGP Size</name><value>(2,2,2)</value></attribute>";
+    let attribute =
+        |at: &str| format!("<attribute><name>BGP Coords</name><value>{at}</value></attribute>");
+    for (process, at) in ["(0,0,0)", "(1,0,0)", "(0,1,0)", "(1,1,1)"]
+        .iter()
+        .enumerate()
+    {
+        let (work, entry) = (process + 1, attribute(at));
+        let idle = 20 - work;
+        let text = format!(
+            "2 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #\
+             <metadata>{size}{entry}</metadata>\n\
+             \"work\" 1 0 {work} {work} 0 GROUP=\"TAU_USER\"\n\
+             \"idle\" 1 0 {idle} {idle} 0 GROUP=\"TAU_USER\"\n0 aggregates\n"
+        );
+        let file = folder.join(format!("profile.{process}.0.0"));
+        std::fs::write(file, text).expect("tests may write here");
+    }
+    let words = ["--path", "work", "--topology", "metadata:BGP Coords"];
+    let list = json(&folder, &words);
+    assert_eq!(list["dims"], serde_json::json!([2, 2, 2]));
+    assert_eq!(
+        (&list["cells_missing"], &list["locations_unplaced"]),
+        (&4.into(), &0.into())
+    );
+    let said = complaint(&folder, &["--path", "work", "--topology", "metadata:Rack"]);
+    assert!(said.contains("`Rack`"), "{said}");
+}
+
+#[test]
+fn what_does_not_fit_the_grid_is_said() {
+    let folder = multi("fits", [[1, 2, 3, 4], [4, 2, 3, 1]]);
+    for (words, expected) in [
+        (
+            &["--path", "work", "--topology", "3x1"][..],
+            "3 cells are too few, 1 locations",
+        ),
+        (
+            &["--path", "work", "--topology", "2x2", "--axes", "1"],
+            "1 weights, but the grid 2 x 2",
+        ),
+        (
+            &["--path", "work", "--topology", "2x2", "--axes", "1,2"],
+            "--axes: weight 2",
+        ),
+        (&["--path", "work", "--axes", "1,x"], "--axes 1,x"),
+        (&["--path", "7"], "numbers go from 0 to 1"),
+        (&["--path", "main > WORK"], "but 0 `work`"),
+        (
+            &["--path", "work", "--metric", "time"],
+            "but `TIME`, `exclusive TIME`",
+        ),
+    ] {
+        let said = complaint(&folder, words);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+    // More cells than processes are filled up, and that is said.
+    let text = run(&folder, &["--path", "work", "--topology", "3x2"]).expect("it fits");
+    assert!(
+        text.contains("4 of 4 locations placed, 2 cells empty\n"),
+        "{text}"
+    );
+    assert!(text.contains("empty cells count as the mean"), "{text}");
+}
+
+/// Two runs of one program on 64 processes: their call paths meet by name, and what correlates
+/// with time in one does so with the same call path of the other, across metrics as well.
+#[test]
+fn two_runs_meet_by_call_path() {
+    use perfkit::core::{CancelToken, MetricId, Profile};
+    use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, same_paths};
+    use perfkit::topology::{AxisOrder, Shape, Topology};
+    let read = |name: &str| -> Option<Profile> {
+        let path = corpus(&format!("cube/lulesh/lulesh.{name}.r1.cubex"))?;
+        Some(perfkit_examples::recording::profile(&path).expect("it opens"))
+    };
+    let (Some(small), Some(large)) = (read("p64.size25"), read("p64.size45")) else {
+        return;
+    };
+    let name = |profile: &Profile, path| profile.calls().name(path, profile.regions());
+    let pairs = same_paths(&small, &large);
+    assert_eq!(
+        pairs.len(),
+        small.calls().paths().len().min(large.calls().paths().len())
+    );
+    for (one, other) in &pairs {
+        assert_eq!(name(&small, *one), name(&large, *other));
+    }
+    let shape = Shape::of(&[4, 4, 4]).expect("a shape");
+    let place = |profile: &Profile| {
+        Topology::by_process(shape.clone(), AxisOrder::FirstFastest, profile.system())
+    };
+    let rows = |metric: &str, profile: &Profile, of_large: bool| -> Vec<_> {
+        let metric: MetricId = profile.metric(metric).expect("Score-P has it");
+        let path = |(one, other): &(_, _)| if of_large { *other } else { *one };
+        pairs.iter().map(|pair| (metric, path(pair))).collect()
+    };
+    let mut builder = Spectra::<f64>::builder(&[4, 4, 4]).expect("a shape");
+    let never = CancelToken::new();
+    for (profile, metric, of_large) in [
+        (&small, "time", false),
+        (&large, "time", true),
+        (&large, "visits", true),
+    ] {
+        let rows = rows(metric, profile, of_large);
+        let grid = place(profile);
+        builder
+            .add_rows(profile, &grid, &rows, Missing::Refuse, &(), &never)
+            .expect("all 64 processes are there");
+    }
+    let spectra = builder.finish();
+    let count = pairs.len();
+    let wanted: Vec<_> = (0..count)
+        .flat_map(|at| [(at, at + count), (at, at + 2 * count)])
+        .collect();
+    let filter = AxisFilter::new(&[1.0; 3]).expect("weights");
+    let params = RankParams::default().check().expect("defaults");
+    let found = spectra
+        .correlate_pairs(&wanted, &filter, &params)
+        .expect("views");
+    assert_eq!(found.len(), wanted.len());
+    // Without a filter and a shift it is Pearson's coefficient of the rows, which are in the order
+    // of the ranks in both.
+    let row = |view: usize| -> Vec<f64> {
+        let (profile, metric, of_large) = [
+            (&small, "time", false),
+            (&large, "time", true),
+            (&large, "visits", true),
+        ][view / count];
+        let (metric, path) = rows(metric, profile, of_large)[view % count];
+        let row = profile.row(metric, path).expect("it is read");
+        row.map_or_else(|| vec![0.0; 64], |row| row.to_f64())
+    };
+    let pearson = |a: &[f64], b: &[f64]| {
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+        let (mean_a, mean_b) = (mean(a), mean(b));
+        let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+            a.iter()
+                .zip(b)
+                .map(|(a, b)| f(a - mean_a, b - mean_b))
+                .sum()
+        };
+        let norm = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
+        if norm > 0.0 {
+            sum(&|a, b| a * b) / norm
+        } else {
+            0.0
+        }
+    };
+    for (pair, (one, other)) in found.iter().zip(&wanted) {
+        assert_eq!((pair.reference, pair.found.view), (*one, *other));
+        let zero = pair.found.correlation.zero;
+        let expected = pearson(&row(*one), &row(*other));
+        assert!((zero - expected).abs() < 1e-9, "{zero} {expected}");
+    }
+    let alike = |of: usize, least: f64| {
+        let own = found.iter().skip(of).step_by(2);
+        own.filter(|pair| pair.found.correlation.zero.abs() > least)
+            .count()
+    };
+    assert!(alike(0, 0.5) >= 3, "time with time: {found:?}");
+    assert!(alike(1, 0.1) >= 2, "time with visits: {found:?}");
 }
 
 #[test]
@@ -133,6 +373,11 @@ fn a_trace_on_its_machine() {
 fn profiles_of_others() {
     for (file, words, dims) in [
         ("tau/cpi-mpi4", &["--path", "0"][..], vec![2, 2, 1]),
+        (
+            "otf2/tracer-stencil4d-32",
+            &["--path", "0", "--metric", "exclusive time"],
+            vec![4, 4, 2],
+        ),
         (
             "tau/ppk/LoadImbalance-8.ppk",
             &["--path", "3", "--topology", "2x2x2"],

@@ -19,7 +19,7 @@ use perfkit_examples::cli::{Failure, Run};
 use perfkit_examples::recording::bundled;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use tour::{correlate, track};
+use tour::{correlate, detect, track};
 
 fn arguments(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
@@ -261,6 +261,36 @@ fn bursts() {
         let failure = print(bursts::run, &words).expect_err("it is wrong");
         let text = format!("{failure:?}");
         assert!(text.contains(says), "{text}");
+    }
+}
+
+#[test]
+fn detect() {
+    let file = recording("nwchem-md-4");
+    golden("detect.txt", detect::run, &[&file]);
+    // What is kept names the source as it was given, so its length counts: tests run in this folder.
+    let words = [
+        "../data/recordings/nwchem-md-4",
+        "--method",
+        "sstd",
+        "--rank-by",
+        "time",
+        "--top",
+        "2",
+        "--json",
+    ];
+    golden("detect-sstd.json", detect::run, &words);
+
+    // In truth ranks 5, 6, 9 and 10 do more and more microphysics: calls that are slower than any
+    // before are theirs.
+    let printed = print(detect::run, &[&recording("jacobi-16"), "--json"]).expect("it detects");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    let worst = result["worst"].as_array().expect("a list");
+    assert!(worst.len() >= 3);
+    for call in worst {
+        assert_eq!(call["function"], "microphysics", "{call}");
+        let rank = call["rank"].as_u64().expect("a number");
+        assert!([5, 6, 9, 10].contains(&rank), "{call}");
     }
 }
 

@@ -1,0 +1,371 @@
+//! What `detect` found: ranks, functions and the worst calls, as text and as JSON.
+
+use crate::cli::{Failure, Outcome, input};
+use crate::table::{self, counted, grouped, shortened};
+use perfkit::anomaly::provenance::{
+    CallRecord, Kind, Order, Pruned, Query, Record, Reduction, prune,
+};
+use perfkit::anomaly::server::{RankSummary, Ranking};
+use perfkit::anomaly::{Loss, Monitor, Report};
+use perfkit::core::Diagnostics;
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// What is to be shown.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// The sources.
+    pub files: Vec<PathBuf>,
+    /// The method.
+    pub method: &'static str,
+    /// In which order ranks come.
+    pub ranking: Ranking,
+    /// Where records were written.
+    pub provenance: Option<PathBuf>,
+    /// Whether records are judged again by the model at the end.
+    pub prune: bool,
+    /// Ranks, functions and calls to list.
+    pub top: usize,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Detected {
+    asked: Shown,
+    report: Report,
+    steps: u64,
+    ranks: Vec<RankSummary>,
+    functions: Vec<(String, Loss)>,
+    worst: Vec<Record>,
+    reduction: Reduction,
+    pruned: Option<Pruned>,
+    diagnostics: Diagnostics,
+}
+
+impl Detected {
+    /// Ends the stream, asks the store for the worst anomalies, and judges them again where wanted.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the store cannot be written.
+    pub fn new(
+        asked: Shown,
+        monitor: Monitor,
+        steps: u64,
+        diagnostics: Diagnostics,
+    ) -> Result<Self, Failure> {
+        let mut report = monitor.finish().map_err(input)?;
+        let Some((mut store, reduction)) = report.store.take() else {
+            return Err(Failure::Input("nothing was recorded".into()));
+        };
+        let pruned = match asked.prune {
+            true => {
+                let again = prune(&mut *store, &report.calls, &*report.detector, 1000);
+                Some(again.map_err(input)?)
+            }
+            false => None,
+        };
+        let query = Query {
+            kind: Some(Kind::Anomaly),
+            order: Order::Severity,
+            limit: Some(asked.top),
+            ..Query::default()
+        };
+        let worst = store.query(&query).map_err(input)?;
+        let functions = report.losses.worst_functions().into_iter();
+        let name = |id| report.calls.function_name(id);
+        Ok(Detected {
+            ranks: report.ranks.ranked(asked.ranking),
+            functions: functions.map(|(id, loss)| (name(id), loss)).collect(),
+            worst,
+            reduction,
+            pruned,
+            steps,
+            diagnostics,
+            report,
+            asked,
+        })
+    }
+
+    /// Writes it for people.
+    ///
+    /// # Errors
+    /// What `out` fails with.
+    pub fn text(&self, out: &mut dyn Write) -> Outcome {
+        let total = self.report.losses.total();
+        let health = self.report.calls.health();
+        let files: Vec<_> = self
+            .asked
+            .files
+            .iter()
+            .map(|one| one.display().to_string())
+            .collect();
+        writeln!(out, "{}", files.join(" "))?;
+        writeln!(
+            out,
+            "  {} events, {} calls of {} on {} in {}, judged by {}",
+            grouped(health.events()),
+            grouped(total.calls),
+            counted(self.functions.len(), "function"),
+            counted(self.ranks.len(), "rank"),
+            counted(self.steps as usize, "step"),
+            self.asked.method
+        )?;
+        writeln!(
+            out,
+            "  {} too slow, {} lost; {} too fast; not enough data on {} calls",
+            grouped(total.too_slow),
+            total.time,
+            grouped(total.too_fast),
+            grouped(total.not_enough_data)
+        )?;
+        writeln!(out, "\nranks, by {}", ranking_name(self.asked.ranking))?;
+        let rows = self.ranks.iter().take(self.asked.top).map(|rank| {
+            let anomalies = &rank.anomalies;
+            let whole = |value: Option<f64>| format!("{:.0}", value.unwrap_or_default());
+            vec![
+                match rank.program {
+                    0 => rank.rank.to_string(),
+                    program => format!("{} of program {program}", rank.rank),
+                },
+                grouped(rank.loss.calls),
+                grouped(rank.loss.anomalies()),
+                format!("{:.2}", anomalies.mean()),
+                format!("{:.2}", anomalies.std_dev()),
+                whole(anomalies.min()),
+                whole(anomalies.max()),
+                rank.loss.time.to_string(),
+            ]
+        });
+        let head = [
+            "rank",
+            "calls",
+            "anomalies",
+            "a step",
+            "deviation",
+            "least",
+            "most",
+            "time lost",
+        ];
+        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        self.functions(out)?;
+        self.calls(out)?;
+        self.rest(out)
+    }
+
+    /// Functions that have anomalies.
+    fn functions(&self, out: &mut dyn Write) -> Outcome {
+        let abnormal = self
+            .functions
+            .iter()
+            .filter(|(_, loss)| loss.anomalies() > 0);
+        let rows = abnormal.take(self.asked.top).map(|(name, loss)| {
+            vec![
+                shortened(name, 48),
+                grouped(loss.calls),
+                grouped(loss.too_slow),
+                grouped(loss.too_fast),
+                grouped(loss.not_enough_data),
+                loss.time.to_string(),
+            ]
+        });
+        let rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nfunctions, by time lost")?;
+        let head = [
+            "function",
+            "calls",
+            "too slow",
+            "too fast",
+            "not enough data",
+            "time lost",
+        ];
+        Ok(table::write(out, &head, &rows)?)
+    }
+
+    /// The worst calls with their stacks.
+    fn calls(&self, out: &mut dyn Write) -> Outcome {
+        if !self.worst.is_empty() {
+            writeln!(out, "\nworst calls")?;
+        }
+        for (at, record) in self.worst.iter().enumerate() {
+            let expected = record
+                .expected
+                .map_or("nothing".into(), |one| one.to_string());
+            let host = record
+                .host
+                .as_deref()
+                .map_or(String::new(), |host| format!(" on {host}"));
+            writeln!(
+                out,
+                "  {}. rank {}, thread {}{host}, step {}, from {}: {} took {}, {}; expected {expected}, score {:.1}",
+                at + 1,
+                record.rank,
+                record.thread,
+                record.step,
+                record.call.entry,
+                shortened(&record.call.function, 60),
+                record.runtime,
+                record.label,
+                record.score
+            )?;
+            for (depth, call) in record.stack.iter().chain([&record.call]).enumerate() {
+                let name = shortened(&call.function, 70);
+                writeln!(out, "     {}{name}", "  ".repeat(depth.min(20)))?;
+            }
+            if let Some(launch) = &record.launch {
+                let path = launch.path.join(" > ");
+                writeln!(out, "     launched at {} by {path}", launch.entry)?;
+            }
+            for (what, calls) in [("before", &record.before), ("after", &record.after)] {
+                if !calls.is_empty() {
+                    writeln!(out, "     {what}: {}", neighbours(calls))?;
+                }
+            }
+            if !record.messages.is_empty() {
+                let count = record.messages.len();
+                let bytes: u64 = record.messages.iter().map(|one| one.bytes).sum();
+                let count = counted(count, "message");
+                writeln!(out, "     {count} of {} bytes", grouped(bytes))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(&self, out: &mut dyn Write) -> Outcome {
+        writeln!(out)?;
+        if let Some(path) = &self.asked.provenance {
+            let Reduction {
+                raw_bytes,
+                kept_bytes,
+                recorded,
+                normals,
+                ..
+            } = self.reduction;
+            writeln!(
+                out,
+                "written to {}: {}, {}; {} bytes of {} of events, 1 in {:.0}",
+                path.display(),
+                counted(recorded as usize, "anomaly").replace("anomalys", "anomalies"),
+                counted(normals as usize, "normal execution"),
+                grouped(kept_bytes),
+                grouped(raw_bytes),
+                self.reduction.factor().unwrap_or_default()
+            )?;
+        }
+        if let Some(pruned) = self.pruned {
+            writeln!(
+                out,
+                "judged again at the end: {} stay, {} are normal after all",
+                grouped(pruned.kept),
+                grouped(pruned.normal_after_all)
+            )?;
+        }
+        let faults: Vec<_> = self
+            .report
+            .calls
+            .health()
+            .faults()
+            .map(|(name, count)| format!("{} {name}", grouped(count)))
+            .collect();
+        if !faults.is_empty() {
+            writeln!(out, "mended: {}", faults.join(", "))?;
+        }
+        for (rule, finding) in self.diagnostics.iter() {
+            let (count, what) = (grouped(finding.count), rule.what);
+            writeln!(out, "reader: {count} x {what}")?;
+        }
+        Ok(())
+    }
+
+    /// All of it, for programs.
+    pub fn json(&self) -> serde_json::Value {
+        let total = self.report.losses.total();
+        let health = self.report.calls.health();
+        let functions = self.functions.iter().map(|(name, loss)| {
+            json!({
+                "name": name, "calls": loss.calls, "anomalies": loss.anomalies(),
+                "too_fast": loss.too_fast, "not_enough_data": loss.not_enough_data,
+                "time_lost_ns": loss.time.0,
+            })
+        });
+        let ranks = self.ranks.iter().map(|rank| {
+            let anomalies = &rank.anomalies;
+            json!({
+                "program": rank.program, "rank": rank.rank, "calls": rank.loss.calls,
+                "anomalies": rank.loss.anomalies(), "steps": anomalies.count(),
+                "mean": anomalies.mean(), "deviation": anomalies.std_dev(),
+                "minimum": anomalies.min(), "maximum": anomalies.max(),
+                "time_lost_ns": rank.loss.time.0,
+            })
+        });
+        let worst = self.worst.iter().map(|record| {
+            let names = |calls: &[CallRecord]| {
+                let names = calls.iter().map(|one| one.function.clone());
+                names.collect::<Vec<_>>()
+            };
+            json!({
+                "program": record.program, "rank": record.rank, "thread": record.thread,
+                "step": record.step, "function": record.call.function,
+                "label": record.label.to_string(), "score": record.score,
+                "entry_ns": record.call.entry.0, "runtime_ns": record.runtime.0,
+                "expected_ns": record.expected.map(|one| one.0), "severity_ns": record.severity.0,
+                "stack": names(&record.stack), "before": names(&record.before),
+                "after": names(&record.after),
+            })
+        });
+        let counts: serde_json::Map<_, _> = health
+            .counts()
+            .map(|(name, count)| (name.to_string(), count.into()))
+            .collect();
+        let reader = self.diagnostics.iter();
+        let reader = reader.map(|(rule, found)| (rule.name.to_string(), json!(found.count)));
+        let reader: serde_json::Map<_, _> = reader.collect();
+        json!({
+            "method": self.asked.method,
+            "events": health.events(),
+            "calls": total.calls,
+            "steps": self.steps,
+            "anomalies": total.anomalies(),
+            "too_slow": total.too_slow,
+            "too_fast": total.too_fast,
+            "not_enough_data": total.not_enough_data,
+            "time_lost_ns": total.time.0,
+            "by_function": functions.collect::<Vec<_>>(),
+            "by_rank": ranks.collect::<Vec<_>>(),
+            "worst": worst.collect::<Vec<_>>(),
+            "health": counts,
+            "reader": reader,
+            "raw_bytes": self.reduction.raw_bytes,
+            "kept_bytes": self.reduction.kept_bytes,
+            "recorded": self.reduction.recorded,
+            "pruned": self.pruned.map(|pruned| pruned.normal_after_all),
+        })
+    }
+}
+
+fn ranking_name(ranking: Ranking) -> &'static str {
+    match ranking {
+        Ranking::Mean => "anomalies a step",
+        Ranking::Deviation => "deviation of their anomalies a step",
+        Ranking::Minimum => "least anomalies in a step",
+        Ranking::Maximum => "most anomalies in a step",
+        Ranking::TimeLost => "time lost",
+        _ => "anomalies",
+    }
+}
+
+/// Names of calls, `x 3` for three in a row of the same one.
+fn neighbours(calls: &[CallRecord]) -> String {
+    let runs = calls.chunk_by(|one, other| one.function == other.function);
+    let runs = runs.filter_map(|run| {
+        let name = shortened(&run.first()?.function, 40);
+        Some(match run.len() {
+            1 => name,
+            count => format!("{name} x {count}"),
+        })
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}

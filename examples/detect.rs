@@ -1,0 +1,451 @@
+//! Which calls of a program are abnormal, on which rank, and what they cost: from a stream of events
+//! that may still grow, or from a recording that is replayed.
+//!
+//! `cargo run --release --example detect -- data/recordings/nwchem-md-4`
+
+use perfkit::anomaly::calls::{Calls, ModelBy, Repair, Runtime};
+use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store};
+use perfkit::anomaly::server::Ranking;
+use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
+use perfkit::core::{CancelToken, Diagnostics, EventSource, Nanos, Progress, Trace, fits};
+use perfkit::formats::OpenOptions;
+use perfkit::formats::adios::Adios;
+use perfkit::formats::streams::{Follow, Streams};
+use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::detected::{Detected, Shown};
+use perfkit_examples::progress::Bar;
+use perfkit_examples::recording::{self, parse_time};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: detect SOURCE... [OPTIONS]
+
+Finds abnormal calls, ranks and functions, and shows the worst calls with their call stacks.
+
+  SOURCE              streams of events, one or one a rank: .tsv, .ndjson, .jsonl, also .gz; .bp files
+                      of TAU's ADIOS2 plug-in, or a folder of them; or one recording: OTF2 archive,
+                      Paraver trace
+  --method METHOD     default, or as Chimbuko does: sstd, hbos, copod
+  --false-alarms N    default method: most alarms expected in a million calls when nothing is wrong,
+                      default 10
+  --by WHAT           what has a model of its own: function (default) or path
+  --runtime WHAT      what is judged: exclusive time (default) or inclusive
+  --ignore GLOB       neither judges nor learns these functions; may be repeated
+  --threshold GLOB=X  another threshold for these functions, in the unit of the method: false alarms
+                      in a million, deviations (sstd), part of the range of scores (hbos, copod)
+  --period T          length of a step where SOURCE does not say, default 1s, of a recording a
+                      hundredth of it
+  --rank-by WHAT      order of the ranks: total (default), mean, deviation, minimum, maximum of their
+                      anomalies a step, or time
+  --provenance OUT    writes all that is known of each anomaly: JSON Lines, or a database if OUT ends
+                      in .sqlite or .db (feature `sqlite`)
+  --prune             judges what was written again, by the model at the end
+  --follow            waits for more at the end of SOURCE, and prints anomalies as they come
+  --idle T            with --follow: ends when nothing came for so long
+  --pace X            replays a recording X times as fast as it was made
+  --top N             ranks, functions and calls to list, default 5
+  --json              one JSON object instead of text";
+
+fn main() -> ExitCode {
+    cli::main(USAGE, run)
+}
+
+/// What is asked for.
+#[derive(Debug)]
+struct Asked {
+    files: Vec<PathBuf>,
+    method: Method,
+    false_alarms: f64,
+    model: ModelBy,
+    runtime: Runtime,
+    ignore: Vec<String>,
+    thresholds: Vec<(String, f64)>,
+    period: Option<Nanos>,
+    ranking: Ranking,
+    provenance: Option<PathBuf>,
+    prune: bool,
+    follow: bool,
+    idle: Option<Nanos>,
+    pace: Option<f64>,
+    top: usize,
+    as_json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Method {
+    Default,
+    Sstd,
+    Hbos,
+    Copod,
+}
+
+impl Method {
+    const ALL: [(Method, &str); 4] = [
+        (Method::Default, "default"),
+        (Method::Sstd, "sstd"),
+        (Method::Hbos, "hbos"),
+        (Method::Copod, "copod"),
+    ];
+
+    fn name(self) -> &'static str {
+        let found = Method::ALL.iter().find(|(one, _)| *one == self);
+        found.map_or("default", |(_, name)| name)
+    }
+}
+
+/// One of a list of words.
+fn one_of<T: Copy>(option: &str, word: &str, all: &[(T, &str)]) -> Result<T, Failure> {
+    let found = all.iter().find(|(_, name)| *name == word);
+    found.map(|(one, _)| *one).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|(_, name)| *name).collect();
+        Failure::Usage(format!("{option} `{word}`: expected {}", names.join(", ")))
+    })
+}
+
+fn parse(args: &[OsString]) -> Result<Asked, Failure> {
+    use lexopt::prelude::*;
+    let mut asked = Asked {
+        files: Vec::new(),
+        method: Method::Default,
+        false_alarms: 10.0,
+        model: ModelBy::Function,
+        runtime: Runtime::Exclusive,
+        ignore: Vec::new(),
+        thresholds: Vec::new(),
+        period: None,
+        ranking: Ranking::Total,
+        provenance: None,
+        prune: false,
+        follow: false,
+        idle: None,
+        pace: None,
+        top: 5,
+        as_json: false,
+    };
+    let models = [(ModelBy::Function, "function"), (ModelBy::CallPath, "path")];
+    let runtimes = [
+        (Runtime::Exclusive, "exclusive"),
+        (Runtime::Inclusive, "inclusive"),
+    ];
+    let mut parser = lexopt::Parser::from_args(args);
+    let text = |parser: &mut lexopt::Parser| parser.value()?.string();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("method") => {
+                asked.method = one_of("--method", &text(&mut parser)?, &Method::ALL)?;
+            }
+            Long("false-alarms") => asked.false_alarms = parser.value()?.parse()?,
+            Long("by") => asked.model = one_of("--by", &text(&mut parser)?, &models)?,
+            Long("runtime") => {
+                asked.runtime = one_of("--runtime", &text(&mut parser)?, &runtimes)?;
+            }
+            Long("ignore") => asked.ignore.push(text(&mut parser)?),
+            Long("threshold") => {
+                let word = text(&mut parser)?;
+                let rule = word.rsplit_once('=');
+                let rule = rule.and_then(|(glob, x)| Some((glob.to_string(), x.parse().ok()?)));
+                let wrong = || Failure::Usage(format!("--threshold `{word}`: expected GLOB=X"));
+                asked.thresholds.push(rule.ok_or_else(wrong)?);
+            }
+            Long("period") => asked.period = Some(above_0(parse_time(&text(&mut parser)?)?)?),
+            Long("rank-by") => {
+                let parsed = text(&mut parser)?.parse();
+                asked.ranking = parsed.map_err(usage)?;
+            }
+            Long("provenance") => asked.provenance = Some(PathBuf::from(parser.value()?)),
+            Long("prune") => asked.prune = true,
+            Long("follow") => asked.follow = true,
+            Long("idle") => asked.idle = Some(parse_time(&text(&mut parser)?)?),
+            Long("pace") => asked.pace = Some(parser.value()?.parse()?),
+            Long("top") => asked.top = parser.value()?.parse()?,
+            Long("json") => asked.as_json = true,
+            Short('h') | Long("help") => return Err(Failure::Help),
+            Value(path) => asked.files.push(PathBuf::from(path)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if asked.files.is_empty() {
+        return Err(Failure::Usage("which source?".into()));
+    }
+    if asked
+        .pace
+        .is_some_and(|pace| !(pace > 0.0 && pace.is_finite()))
+    {
+        return Err(Failure::Usage("--pace must be above 0".into()));
+    }
+    Ok(asked)
+}
+
+fn above_0(time: Nanos) -> Result<Nanos, Failure> {
+    match time.0 > 0 {
+        true => Ok(time),
+        false => Err(Failure::Usage("--period must be above 0".into())),
+    }
+}
+
+/// Parameters that the library refuses come from the arguments.
+fn usage(error: perfkit::anomaly::Error) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// The work: arguments in, text out.
+pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
+    let asked = parse(args)?;
+    let source = source(&asked)?;
+    spare_sources(&asked)?;
+    let monitor = monitor(&asked)?;
+    let ((monitor, steps), diagnostics) = match source {
+        Source::Text => watch_text(&asked, monitor, out)?,
+        Source::Adios => watch_adios(&asked, monitor, out)?,
+        Source::Trace => replay(&asked, monitor, out)?,
+    };
+    let shown = Shown {
+        files: asked.files,
+        method: asked.method.name(),
+        ranking: asked.ranking,
+        provenance: asked.provenance,
+        prune: asked.prune,
+        top: asked.top,
+    };
+    let found = Detected::new(shown, monitor, steps, diagnostics)?;
+    match asked.as_json {
+        true => writeln!(out, "{}", found.json())?,
+        false => found.text(out)?,
+    }
+    Ok(())
+}
+
+/// Sources must be there before anything is written, and must not be what is written.
+fn spare_sources(asked: &Asked) -> Outcome {
+    for file in &asked.files {
+        let found = std::fs::metadata(file);
+        found.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        if let Some(written) = &asked.provenance {
+            cli::spare(file, written)?;
+        }
+    }
+    Ok(())
+}
+
+/// How a source is read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Source {
+    Text,
+    Adios,
+    Trace,
+}
+
+/// What the source is. A text that is followed may have nothing yet to tell it by.
+fn source(asked: &Asked) -> Result<Source, Failure> {
+    let [first, ..] = &asked.files[..] else {
+        return Ok(Source::Trace);
+    };
+    if asked.follow && !first.is_dir() {
+        return Ok(Source::Text);
+    }
+    let format = perfkit::formats::probe(first).map_err(input)?;
+    match format.name {
+        "streams" => Ok(Source::Text),
+        "adios" => Ok(Source::Adios),
+        name if asked.follow => Err(Failure::Usage(format!(
+            "--follow is for streams, not {name}"
+        ))),
+        _ if asked.files.len() > 1 => Err(Failure::Usage(
+            "several sources must be streams, one a rank".into(),
+        )),
+        _ => Ok(Source::Trace),
+    }
+}
+
+fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
+    let strict = || StrictParams::default().check();
+    let tail = || Tail::params().false_positives(asked.false_alarms).check();
+    let detector: Box<dyn Detector> = match asked.method {
+        Method::Default => Box::new(Tail::new(tail().map_err(usage)?)),
+        Method::Sstd => Box::new(Sstd::new(strict().map_err(usage)?)),
+        Method::Hbos => Box::new(Hbos::new(strict().map_err(usage)?)),
+        Method::Copod => Box::new(Copod::new(strict().map_err(usage)?)),
+    };
+    // What is to be compared with another tool's labels sees the calls which that tool sees.
+    let repair = match asked.method {
+        Method::Default => Repair::Mend,
+        _ => Repair::Strict,
+    };
+    let params = Calls::params()
+        .repair(repair)
+        .model_by(asked.model)
+        .runtime(asked.runtime);
+    let calls = Calls::new(params.check().map_err(usage)?);
+    let recorder = Recorder::params()
+        .fact("program", "detect")
+        .fact("method", asked.method.name());
+    let recorder = asked.files.iter().fold(recorder, |one, file| {
+        one.fact("source", file.display().to_string())
+    });
+    let recorder = Recorder::new(recorder.check().map_err(usage)?, store(asked)?);
+    let mut monitor = Monitor::new(calls, detector).record(recorder);
+    for (pattern, threshold) in &asked.thresholds {
+        let with = monitor.threshold(pattern, *threshold);
+        monitor = with.map_err(usage)?;
+    }
+    for pattern in &asked.ignore {
+        monitor = monitor.ignore(pattern);
+    }
+    Ok(monitor)
+}
+
+fn store(asked: &Asked) -> Result<Box<dyn Store>, Failure> {
+    let Some(path) = &asked.provenance else {
+        return Ok(Box::new(Memory::new()));
+    };
+    if fits("*.sqlite", &path.to_string_lossy()) || fits("*.db", &path.to_string_lossy()) {
+        #[cfg(feature = "sqlite")]
+        return Ok(Box::new(
+            perfkit::anomaly::provenance::Sqlite::create(path).map_err(input)?,
+        ));
+        #[cfg(not(feature = "sqlite"))]
+        return Err(Failure::Usage(
+            "databases are written with `--features sqlite` of cargo".into(),
+        ));
+    }
+    Ok(Box::new(Lines::create(path).map_err(input)?))
+}
+
+/// The monitor after the last step, and how many steps there were.
+type Done = (Monitor, u64);
+
+/// How a source that grows is followed.
+fn follow(asked: &Asked) -> Option<Follow> {
+    let idle = asked.idle.map(|idle| {
+        let nanos = u64::try_from(idle.0).unwrap_or_default();
+        std::time::Duration::from_nanos(nanos)
+    });
+    asked.follow.then(|| Follow::default().idle(idle))
+}
+
+/// Reads streams of text.
+fn watch_text(
+    asked: &Asked,
+    monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<(Done, Diagnostics), Failure> {
+    let mut streams = Streams::open(&asked.files, &OpenOptions::new()).map_err(input)?;
+    if let Some(period) = asked.period {
+        streams = streams.period(period);
+    }
+    if let Some(follow) = follow(asked) {
+        streams = streams.follow(follow).map_err(input)?;
+    }
+    let done = watch(asked, &mut streams, monitor, out)?;
+    Ok((done, streams.diagnostics().clone()))
+}
+
+/// Reads what TAU writes through ADIOS2.
+fn watch_adios(
+    asked: &Asked,
+    monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<(Done, Diagnostics), Failure> {
+    let mut files = Adios::open(&asked.files, &OpenOptions::new()).map_err(input)?;
+    if let Some(follow) = follow(asked) {
+        files = files.follow(follow);
+    }
+    let done = watch(asked, &mut files, monitor, out)?;
+    Ok((done, files.diagnostics().clone()))
+}
+
+/// Reads a source step by step.
+fn watch(
+    asked: &Asked,
+    source: &mut dyn EventSource<Error = perfkit::formats::Error>,
+    mut monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<Done, Failure> {
+    let mut steps = 0;
+    while source.next_step(&mut monitor).map_err(input)? {
+        steps += 1;
+        step(asked, &mut monitor, out)?;
+    }
+    Ok((monitor, steps))
+}
+
+/// Replays a recording.
+fn replay(
+    asked: &Asked,
+    mut monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<(Done, Diagnostics), Failure> {
+    let [file, ..] = &asked.files[..] else {
+        return Err(Failure::Usage("which source?".into()));
+    };
+    let recording = recording::open(file)?;
+    let period = asked.period.unwrap_or_else(|| hundredth(&recording.trace));
+    let mut replay = Replay::new(recording.trace.view(), period).cancel(CancelToken::new());
+    if let Some(pace) = asked.pace {
+        replay = replay.pace(pace);
+    }
+    let bar = Bar::new();
+    let mut steps = 0;
+    while replay.next_step(&mut monitor).map_err(input)? {
+        steps += 1;
+        bar.advance("replaying", 1, replay.steps());
+        step(asked, &mut monitor, out)?;
+    }
+    Ok(((monitor, steps), recording.diagnostics))
+}
+
+/// A hundredth of a recording, at least a microsecond.
+fn hundredth(trace: &Trace) -> Nanos {
+    let clock = trace.definitions().clock;
+    let range = trace.view().range();
+    let length = range.map_or(0, |range| {
+        let at = |ticks| clock.nanos(ticks).unwrap_or_default().0;
+        at(range.end).saturating_sub(at(range.start))
+    });
+    Nanos((length / 100).max(1_000))
+}
+
+/// What is to be said after a step: what is wrong with the store, and, where one follows a stream, the
+/// worst anomalies of the step.
+fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Outcome {
+    if let Some(error) = monitor.take_error() {
+        return Err(input(error));
+    }
+    if !asked.follow || asked.as_json {
+        return Ok(());
+    }
+    let calls = monitor.calls();
+    let batch = monitor.batch();
+    let all = batch.calls().iter().zip(batch.samples());
+    let mut found: Vec<_> = all
+        .zip(monitor.judgements())
+        .filter(|(_, judgement)| judgement.label.is_anomaly())
+        .collect();
+    found.sort_by_key(|((_, sample), judgement)| std::cmp::Reverse(judgement.severity(sample)));
+    let more = found.len().saturating_sub(asked.top);
+    for ((call, sample), judgement) in found.into_iter().take(asked.top) {
+        let key = calls.stream_key(call.stream).unwrap_or_default();
+        let names = calls.path(call.path).into_iter();
+        let names: Vec<_> = names
+            .filter_map(|region| calls.region_name(region))
+            .map(|(_, name)| name)
+            .collect();
+        writeln!(
+            out,
+            "step {}, rank {}, thread {}: {} took {}, {}: {}",
+            batch.step(),
+            key.rank,
+            key.thread,
+            names.last().unwrap_or(&"(unknown)"),
+            sample.runtime,
+            judgement.label,
+            names.join(" > ")
+        )?;
+    }
+    if more > 0 {
+        writeln!(out, "step {}: {more} more", batch.step())?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,237 @@
+//! A program that watches itself: spans of `tracing`, judged while it runs.
+//!
+//! `cargo run --release --example instrument`
+//!
+//! Threads relax a plate from hot to cold. Now and then one of them sweeps over its part ten times
+//! instead of once: the layer finds those calls, names who called them and adds up the time they lost. The
+//! three lines that do it are in [`run`]; a program that has spans already needs nothing else.
+
+use perfkit::anomaly::calls::{Calls, Runtime};
+use perfkit::anomaly::spans::Spans;
+use perfkit::anomaly::{Label, Monitor, Report, Tail};
+use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::table::{self, grouped};
+use serde_json::json;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+use tracing::info_span;
+use tracing_subscriber::prelude::*;
+
+const USAGE: &str = "usage: instrument [OPTIONS]
+
+Relaxes a plate on several threads, which watch themselves, and lists the abnormal calls.
+
+  --threads N   threads, default 2
+  --steps N     steps of the solver, default 2000
+  --slow N      one thread is slow once in N steps, default 400; 0 for never
+  --json        one JSON object instead of text";
+
+fn main() -> ExitCode {
+    cli::main(USAGE, run)
+}
+
+/// What the solver does.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    threads: usize,
+    steps: usize,
+    slow: usize,
+}
+
+/// A call that was found.
+#[derive(Clone, Debug)]
+struct Found {
+    step: u64,
+    thread: u32,
+    stack: String,
+    micros: f64,
+    expected: f64,
+}
+
+/// The work: arguments in, text out.
+pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
+    use lexopt::prelude::*;
+    let mut plan = Plan {
+        threads: 2,
+        steps: 2000,
+        slow: 400,
+    };
+    let mut as_json = false;
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("threads") => plan.threads = parser.value()?.parse::<usize>()?.clamp(1, 256),
+            Long("steps") => plan.steps = parser.value()?.parse()?,
+            Long("slow") => plan.slow = parser.value()?.parse()?,
+            Long("json") => as_json = true,
+            Short('h') | Long("help") => return Err(Failure::Help),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let calls = Calls::new(
+        Calls::params()
+            .runtime(Runtime::Exclusive)
+            .check()
+            .map_err(input)?,
+    );
+    let monitor = Monitor::new(
+        calls,
+        Box::new(Tail::new(Tail::params().check().map_err(input)?)),
+    );
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&found);
+
+    // These three lines watch the program.
+    let spans = Spans::new(monitor).period(Duration::from_millis(100));
+    let (layer, watching) = spans
+        .each_step(move |monitor, step| note(monitor, step, &list))
+        .start()
+        .map_err(input)?;
+    let watched = tracing::Dispatch::new(tracing_subscriber::registry().with(layer));
+
+    // Who has one program only calls `.init()` on the registry instead.
+    relax(plan, &watched);
+    let report = watching.finish().map_err(input)?;
+    let found = found.lock().map(|found| found.clone()).unwrap_or_default();
+    match as_json {
+        true => write_json(&report, &found, out),
+        false => write_text(&report, &found, out),
+    }
+}
+
+/// Keeps the calls of a step that took too long.
+fn note(monitor: &mut Monitor, step: u64, list: &Mutex<Vec<Found>>) {
+    let Ok(mut list) = list.lock() else { return };
+    let (batch, calls) = (monitor.batch(), monitor.calls());
+    for (stream, rows) in batch.streams() {
+        let thread = calls.stream_key(*stream).map_or(0, |key| key.thread);
+        let judged = batch
+            .calls()
+            .iter()
+            .zip(batch.samples())
+            .zip(monitor.judgements());
+        for ((call, sample), judgement) in judged.skip(rows.start).take(rows.len()) {
+            if judgement.label != Label::TooSlow {
+                continue;
+            }
+            let stack = calls.path(call.path).into_iter();
+            let stack = stack.filter_map(|region| calls.region_name(region));
+            let stack: Vec<&str> = stack.map(|(_, name)| name).collect();
+            let micros = |nanos: i64| nanos as f64 / 1e3;
+            list.push(Found {
+                step,
+                thread,
+                stack: stack.join(" > "),
+                micros: micros(sample.runtime.0),
+                expected: micros(sample.runtime.0 - judgement.severity(sample).0),
+            });
+        }
+    }
+}
+
+fn write_text(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome {
+    let total = report.losses.total();
+    writeln!(
+        out,
+        "{} calls, {} abnormal",
+        grouped(total.calls),
+        found.len()
+    )?;
+    writeln!(out)?;
+    let rows = report
+        .losses
+        .worst_functions()
+        .into_iter()
+        .map(|(function, loss)| {
+            vec![
+                report.calls.function_name(function),
+                grouped(loss.calls),
+                grouped(loss.too_slow),
+                format!("{:.3}", loss.time.0 as f64 / 1e6),
+            ]
+        });
+    let rows: Vec<_> = rows.collect();
+    table::write(out, &["function", "calls", "too slow", "ms lost"], &rows)?;
+    let mut worst = found.to_vec();
+    worst.sort_by(|one, other| {
+        (other.micros - other.expected).total_cmp(&(one.micros - one.expected))
+    });
+    let rows = worst.iter().take(10).map(|found| {
+        vec![
+            found.stack.clone(),
+            found.thread.to_string(),
+            found.step.to_string(),
+            format!("{:.1}", found.micros),
+            format!("{:.1}", found.expected),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    if !rows.is_empty() {
+        writeln!(out)?;
+        table::write(
+            out,
+            &["worst calls", "thread", "step", "us", "expected"],
+            &rows,
+        )?;
+    }
+    Ok(())
+}
+
+fn write_json(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome {
+    let calls = report.losses.total().calls;
+    let found = found.iter().map(|found| {
+        json!({
+            "step": found.step, "thread": found.thread, "stack": found.stack,
+            "us": found.micros, "expected_us": found.expected,
+        })
+    });
+    let found: Vec<_> = found.collect();
+    writeln!(out, "{}", json!({ "calls": calls, "anomalies": found }))?;
+    Ok(())
+}
+
+/// Side of a thread's part of the plate, in cells.
+const SIDE: usize = 96;
+
+/// The program that is watched: each thread relaxes its part, then all wait for each other.
+fn relax(plan: Plan, watched: &tracing::Dispatch) {
+    let barrier = Barrier::new(plan.threads);
+    std::thread::scope(|scope| {
+        for thread in 0..plan.threads {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                tracing::dispatcher::with_default(watched, || part(plan, thread, barrier));
+            });
+        }
+    });
+}
+
+fn part(plan: Plan, thread: usize, barrier: &Barrier) {
+    let mut cells = vec![0.0_f64; SIDE * SIDE];
+    cells[..SIDE].fill(100.0);
+    for step in 0..plan.steps {
+        let _step = info_span!("step", step).entered();
+        let is_slow = plan.slow > 0
+            && step % plan.slow == plan.slow - 1
+            && step / plan.slow % plan.threads == thread;
+        info_span!("sweep").in_scope(|| {
+            for _ in 0..if is_slow { 10 } else { 1 } {
+                sweep(&mut cells);
+            }
+        });
+        info_span!("residual").in_scope(|| std::hint::black_box(cells.iter().sum::<f64>()));
+        info_span!("wait").in_scope(|| barrier.wait());
+    }
+}
+
+fn sweep(cells: &mut [f64]) {
+    for row in 1..SIDE - 1 {
+        for at in row * SIDE + 1..row * SIDE + SIDE - 1 {
+            let around = cells[at - 1] + cells[at + 1] + cells[at - SIDE] + cells[at + SIDE];
+            cells[at] = 0.25 * around;
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! `detect` on recorded streams, on one that grows, and what it says to input that does not fit.
+
+#![allow(dead_code, reason = "the example brings a `main` that no test calls")]
+
+#[path = "../detect.rs"]
+mod detect;
+
+use perf_testdata::corpus::corpus;
+use perfkit::anomaly::provenance::{Kind, Query, open};
+use perfkit_examples::cli::Failure;
+use perfkit_examples::recording::bundled;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+fn run(words: &[&str]) -> Result<String, Failure> {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let mut out = Vec::new();
+    detect::run(&words, &mut out)?;
+    Ok(String::from_utf8(out).expect("examples print UTF-8"))
+}
+
+fn json(words: &[&str]) -> serde_json::Value {
+    match run(&[words, &["--json"]].concat()) {
+        Ok(text) => serde_json::from_str(&text).expect("it is JSON"),
+        Err(failure) => panic!("{words:?}: {failure:?}"),
+    }
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}
+
+#[test]
+fn strict_methods_say_of_streams_what_is_known() {
+    let Some(lammps) = corpus("chimbuko/lammps-0.tsv.gz") else {
+        return println!("skipped: corpus absent");
+    };
+    for (method, anomalies) in [("sstd", 355), ("hbos", 203), ("copod", 1560)] {
+        let found = json(&[text(&lammps), "--method", method]);
+        assert_eq!(found["anomalies"], anomalies, "{method}");
+        assert_eq!(found["events"], 211_839);
+        assert_eq!(found["method"], method);
+    }
+    // Ranks of one program in files of their own.
+    let ranks: Option<Vec<PathBuf>> = (0..6)
+        .map(|rank| corpus(&format!("chimbuko/heat2d-{rank}.tsv.gz")))
+        .collect();
+    let ranks = ranks.expect("they are beside the other");
+    let words: Vec<&str> = ranks.iter().map(|path| text(path)).collect();
+    let found = json(&words);
+    assert_eq!(found["by_rank"].as_array().map(Vec::len), Some(6));
+    assert_eq!(found["health"]["out-of-order"], 6);
+}
+
+#[test]
+fn anomalies_are_written_with_all_that_is_around_them() {
+    let Some(lammps) = corpus("chimbuko/lammps-0.tsv.gz") else {
+        return println!("skipped: corpus absent");
+    };
+    #[allow(unused_mut, reason = "no more kinds without the feature")]
+    let mut names = vec!["detect.jsonl"];
+    #[cfg(feature = "sqlite")]
+    names.push("detect.sqlite");
+    for name in names {
+        let file = scratch(name);
+        let found = json(&[text(&lammps), "--provenance", text(&file)]);
+        let mut store = open(&file).expect("it was just written");
+        let query = Query {
+            kind: Some(Kind::Anomaly),
+            ..Query::default()
+        };
+        let records = store.query(&query).expect("it was just written");
+        assert_eq!(Some(records.len() as u64), found["recorded"].as_u64());
+        assert_eq!(found["anomalies"], found["recorded"]);
+        assert!(
+            records
+                .iter()
+                .all(|one| one.before.len() == 5 && one.after.len() == 5)
+        );
+        assert!(records.iter().any(|one| one.stack.len() == 2));
+        let again = json(&[text(&lammps), "--provenance", text(&file), "--prune"]);
+        let mut store = open(&file).expect("it was just written");
+        let left = store.query(&query).expect("it was just written");
+        assert!(again["pruned"].as_u64() > Some(0) && left.len() < records.len());
+    }
+}
+
+/// Rows of a stream: calls of 100 us, with some jitter, and one of 5 ms.
+fn rows(calls: std::ops::Range<usize>) -> String {
+    let row = |at: usize| {
+        let (begin, jitter) = (1000 * 10 * at, at * 37 % 11);
+        let runtime = if at == 150 { 5000 } else { 100 } + jitter;
+        let step = at / 50;
+        format!(
+            "{step}\t{begin}\t0\t2\t0\tENTRY\tsolve\t\t\t\n{step}\t{}\t0\t2\t0\tEXIT\tsolve\t\t\t\n",
+            begin + runtime
+        )
+    };
+    calls.map(row).collect()
+}
+
+const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\tbytes\n";
+
+#[test]
+fn a_stream_is_followed_while_it_grows() {
+    let file = scratch("growing.tsv");
+    std::fs::write(&file, format!("{HEAD}{}", rows(0..60))).expect("tests may write here");
+    let path = file.clone();
+    let writer = std::thread::spawn(move || {
+        let to = std::fs::OpenOptions::new().append(true).open(path);
+        let mut to = to.expect("it was just written");
+        for calls in [60..140, 140..155, 155..250] {
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            to.write_all(rows(calls).as_bytes())
+                .expect("tests may write here");
+        }
+    });
+    let printed = run(&[text(&file), "--follow", "--idle", "2s"]).expect("it ends");
+    writer.join().expect("it writes");
+    let mut lines = printed.lines();
+    let first = lines.next().unwrap_or_default();
+    assert!(
+        first.starts_with("step 3, rank 2, thread 0: solve took 5.0")
+            && first.ends_with("too slow: solve"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("500 events, 250 calls of 1 function on 1 rank in 5 steps"),
+        "{printed}"
+    );
+    // What is not there yet cannot be followed, and what is packed will not grow.
+    let packed = scratch("packed.tsv.gz");
+    std::fs::write(&packed, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("tests may write here");
+    for file in ["/nonexistent/stream.tsv", text(&packed)] {
+        assert!(
+            matches!(run(&[file, "--follow"]), Err(Failure::Input(_))),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn functions_have_rules_of_their_own() {
+    let recording = bundled("nwchem-md-4");
+    let file = text(&recording);
+    let plain = json(&[file]);
+    let of = |found: &serde_json::Value, name: &str, field: &str| {
+        let all = found["by_function"].as_array().expect("a list");
+        let one = all.iter().find(|one| one["name"] == name).expect(name);
+        one[field].as_u64().expect("a number")
+    };
+    assert!(of(&plain, "MPI_Barrier", "anomalies") > 0);
+    let quiet = json(&[file, "--ignore", "MPI_Ba*"]);
+    assert_eq!(of(&quiet, "MPI_Barrier", "anomalies"), 0);
+    assert_eq!(
+        of(&quiet, "MPI_Barrier", "calls"),
+        of(&plain, "MPI_Barrier", "calls")
+    );
+    let other = |found| of(found, "MPI_Allreduce", "anomalies");
+    assert_eq!(other(&quiet), other(&plain));
+    let eager = json(&[file, "--threshold", "MPI_Allreduce=1000"]);
+    assert!(other(&eager) > other(&plain));
+    let paths = json(&[file, "--by", "path", "--ignore", "MPI_Ba*"]);
+    assert_eq!(of(&paths, "Working / MPI_Barrier", "anomalies"), 0);
+    assert_eq!(
+        of(&paths, "Working / MPI_Allreduce", "anomalies"),
+        other(&plain)
+    );
+    // Deeper calls have more time that is not their own.
+    let inclusive = json(&[file, "--runtime", "inclusive"]);
+    assert_eq!(inclusive["calls"], plain["calls"]);
+    // In all, nothing is counted twice or lost.
+    let sum = |field: &str| {
+        let all = plain[field].as_array().expect("a list").iter();
+        all.map(|one| one["anomalies"].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    assert_eq!(Some(sum("by_function")), plain["anomalies"].as_u64());
+    assert_eq!(Some(sum("by_rank")), plain["anomalies"].as_u64());
+    // The same events, however fast they come.
+    let paced = json(&[file, "--pace", "1000"]);
+    assert_eq!(paced, plain);
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let recording = bundled("nwchem-md-4");
+    let file = text(&recording);
+    for words in [
+        &[][..],
+        &[file, "--method", "best"],
+        &[file, "--by", "rank"],
+        &[file, "--rank-by", "size"],
+        &[file, "--threshold", "MPI_*"],
+        &[file, "--threshold", "MPI_*=2000"],
+        &[file, "--method", "sstd", "--threshold", "MPI_*=-1"],
+        &[file, "--false-alarms", "0"],
+        &[file, "--period", "0s"],
+        &[file, "--pace", "-1"],
+        &[file, file],
+    ] {
+        let outcome = run(words);
+        assert!(
+            matches!(outcome, Err(Failure::Usage(_))),
+            "{words:?}: {outcome:?}"
+        );
+    }
+    let readme = bundled("README.md");
+    for words in [
+        &["/nonexistent/stream.tsv"][..],
+        &[text(&readme)],
+        &[file, "--provenance", "/nonexistent/out.jsonl"],
+    ] {
+        let outcome = run(words);
+        assert!(
+            matches!(outcome, Err(Failure::Input(_))),
+            "{words:?}: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn files_of_adios_are_judged_as_the_table_beside_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/streams");
+    let table = json(&[text(&folder.join("miniapp.tsv"))]);
+    let files = json(&[text(&folder)]);
+    for key in [
+        "events",
+        "calls",
+        "anomalies",
+        "not_enough_data",
+        "by_function",
+    ] {
+        assert_eq!(files[key], table[key], "{key}");
+    }
+    assert_eq!(files["events"], 592);
+    // A closed file has nothing to wait for.
+    let followed = run(&[text(&folder), "--follow"]);
+    assert!(followed.is_ok(), "{followed:?}");
+    let one = folder.join("tau-metrics-miniapp-1.bp");
+    assert_eq!(
+        json(&[text(&one)])["by_rank"].as_array().map(Vec::len),
+        Some(1)
+    );
+}
+
+#[test]
+fn what_is_there_is_not_written_over_by_mistake() {
+    let source = scratch("spared.tsv");
+    let table = "step\tts_us\tkind\tname\n0\t5\tENTRY\tmain\n0\t9\tEXIT\tmain\n";
+    std::fs::write(&source, table).expect("a file");
+    let words = [text(&source), "--provenance", text(&source)];
+    assert!(matches!(run(&words), Err(Failure::Usage(_))));
+    assert!(matches!(
+        run(&["no-such-stream.tsv", "--provenance", text(&source)]),
+        Err(Failure::Input(_))
+    ));
+    let left = std::fs::read_to_string(&source).expect("it is still there");
+    assert_eq!(left, table);
+}
