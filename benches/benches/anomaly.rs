@@ -3,8 +3,10 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use perfkit::anomaly::{Copod, Detector, Hbos, Model, Sstd, StrictParams, Tail};
-use perfkit_benches::inputs;
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::{Copod, Detector, Hbos, Model, Monitor, Sstd, StrictParams, Tail};
+use perfkit::core::{EventSink, Nanos};
+use perfkit_benches::{inputs, stream};
 use std::hint::black_box;
 
 /// Functions and calls of a step; each measurement is of one more step.
@@ -56,5 +58,41 @@ fn merging(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, detecting, merging);
+/// Events to calls, and events to labels, 100,000 a step.
+fn labelling(criterion: &mut Criterion) {
+    const EVENTS: usize = 100_000;
+    let mut group = criterion.benchmark_group("events to");
+    group.throughput(Throughput::Elements(EVENTS as u64));
+    let calls = || Calls::new(Calls::params().check().expect("defaults"));
+    let mut sink = calls();
+    let (id, events) = stream::events(EVENTS, &mut sink);
+    // Each step goes on where the one before ended.
+    let span = events.last().map_or(0, |(at, _)| at.0);
+    let mut step = 0;
+    group.bench_function("calls", |bench| {
+        bench.iter(|| {
+            for (at, event) in &events {
+                sink.push(id, Nanos(at.0 + span * step), *event);
+            }
+            sink.end_step(step as u64);
+            step += 1;
+        });
+    });
+    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let mut monitor = Monitor::new(calls(), Box::new(tail));
+    let (id, events) = stream::events(EVENTS, &mut monitor);
+    let mut step = 0;
+    group.bench_function("labels", |bench| {
+        bench.iter(|| {
+            for (at, event) in &events {
+                monitor.push(id, Nanos(at.0 + span * step), *event);
+            }
+            monitor.end_step(step as u64);
+            step += 1;
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, labelling, detecting, merging);
 criterion_main!(benches);

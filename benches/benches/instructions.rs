@@ -10,19 +10,22 @@
 use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
-use perfkit::anomaly::{Detector, Judgement, Model, Sample, Sstd, Tail};
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::{Detector, Judgement, Model, Monitor, Sample, Sstd, Tail};
 use perfkit::core::{
-    CallPathId, CancelToken, Messages, MetricId, Profile, Ticks, TimeRange, Trace, match_messages,
+    CallPathId, CancelToken, EventSink, Messages, MetricId, Nanos, Profile, StreamEvent, StreamId,
+    Ticks, TimeRange, Trace, match_messages,
 };
 use perfkit::fold::{Fold, Folder, RegionMap, Scratch, Timelines};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
 use perfkit::formats::paraver;
+use perfkit::formats::tau::Tau;
 use perfkit::spectral::{AxisFilter, Correlation, Reference, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
 use perfkit::track::{Align, Extract, Labels, Points, Sequences};
-use perfkit_benches::inputs;
+use perfkit_benches::{inputs, stream};
 use std::hint::black_box;
 
 /// A limit a little above what was measured.
@@ -45,14 +48,14 @@ fn trace() -> Trace {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = archive, config = at_most(24_902_833))]
+#[bench::events(args = (), setup = archive, config = at_most(25_016_679))]
 fn otf2_decode(archive: MemoryArchive) -> Trace {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     black_box(reader.read().expect("it was just written").0)
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = archive, config = at_most(46_372_918))]
+#[bench::events(args = (), setup = archive, config = at_most(46_473_274))]
 fn otf2_merge(archive: MemoryArchive) -> u64 {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     let mut stream = reader.merged().expect("it was just written");
@@ -64,7 +67,7 @@ fn otf2_merge(archive: MemoryArchive) -> u64 {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = trace, config = at_most(142_408_934))]
+#[bench::events(args = (), setup = trace, config = at_most(142_409_447))]
 fn otf2_write(trace: Trace) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
     let options = WriteOptions::default();
@@ -80,13 +83,13 @@ fn otf2_write(trace: Trace) -> MemoryArchive {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = trace, config = at_most(33_648_727))]
+#[bench::events(args = (), setup = trace, config = at_most(33_033_861))]
 fn messages(trace: Trace) -> Messages {
     black_box(match_messages(trace.view()))
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = inputs::recorded, config = at_most(20_373_099))]
+#[bench::events(args = (), setup = inputs::recorded, config = at_most(20_372_560))]
 fn profile(trace: Trace) -> Profile {
     let (profile, _) =
         Profile::from_trace(trace.view(), &(), &CancelToken::new()).expect("calls are few");
@@ -100,7 +103,7 @@ fn with_map() -> (Trace, RegionMap) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = with_map, config = at_most(19_560_766))]
+#[bench::events(args = (), setup = with_map, config = at_most(19_561_794))]
 fn fold_timelines((trace, map): (Trace, RegionMap)) -> Timelines {
     black_box(Timelines::new(trace.view(), &map).expect("every class is known"))
 }
@@ -116,7 +119,7 @@ fn folded() -> (Folder, Scratch, Fold) {
 }
 
 #[library_benchmark]
-#[bench::cells(args = (), setup = folded, config = at_most(7_533_305))]
+#[bench::cells(args = (), setup = folded, config = at_most(7_533_321))]
 fn fold_zoom((folder, mut scratch, mut fold): (Folder, Scratch, Fold)) -> (Folder, Scratch, Fold) {
     let all = folder.timelines().range();
     let window = TimeRange {
@@ -140,12 +143,48 @@ fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
 }
 
 #[library_benchmark]
-#[bench::calls(args = (), setup = watching, config = at_most(21_852_710))]
+#[bench::calls(args = (), setup = watching, config = at_most(21_852_722))]
 fn anomaly_detect(
     (mut detector, samples, mut judgements): (Tail, Vec<Sample>, Vec<Judgement>),
 ) -> (Tail, Vec<Sample>, Vec<Judgement>) {
     detector.detect(&samples, &mut judgements);
     black_box((detector, samples, judgements))
+}
+
+/// A step of 100,000 events of the synthetic stream, as a program pushes them.
+type Step = (StreamId, Vec<(Nanos, StreamEvent)>);
+
+fn pushing() -> (Calls, Step) {
+    let params = Calls::params().check().expect("defaults");
+    let mut calls = Calls::new(params);
+    let step = stream::events(100_000, &mut calls);
+    (calls, step)
+}
+
+#[library_benchmark]
+#[bench::events(args = (), setup = pushing, config = at_most(26_659_253))]
+fn anomaly_calls((mut calls, (stream, events)): (Calls, Step)) -> (Calls, Step) {
+    for (at, event) in &events {
+        calls.push(stream, *at, *event);
+    }
+    calls.end_step(0);
+    black_box((calls, (stream, events)))
+}
+
+fn monitoring() -> (Monitor, Step) {
+    let (calls, step) = pushing();
+    let detector = Tail::new(Tail::params().check().expect("defaults"));
+    (Monitor::new(calls, Box::new(detector)), step)
+}
+
+#[library_benchmark]
+#[bench::events(args = (), setup = monitoring, config = at_most(57_782_891))]
+fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
+    for (at, event) in &events {
+        monitor.push(stream, *at, *event);
+    }
+    monitor.end_step(0);
+    black_box((monitor, (stream, events)))
 }
 
 /// Moments of 1,000 functions, twice.
@@ -157,7 +196,7 @@ fn models() -> (Model, Model) {
 }
 
 #[library_benchmark]
-#[bench::functions(args = (), setup = models, config = at_most(123_154))]
+#[bench::functions(args = (), setup = models, config = at_most(128_145))]
 fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {
     server.merge(&delta).expect("models of one kind");
     black_box((server, delta))
@@ -169,7 +208,7 @@ fn cubex() -> Vec<u8> {
 }
 
 #[library_benchmark]
-#[bench::view(args = (), setup = cubex, config = at_most(17_974_942))]
+#[bench::view(args = (), setup = cubex, config = at_most(12_413_447))]
 fn cube_open(bytes: Vec<u8>) -> Cube {
     let cube = Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new());
     let cube = cube.expect("it was just written");
@@ -178,13 +217,51 @@ fn cube_open(bytes: Vec<u8>) -> Cube {
     cube
 }
 
+/// The same profile, packed; the figure below is of all its rows.
+fn packed_cubex() -> Cube {
+    let bytes = inputs::cubex(64, 200, true);
+    Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new()).expect("it was just written")
+}
+
+#[library_benchmark]
+#[bench::packed(args = (), setup = packed_cubex, config = at_most(16_656_145))]
+fn cube_rows(cube: Cube) -> Cube {
+    let profile = cube.profile();
+    for metric in (0..profile.metrics().len() as u32).map(MetricId) {
+        for path in profile.paths(metric) {
+            black_box(profile.row(metric, path).expect("it was just written"));
+        }
+    }
+    cube
+}
+
+/// Text of one thread with 2,000 functions, half of them call paths.
+fn tau_text() -> String {
+    let mut text =
+        "2000 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #\n".to_string();
+    for at in 0..1_000 {
+        let line = format!("1 0 {at}.5 {at}.5 0 GROUP=\"TAU_USER\"\n");
+        text +=
+            &format!("\"f{at} [{{a.c}} {{{at},1}}-{{{at},9}}]\" {line}\"main => f{at}\" {line}");
+    }
+    text + "0 aggregates\n"
+}
+
+#[library_benchmark]
+#[bench::functions(args = (), setup = tau_text, config = at_most(29_410_350))]
+fn tau_read(text: String) -> (String, Tau) {
+    let tau = Tau::from_text(text.as_bytes(), "bench", &OpenOptions::new());
+    let tau = tau.expect("it was just made");
+    (text, black_box(tau))
+}
+
 /// Text of 16 threads.
 fn prv() -> String {
     perf_testdata::paraver::text(16, 1_000)
 }
 
 #[library_benchmark]
-#[bench::records(args = (), setup = prv, config = at_most(125_863_535))]
+#[bench::records(args = (), setup = prv, config = at_most(103_694_411))]
 fn paraver_read(text: String) -> (String, usize) {
     let options = OpenOptions::new().threads(1);
     let reader = paraver::Reader::new(text.as_bytes(), "bench.prv", &options);
@@ -208,7 +285,7 @@ fn views() -> Vec<Vec<f64>> {
 }
 
 #[library_benchmark]
-#[bench::views(args = (), setup = views, config = at_most(25_578_006))]
+#[bench::views(args = (), setup = views, config = at_most(25_998_196))]
 fn spectra_forward(views: Vec<Vec<f64>>) -> Spectra<f64> {
     let mut builder = Spectra::builder(&SHAPE).expect("a shape");
     builder.extend(&views).expect("finite");
@@ -225,7 +302,7 @@ fn spectra() -> (Spectra<f64>, Reference<f64>) {
 }
 
 #[library_benchmark]
-#[bench::eight(args = (), setup = spectra, config = at_most(1_868_279))]
+#[bench::eight(args = (), setup = spectra, config = at_most(1_842_904))]
 fn spectra_correlate(
     (spectra, reference): (Spectra<f64>, Reference<f64>),
 ) -> (Spectra<f64>, Reference<f64>, Vec<Correlation>) {
@@ -245,8 +322,8 @@ fn with_eps(eps: f64) -> (Vec<f64>, Dbscan) {
 }
 
 #[library_benchmark]
-#[bench::dense(args = (0.01), setup = with_eps, config = at_most(6_567_324))]
-#[bench::sparse(args = (0.002), setup = with_eps, config = at_most(30_907_827))]
+#[bench::dense(args = (0.01), setup = with_eps, config = at_most(6_533_763))]
+#[bench::sparse(args = (0.002), setup = with_eps, config = at_most(30_883_354))]
 fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
     let points = Points::new(&values, 2).expect("finite");
     let labels = dbscan.cluster(points, &(), &CancelToken::new());
@@ -254,7 +331,7 @@ fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
 }
 
 #[library_benchmark]
-#[bench::ninth(args = (), setup = phases, config = at_most(154_122_793))]
+#[bench::ninth(args = (), setup = phases, config = at_most(159_274_514))]
 fn k_distance(values: Vec<f64>) -> Vec<f64> {
     let points = Points::new(&values, 2).expect("finite");
     let distances = k_distances(points, 9, &(), &CancelToken::new());
@@ -262,7 +339,7 @@ fn k_distance(values: Vec<f64>) -> Vec<f64> {
 }
 
 #[library_benchmark]
-#[bench::phases(args = (), setup = phases, config = at_most(761_099_311))]
+#[bench::phases(args = (), setup = phases, config = at_most(767_201_006))]
 fn hdbscan(values: Vec<f64>) -> Labels {
     let points = Points::new(&values, 2).expect("finite");
     let params = Hdbscan::params().min_cluster_size(100).min_points(10);
@@ -272,7 +349,7 @@ fn hdbscan(values: Vec<f64>) -> Labels {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = trace, config = at_most(129_265_565))]
+#[bench::events(args = (), setup = trace, config = at_most(130_949_021))]
 fn bursts(trace: Trace) -> Trace {
     let extract = Extract::params().metric("duration").check();
     let extract = extract.expect("they are valid");
@@ -287,7 +364,7 @@ fn sequences() -> (Sequences, Vec<f64>) {
 }
 
 #[library_benchmark]
-#[bench::edited(args = (), setup = sequences, config = at_most(182_474_709))]
+#[bench::edited(args = (), setup = sequences, config = at_most(175_808_722))]
 fn alignment((sequences, shares): (Sequences, Vec<f64>)) -> (Sequences, Vec<f64>) {
     let align = Align::params().check().expect("they are valid");
     let aligned = align.align(&sequences, &shares, &(), &CancelToken::new());
@@ -305,9 +382,13 @@ library_benchmark_group!(
         profile,
         fold_timelines,
         fold_zoom,
+        anomaly_calls,
+        anomaly_labels,
         anomaly_detect,
         anomaly_merge,
         cube_open,
+        cube_rows,
+        tau_read,
         paraver_read,
         spectra_forward,
         spectra_correlate,

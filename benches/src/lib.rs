@@ -1,6 +1,7 @@
 //! What the measuring programs and benches share.
 
 pub mod inputs;
+pub mod stream;
 
 use std::fmt::Write as _;
 use std::time::Instant;

@@ -30,7 +30,7 @@ const STEPS: &[Step] = &[
     ),
     Step(
         "bare",
-        "each library crate without its default features",
+        "each library crate without its default features, and with each alone",
         bare,
     ),
     Step(
@@ -49,6 +49,11 @@ const STEPS: &[Step] = &[
         duplicates,
     ),
     Step("test", "cargo test, on the corpus where there is one", test),
+    Step(
+        "oracles",
+        "clusters against another library, which only this step compiles",
+        oracles,
+    ),
     Step("docs", "documentation, warnings denied", docs),
     Step("tour", "the tour, as the README runs it", tour),
     Step(
@@ -195,19 +200,41 @@ fn clippy(gate: &mut Gate) -> Outcome {
 }
 
 /// Clippy again rather than check: an import that only a default feature uses is a warning here.
+/// Each feature alone as well, since who wants one format names one.
 fn bare(gate: &mut Gate) -> Outcome {
+    let features = features()?;
     for name in &gate.libraries {
         println!("   {name}");
-        execute(cargo(&["clippy", "--quiet", "--locked"]).args([
-            "--no-default-features",
-            "--package",
-            name,
-            "--",
-            "--deny",
-            "warnings",
-        ]))?;
+        let alone = features.get(name).into_iter().flatten();
+        for feature in std::iter::once("").chain(alone.map(String::as_str)) {
+            execute(cargo(&["clippy", "--quiet", "--locked"]).args([
+                "--no-default-features",
+                "--features",
+                feature,
+                "--package",
+                name,
+                "--",
+                "--deny",
+                "warnings",
+            ]))?;
+        }
     }
     Ok(())
+}
+
+/// The features of each package of the workspace, but for `default`.
+fn features() -> Result<BTreeMap<String, Vec<String>>, String> {
+    let arguments = ["metadata", "--format-version=1", "--locked", "--no-deps"];
+    let metadata: serde_json::Value = serde_json::from_str(&output_of(&mut cargo(&arguments))?)
+        .map_err(|error| format!("cargo metadata is not JSON: {error}"))?;
+    let packages = metadata["packages"].as_array();
+    let packages = packages.ok_or("cargo metadata lists no packages")?;
+    let own = |package: &serde_json::Value| {
+        let features = package["features"].as_object()?.keys();
+        let named = features.filter(|name| *name != "default").cloned();
+        Some((package["name"].as_str()?.to_string(), named.collect()))
+    };
+    Ok(packages.iter().filter_map(own).collect())
 }
 
 /// Compares what each package of the lock file declares with what the workspace declares. This and
@@ -297,6 +324,12 @@ fn test(gate: &mut Gate) -> Outcome {
     }
     gate.tests = Some(count);
     Ok(())
+}
+
+/// Tests behind a feature that `cargo test` leaves out, since it brings 50 crates.
+fn oracles(_: &mut Gate) -> Outcome {
+    let arguments = ["test", "--quiet", "--locked", "--package", "perf-track"];
+    execute(cargo(&arguments).args(["--features", "linfa", "--test", "cluster_linfa"]))
 }
 
 fn docs(gate: &mut Gate) -> Outcome {

@@ -6,6 +6,7 @@
 //!
 //! A peer that is not installed is named with its package and left out.
 
+mod adios;
 mod cluster;
 mod cube;
 mod otf2;
@@ -52,10 +53,16 @@ const COMPARISONS: &[Comparison] = &[
         "reading Paraver traces, with a script in Python",
         paraver::races,
     ),
+    Comparison(
+        "adios",
+        "reading BP4 files of TAU's trace plug-in, with ADIOS2",
+        adios::races,
+    ),
 ];
 
 const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N]
-    otf2: [--locations N] [--events N] [--archive ANCHOR]";
+    otf2: [--locations N] [--events N] [--archive ANCHOR]
+    spectral: [--shape NEKBONE|psOpen|Sweep3D]";
 
 /// What the command line may change.
 struct Options {
@@ -63,6 +70,8 @@ struct Options {
     locations: u32,
     events: u32,
     archive: Option<PathBuf>,
+    /// The one shape that is looked at; without it all are, which takes long.
+    shape: Option<String>,
 }
 
 /// Runs the comparisons named, or all.
@@ -72,6 +81,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         locations: 1024,
         events: 20_000,
         archive: None,
+        shape: None,
     };
     let mut named = Vec::new();
     let mut arguments = arguments.iter();
@@ -81,6 +91,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             "--repeats" => options.repeats = number::<usize>(value()?)?.max(1),
             "--locations" => options.locations = number(value()?)?,
             "--events" => options.events = number(value()?)?,
+            "--shape" => options.shape = Some(value()?.to_lowercase()),
             "--archive" => options.archive = Some(absolute(value()?)?),
             name if COMPARISONS.iter().any(|entry| entry.0 == name) => named.push(name),
             _ => return Err(USAGE.into()),

@@ -131,12 +131,18 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
     if arguments.command == "forward" {
         let plan = Transform::<T>::new(dims)?;
         let views = views(arguments, 2)?;
-        let view: Vec<T> = views[1].iter().map(|value| of(*value)).collect();
+        // As FFTW's: on a cache line.
+        let mut space = vec![T::default(); plan.len() + LINE];
+        let view = on_line(&mut space, plan.len());
+        for (to, value) in view.iter_mut().zip(&views[1]) {
+            *to = of(*value);
+        }
+        let view = &*view;
         let timer = Meter::start();
         each(arguments, |_, (scratch, out)| {
-            let out = out.get_or_insert_with(|| vec![T::default(); view.len()]);
+            let out = out.get_or_insert_with(|| vec![T::default(); view.len() + LINE]);
             let scratch = scratch.get_or_insert_with(|| plan.scratch());
-            Ok(plan.forward(&view, out, scratch)?)
+            Ok(plan.forward(view, on_line(out, view.len()), scratch)?)
         })?;
         return print(&timer, arguments.views, "");
     }
@@ -186,6 +192,15 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
     })?;
     let best = best.into_inner().map_err(|_| "a thread panicked")?;
     print(&timer, arguments.views, &format!(" best={best:.3}"))
+}
+
+/// More than there is in a cache line.
+const LINE: usize = 16;
+
+/// Numbers of a longer slice from where a cache line starts.
+fn on_line<T: Real>(space: &mut [T], len: usize) -> &mut [T] {
+    let start = space.as_ptr().align_offset(64).min(LINE);
+    &mut space[start..start + len]
 }
 
 /// `work` on each view, on all threads.

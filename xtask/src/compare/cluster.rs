@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::race::{Race, Runner};
 use super::{Options, target_folder, workshop};
+use crate::python::python;
 use crate::{cargo, execute, root};
 
 /// Program of `perfkit-benches` that generates points and runs our side.
@@ -114,15 +115,4 @@ fn generated(ours: &Path, points: usize) -> Result<PathBuf, String> {
         std::fs::rename(&part, &file).map_err(|error| error.to_string())?;
     }
     Ok(file)
-}
-
-/// A Python that has a module, or the package that is missing.
-fn python(module: &str, package: &'static str) -> Result<PathBuf, &'static str> {
-    let python = std::env::var_os("PERFKIT_PYTHON").map(PathBuf::from);
-    let python = python.unwrap_or_else(|| "python3".into());
-    let import = format!("import {module}");
-    match Command::new(&python).args(["-c", &import]).output() {
-        Ok(output) if output.status.success() => Ok(python),
-        _ => Err(package),
-    }
 }

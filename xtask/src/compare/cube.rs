@@ -1,11 +1,12 @@
 //! Reading Cube profiles: perfkit and pycubexr. All of them were written by perfkit, so that this
 //! shows as well that the public reader takes what perfkit writes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::race::{Race, Runner};
 use super::{Options, target_folder, workshop};
+use crate::python::python;
 use crate::{cargo, execute, root};
 
 /// Program of `perfkit-benches` that generates profiles and runs our side.
@@ -49,7 +50,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
 fn race(title: String, mode: &str, ours: &Path, file: &Path) -> Race {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let we = vec![text(ours), mode.into(), text(file)];
-    let theirs = python().map(|python| {
+    let theirs = python("pycubexr", "pycubexr (pip)").map(|python| {
         let peer = text(&root().join("data/peers/cube.py"));
         // Our defaults: metric 1, call path 77.
         let view = ["1", "77"].map(String::from);
@@ -64,18 +65,5 @@ fn race(title: String, mode: &str, ours: &Path, file: &Path) -> Race {
             Runner::new("perfkit", Ok(we)),
             Runner::new("pycubexr", theirs),
         ],
-    }
-}
-
-/// A Python that has pycubexr.
-fn python() -> Result<PathBuf, &'static str> {
-    let python = std::env::var_os("PERFKIT_PYTHON").map(PathBuf::from);
-    let python = python.unwrap_or_else(|| "python3".into());
-    let found = Command::new(&python)
-        .args(["-c", "import pycubexr"])
-        .output();
-    match found {
-        Ok(output) if output.status.success() => Ok(python),
-        _ => Err("pycubexr (pip)"),
     }
 }

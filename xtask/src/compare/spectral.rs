@@ -1,10 +1,11 @@
 //! Correlation in the frequency domain: perfkit and FFTW, on the shapes of Table 1 of the paper.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::race::{Race, Runner};
 use super::{Options, target_folder, workshop};
+use crate::python::python;
 use crate::{cargo, execute, root};
 
 /// Program of `perfkit-benches` that generates views and runs our side.
@@ -19,12 +20,22 @@ const CASES: [(&str, &str, u32, u32, u32); 3] = [
 ];
 
 /// Builds our program, writes the views unless they are there, and lists the races.
-pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
+pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
+    let chosen = |name: &str| match &options.shape {
+        Some(shape) => *shape == name.to_lowercase(),
+        None => true,
+    };
+    if !CASES.iter().any(|case| chosen(case.0)) {
+        let names: Vec<_> = CASES.iter().map(|case| case.0).collect();
+        return Err(format!("the shapes are {}", names.join(", ")));
+    }
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
     let ours = target_folder()?.join("release").join(OURS);
     let mut races = Vec::new();
-    for (name, shape, views, distinct, transforms) in CASES {
+    for (name, shape, views, distinct, transforms) in
+        CASES.into_iter().filter(|case| chosen(case.0))
+    {
         let file = workshop()?.join(format!("views-{shape}-{distinct}.f64"));
         if !file.exists() {
             // Under another name until it is whole. The reference is one more.
@@ -72,7 +83,7 @@ fn race(title: String, mode: &str, work: [&str; 3], ours: &Path, file: &Path) ->
         &[mode, shape, views, kind, "--threads", "2", "--views", &file],
     );
     let theirs = |split: &str| {
-        let python = python()?;
+        let python = python("pyfftw, numpy", "pyfftw (pip)")?;
         let peer = [text(&python), text(&root().join("data/peers/spectral.py"))];
         Ok(words(&peer, &[mode, &file, shape, views, kind, split]))
     };
@@ -85,18 +96,5 @@ fn race(title: String, mode: &str, work: [&str; 3], ours: &Path, file: &Path) ->
             Runner::new("FFTW, a thread for half of the views", theirs("lanes")),
             Runner::new("FFTW, 2 threads in each transform", theirs("inside")),
         ],
-    }
-}
-
-/// A Python that has pyfftw.
-fn python() -> Result<PathBuf, &'static str> {
-    let python = std::env::var_os("PERFKIT_PYTHON").map(PathBuf::from);
-    let python = python.unwrap_or_else(|| "python3".into());
-    let found = Command::new(&python)
-        .args(["-c", "import pyfftw, numpy"])
-        .output();
-    match found {
-        Ok(output) if output.status.success() => Ok(python),
-        _ => Err("pyfftw (pip)"),
     }
 }

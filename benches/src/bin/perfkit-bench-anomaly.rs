@@ -1,0 +1,216 @@
+//! What detection costs: events to labels, with provenance, and a server of many ranks.
+//!
+//! `perfkit-bench-anomaly labels|provenance [EVENTS]` runs the synthetic stream of
+//! EVENTS (default 2,000,000) events: 100 functions three deep on one rank, one call in 10,000 slow, in
+//! steps of 100,000 events, pushed one by one. What is measured is everything from a pushed event to
+//! its label; the events are made beforehand, a step at a time, so that memory does not depend on them.
+//!
+//! `perfkit-bench-anomaly server [RANKS] [FUNCTIONS] [moments|tail]` lets one core take the encoded
+//! deltas of RANKS (default 10,240) ranks of one step of FUNCTIONS (default 100) functions, and answer
+//! each with an encoded view: below 1 s, it keeps up with a step a second.
+
+use perf_testdata::wide::Xorshift;
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::provenance::{Lines, Recorder};
+use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
+use perfkit::anomaly::{Detector, Monitor, Sstd, Tail};
+use perfkit::core::{EventSink, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
+use perfkit_benches::Meter;
+use perfkit_benches::stream::Synthetic;
+use std::time::Instant;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: usize| {
+        let word = words.get(at).and_then(|word| word.parse().ok());
+        word.unwrap_or(default)
+    };
+    match words.first().map(String::as_str) {
+        Some("server") => server(
+            number(1, 10_240),
+            number(2, 100),
+            words.get(3).is_some_and(|word| word == "tail"),
+        ),
+        Some(mode @ ("labels" | "provenance")) => stream(mode, number(1, 2_000_000)),
+        _ => eprintln!(
+            "usage: perfkit-bench-anomaly labels|provenance [EVENTS] | server [RANKS] [FUNCTIONS] [moments|tail]"
+        ),
+    }
+}
+
+fn stream(mode: &str, events: usize) {
+    let calls = Calls::params().context(if mode == "labels" { 0 } else { 5 });
+    let calls = Calls::new(calls.check().expect("values in range"));
+    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let mut monitor = Monitor::new(calls, Box::new(tail));
+    let file = std::env::temp_dir().join("perfkit-bench-anomaly.jsonl");
+    if mode == "provenance" {
+        let store = Lines::create(&file).expect("the temporary folder can be written");
+        let params = Recorder::params().check().expect("defaults");
+        monitor = monitor.record(Recorder::new(params, Box::new(store)));
+    }
+    let stream: StreamId = monitor.stream(StreamKey::default());
+    let regions: Vec<RegionId> = (0..100)
+        .map(|at| monitor.region(0, &format!("function_{at}")))
+        .collect();
+    let mut source = Synthetic::default();
+    let mut step: Vec<(Nanos, StreamEvent)> = Vec::with_capacity(100_016);
+    let (mut done, mut number) = (0, 0);
+    let mut seconds = 0.0;
+    let meter = Meter::start();
+    while done < events {
+        step.clear();
+        while step.len() < 100_000.min(events - done) {
+            source.phase(&regions, &mut step);
+        }
+        let started = Instant::now();
+        for (at, event) in &step {
+            monitor.push(stream, *at, *event);
+        }
+        monitor.end_step(number);
+        seconds += started.elapsed().as_secs_f64();
+        done += step.len();
+        number += 1;
+    }
+    let started = Instant::now();
+    let report = monitor.finish().expect("the store can be written");
+    seconds += started.elapsed().as_secs_f64();
+    let losses = report.losses.total();
+    print!(
+        "{mode} events={done} detect_s={seconds:.4} events_per_s={:.3e} calls={} anomalies={}",
+        done as f64 / seconds,
+        losses.calls,
+        losses.anomalies()
+    );
+    if let Some((_, reduction)) = report.store {
+        print!(
+            " raw_bytes={} kept_bytes={} reduction={:.0}",
+            reduction.raw_bytes,
+            reduction.kept_bytes,
+            reduction.factor().unwrap_or_default()
+        );
+    }
+    println!(" {}", meter.costs());
+    // It is in the temporary folder; if it cannot be removed, it is there.
+    let _ = std::fs::remove_file(file);
+}
+
+/// An exchange that keeps the bytes of what is sent, and answers when told to.
+#[derive(Debug, Default)]
+struct Recorded {
+    sent: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+impl Exchange for Recorded {
+    fn send(&mut self, delta: &Delta) -> perfkit::anomaly::Result<()> {
+        self.sent = delta.encode();
+        Ok(())
+    }
+
+    fn receive(&mut self) -> perfkit::anomaly::Result<Option<View>> {
+        let answer = std::mem::take(&mut self.answer);
+        match answer.is_empty() {
+            true => Ok(None),
+            false => View::decode(&answer).map(Some),
+        }
+    }
+}
+
+/// The deltas of one step of a rank, in its second and later messages: the names are known.
+fn deltas(functions: usize, is_tail: bool, server: &mut Server) -> Vec<Vec<u8>> {
+    let mut random = Xorshift::new(7);
+    let mut deltas = Vec::new();
+    // Some ranks stand for all: what a server does depends on the size of a message alone.
+    for rank in 0..16_u32 {
+        let mut calls = Calls::new(Calls::params().check().expect("defaults"));
+        let stream = calls.stream(StreamKey {
+            rank,
+            ..StreamKey::default()
+        });
+        let regions: Vec<RegionId> = (0..functions)
+            .map(|at| calls.region(0, &format!("function_{at}")))
+            .collect();
+        let mut detector: Box<dyn Detector> = match is_tail {
+            true => Box::new(Tail::new(Tail::params().check().expect("defaults"))),
+            false => Box::new(Sstd::new(Sstd::params().check().expect("defaults"))),
+        };
+        let mut client = Client::new(u64::from(rank), Recorded::default());
+        let mut at = 0;
+        for step in 0..2 {
+            for _ in 0..50 {
+                for region in &regions {
+                    at += 100;
+                    calls.push(stream, Nanos(at), StreamEvent::Enter(*region));
+                    at += 10_000 + random.below(3_000) as i64;
+                    calls.push(stream, Nanos(at), StreamEvent::Exit(*region));
+                }
+            }
+            calls.end_step(step);
+            let mut judgements = Vec::new();
+            detector.detect(calls.batch().samples(), &mut judgements);
+            let synced = client.step(&calls, &judgements, &mut *detector);
+            synced.expect("it is recorded");
+            let sent = client.exchange().sent.clone();
+            if step == 0 {
+                let delta = Delta::decode(&sent).expect("it was just written");
+                let view = server.take(&delta).expect("it is sound");
+                client.exchange_mut().answer = view.encode();
+            } else {
+                deltas.push(sent);
+            }
+        }
+    }
+    deltas
+}
+
+fn server(ranks: usize, functions: usize, is_tail: bool) {
+    let mut server = Server::new(Server::params().check().expect("defaults"));
+    let deltas = deltas(functions, is_tail, &mut server);
+    let mut decoded: Vec<Delta> = deltas
+        .iter()
+        .map(|bytes| Delta::decode(bytes).expect("it was just written"))
+        .collect();
+    // Each rank has sent its first message before the step that is measured.
+    for rank in 0..ranks {
+        let delta = &mut decoded[rank % deltas.len()];
+        (delta.client, delta.sequence) = (rank as u64, 1);
+        delta
+            .steps
+            .iter_mut()
+            .for_each(|step| step.rank = rank as u32);
+        server.take(delta).expect("it is sound");
+    }
+    let messages: Vec<Vec<u8>> = (0..ranks.min(2048))
+        .map(|rank| {
+            let delta = &mut decoded[rank % deltas.len()];
+            (delta.client, delta.sequence) = (rank as u64, 2);
+            delta.encode()
+        })
+        .collect();
+    let bytes: usize = messages.iter().map(Vec::len).sum::<usize>() / messages.len();
+    let (mut seconds, mut answered) = (0.0, 0);
+    let meter = Meter::start();
+    for round in 0..ranks.div_ceil(messages.len()) {
+        let count = messages.len().min(ranks - round * messages.len());
+        let started = Instant::now();
+        for message in messages.iter().take(count) {
+            let mut delta = Delta::decode(message).expect("it was just written");
+            delta.client += (round * messages.len()) as u64;
+            delta
+                .steps
+                .iter_mut()
+                .for_each(|step| step.rank = delta.client as u32);
+            let view = server.take(&delta).expect("it is sound");
+            answered += view.encode().len();
+        }
+        seconds += started.elapsed().as_secs_f64();
+    }
+    println!(
+        "server ranks={ranks} functions={functions} model={} delta_bytes={bytes} view_bytes={} step_s={seconds:.4} deltas_per_s={:.0} {}",
+        if is_tail { "tail" } else { "moments" },
+        answered / ranks,
+        ranks as f64 / seconds,
+        meter.costs()
+    );
+}
