@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use counting::{TestCount, run_tests};
-use files::{contents, folders_of};
+use files::{bytes_below, contents, folders_of};
 use tools::{install, locked_version, version};
 
 use crate::{Outcome, cargo, execute, is_installed, output_of, root};
@@ -135,14 +135,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     let start = Instant::now();
     let mut gate = Gate::new()?;
-    let mut times = Vec::new();
+    let mut ran = Vec::new();
     let mut failed = Vec::new();
     for Step(name, what, check) in steps {
         println!("\n== {name}: {what}");
         let begin = Instant::now();
         let outcome = check(&mut gate);
         let took = begin.elapsed();
-        times.push((*name, took, outcome.is_ok()));
+        ran.push(Ran {
+            name,
+            took,
+            passed: outcome.is_ok(),
+            disk: bytes_below(&target()),
+        });
         if let Err(message) = outcome {
             println!("== {name} FAILED after {}: {message}", seconds(took));
             failed.push(*name);
@@ -151,7 +156,7 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
             }
         }
     }
-    print_summary(&times, start.elapsed());
+    print_summary(&ran, start.elapsed());
     if !failed.is_empty() {
         return Err(format!("the gate is shut: {}", failed.join(", ")));
     }
@@ -162,13 +167,28 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     Ok(())
 }
 
-fn print_summary(times: &[(&str, Duration, bool)], total: Duration) {
+/// What became of a step.
+struct Ran {
+    name: &'static str,
+    took: Duration,
+    passed: bool,
+    /// Size of all that was built up to its end, bytes: what fills the disk of a small machine.
+    disk: u64,
+}
+
+fn print_summary(ran: &[Ran], total: Duration) {
     println!();
-    for (name, took, passed) in times {
-        let verdict = if *passed { "ok" } else { "FAILED" };
-        println!("  {name:<13} {:>8}  {verdict}", seconds(*took));
+    for step in ran {
+        let verdict = if step.passed { "ok" } else { "FAILED" };
+        let (took, disk) = (seconds(step.took), step.disk >> 20);
+        println!("  {:<13} {took:>8} {disk:>6} MB  {verdict}", step.name);
     }
     println!("  {:<13} {:>8}", "total", seconds(total));
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn seconds(time: Duration) -> String {
@@ -386,9 +406,10 @@ fn instructions(_: &mut Gate) -> Outcome {
     )
 }
 
-/// `cargo xtask golden`: the tests of the examples, told to write instead of compare.
+/// `cargo xtask golden`: the tests of the examples, told to write instead of compare. They are named as a
+/// test of the workspace, not of its package, so that what `cargo test` compiled serves.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
-    let mut command = cargo(&["test", "--quiet", "--package", "perfkit-examples"]);
+    let mut command = cargo(&["test", "--quiet", "--test", "golden"]);
     let count = run_tests(command.args(arguments).env("PERFKIT_GOLDEN", "write"))?;
     if count.passed == 0 {
         return Err("no test of the examples ran, so nothing was written".into());

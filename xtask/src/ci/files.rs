@@ -20,6 +20,20 @@ pub(super) fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Stri
     Ok(found)
 }
 
+/// Size of all files below a folder. One that is gone or cannot be read counts as empty: other programs
+/// may be at work there.
+pub(super) fn bytes_below(folder: &Path) -> u64 {
+    let Ok(listing) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(file) if file.is_dir() => bytes_below(&entry.path()),
+        Ok(file) => file.len(),
+        Err(_) => 0,
+    };
+    listing.flatten().map(size).sum()
+}
+
 /// The packages right below a folder.
 pub(super) fn folders_of(folder: &Path) -> Result<Vec<String>, String> {
     let with_manifest = |path: &PathBuf| path.join("Cargo.toml").is_file();
