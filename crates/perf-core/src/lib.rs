@@ -2,8 +2,16 @@
 //!
 //! Readers turn files into a [`Trace`] or a [`Profile`], analyses are functions of them, and
 //! neither knows the other. This crate holds what both speak about and no algorithm but
-//! [`replay()`], which turns enter and leave into call frames, and
-//! [`match_messages`], which finds the two ends of each message.
+//! [`replay()`], which turns enter and leave into call frames, [`intervals()`], which does so where
+//! they overlap, and [`match_messages`], which finds the two ends of each message.
+//!
+//! # Devices
+//! A stream of an accelerator is a location of [`LocationKind::AcceleratorStream`] in a group of
+//! [`GroupKind::Accelerator`], whose creator is the process that drives it. Readers tell streams
+//! apart by process, device, context and number, never by the number alone. Work is an enter and a
+//! leave like any call, but work of one stream **may overlap**: read it by [`intervals()`]. Work of
+//! no length is an enter and a leave at one time and counts like any other. The [`Link`]s of a
+//! [`Trace`] lead from the call that started work to the work.
 //!
 //! | question | noun |
 //! |---|---|
@@ -26,6 +34,7 @@ mod diagnostics;
 mod error;
 mod glob;
 mod ids;
+mod intervals;
 mod limits;
 mod merge;
 mod messages;
@@ -49,6 +58,7 @@ pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
+pub use intervals::{Interval, intervals};
 pub use limits::Limits;
 pub use merge::Merge;
 pub use messages::{
@@ -63,6 +73,6 @@ pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use time::{Clock, Nanos, Ticks, TimeRange};
 pub use trace::{
-    AttributeValue, Collective, CollectiveOp, Definitions, Event, Events, LocationView,
-    RmaCompletion, RmaOp, Trace, TraceView, Transfer,
+    AttributeValue, Collective, CollectiveOp, Definitions, Event, EventId, Events, Link, LinkKind,
+    LocationView, RmaCompletion, RmaOp, Trace, TraceView, Transfer,
 };

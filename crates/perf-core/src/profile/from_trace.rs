@@ -4,7 +4,9 @@ use super::{Profile, ProfileMetric, Scope, SparseRows};
 use crate::{
     CallPathId, CallTree, CancelToken, CartMembers, CartTopology, Close, Definitions, Error, Event,
     LocationId, LocationView, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
-    ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType, Visitor, replay,
+    ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType, Visitor,
+    intervals::{Step, walk},
+    replay,
 };
 use std::sync::Arc;
 
@@ -29,6 +31,10 @@ impl Profile {
     /// path of their own: its region `(outside regions)` follows those of the trace and has neither
     /// time nor visits. It is there only where there are such bytes, so that the bytes of a profile
     /// are those of the events.
+    ///
+    /// Work of an accelerator stream does not nest, see [`intervals`](crate::intervals()): each
+    /// region of it is a root call path, and both of its times are the sum of its lengths. Where
+    /// work overlaps these add up to more than the stream was busy.
     ///
     /// Grids over the ranks of a communicator become grids over its processes, since a profile has
     /// no communicators; over its locations where these have no processes. They stay as they are
@@ -80,7 +86,11 @@ impl Profile {
         let total = in_order.len() as u64;
         for location in in_order.into_iter().filter_map(|id| view.location(id)) {
             cancel.check()?;
-            counts.merge(&sums.add(location, &mut calls)?);
+            let kind = definitions.system.location(location.id());
+            counts.merge(&match kind.is_some_and(|it| it.kind.may_overlap()) {
+                true => sums.add_work(location, &mut calls)?,
+                false => sums.add(location, &mut calls)?,
+            });
             let clock = definitions.clock;
             let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
             for (path, sum) in sums.drain() {
@@ -246,6 +256,86 @@ impl Sums {
         }
     }
 
+    /// As [`add`](Self::add), where regions overlap.
+    fn add_work(
+        &mut self,
+        location: LocationView<'_>,
+        calls: &mut CallTree,
+    ) -> Result<ReplayCounts> {
+        let mut failed = None;
+        let mut path_of = |region| match calls.child(None, region) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                failed.get_or_insert(error);
+                None
+            }
+        };
+        let counts = walk(location, |step| match step {
+            Step::Begin(region) => {
+                if let Some(path) = path_of(region) {
+                    self.visit(path);
+                }
+            }
+            Step::End(call) => {
+                let time = call.end.saturating_since(call.start);
+                if let Some(sum) = path_of(call.region).and_then(|path| self.at(path)) {
+                    sum.inclusive += time;
+                    sum.exclusive += time;
+                }
+            }
+            Step::Other(event, newest) => {
+                let path = newest.and_then(&mut path_of);
+                self.transfer(event, path);
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(counts),
+        }
+    }
+
+    fn visit(&mut self, path: CallPathId) {
+        let Some(sum) = self.at(path) else { return };
+        sum.visits += 1;
+        if sum.visits == 1 {
+            self.touched.push(path);
+        }
+    }
+
+    /// Adds what an event moved to a call path, or to what lies outside any frame.
+    fn transfer(&mut self, event: Event<'_>, path: Option<CallPathId>) {
+        let (sent, received) = match event {
+            Event::Send(transfer) => (transfer.bytes, 0),
+            Event::Recv(transfer) => (0, transfer.bytes),
+            Event::CollectiveEnd(end) => (end.sent, end.received),
+            Event::Rma {
+                op: RmaOp::Put,
+                bytes,
+                ..
+            } => (bytes, 0),
+            Event::Rma {
+                op: RmaOp::Get,
+                bytes,
+                ..
+            } => (0, bytes),
+            Event::Rma {
+                op: RmaOp::Atomic { received, .. },
+                bytes,
+                ..
+            } => (bytes, received),
+            _ => return,
+        };
+        let (all_sent, all_received) = match path {
+            None => (&mut self.outside.0, &mut self.outside.1),
+            Some(path) => match self.at(path) {
+                Some(sum) => (&mut sum.sent, &mut sum.received),
+                None => return,
+            },
+        };
+        *all_sent = all_sent.saturating_add(sent);
+        *all_received = all_received.saturating_add(received);
+    }
+
     fn at(&mut self, path: CallPathId) -> Option<&mut Sum> {
         if path.index() >= self.by_path.len() {
             self.by_path.resize(path.index() + 1, Sum::default());
@@ -319,12 +409,7 @@ impl Visitor for Summing<'_> {
             entered: at,
             below: 0,
         });
-        if let Some(sum) = self.sums.at(path) {
-            sum.visits += 1;
-            if sum.visits == 1 {
-                self.sums.touched.push(path);
-            }
-        }
+        self.sums.visit(path);
     }
 
     fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
@@ -342,35 +427,7 @@ impl Visitor for Summing<'_> {
     }
 
     fn event(&mut self, _at: Ticks, event: Event<'_>, _index: usize) {
-        let (sent, received) = match event {
-            Event::Send(transfer) => (transfer.bytes, 0),
-            Event::Recv(transfer) => (0, transfer.bytes),
-            Event::CollectiveEnd(end) => (end.sent, end.received),
-            Event::Rma {
-                op: RmaOp::Put,
-                bytes,
-                ..
-            } => (bytes, 0),
-            Event::Rma {
-                op: RmaOp::Get,
-                bytes,
-                ..
-            } => (0, bytes),
-            Event::Rma {
-                op: RmaOp::Atomic { received, .. },
-                bytes,
-                ..
-            } => (bytes, received),
-            _ => return,
-        };
-        let (all_sent, all_received) = match self.stack.last() {
-            None => (&mut self.sums.outside.0, &mut self.sums.outside.1),
-            Some(frame) => match self.sums.at(frame.path) {
-                Some(sum) => (&mut sum.sent, &mut sum.received),
-                None => return,
-            },
-        };
-        *all_sent = all_sent.saturating_add(sent);
-        *all_received = all_received.saturating_add(received);
+        let path = self.stack.last().map(|frame| frame.path);
+        self.sums.transfer(event, path);
     }
 }

@@ -2,10 +2,12 @@
 
 mod columns;
 mod event;
+mod link;
 mod view;
 
 pub use columns::Events;
 pub use event::{AttributeValue, Collective, CollectiveOp, Event, RmaCompletion, RmaOp, Transfer};
+pub use link::{EventId, Link, LinkKind};
 pub use view::{LocationView, TraceView};
 
 use crate::{
@@ -106,6 +108,7 @@ impl Definitions {
 pub struct Trace {
     definitions: Definitions,
     events: Vec<Events>,
+    links: Vec<Link>,
 }
 
 impl Trace {
@@ -126,7 +129,50 @@ impl Trace {
         Ok(Trace {
             definitions,
             events,
+            links: Vec::new(),
         })
+    }
+
+    /// The same trace with these links between its events, instead of those it has.
+    ///
+    /// ```
+    /// # use perf_core::{Definitions, Event, EventId, Events, Link, LinkKind, Location, LocationId};
+    /// # use perf_core::{SystemTree, Ticks, Trace};
+    /// # let mut definitions = Definitions::default();
+    /// # let at = |key| Location { key, ..Location::default() };
+    /// # definitions.system = SystemTree::new(vec![], vec![], vec![at(0), at(1)], &Default::default())?;
+    /// # let mut host = Events::default();
+    /// # host.push(Ticks(1), Event::CollectiveBegin)?;
+    /// # let device = host.clone();
+    /// # let trace = Trace::new(definitions, vec![host, device])?;
+    /// let at = |location| EventId { location: LocationId(location), index: 0 };
+    /// let link = Link { kind: LinkKind::Launch, from: at(0), to: at(1) };
+    /// assert!(trace.clone().with_links(vec![Link { to: at(2), ..link }]).is_err());
+    /// assert_eq!(trace.with_links(vec![link])?.links(), [link]);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Undefined`] for a link to an event that is not there.
+    pub fn with_links(mut self, links: Vec<Link>) -> Result<Self> {
+        for end in links.iter().flat_map(|link| [link.from, link.to]) {
+            let count = self.events.get(end.location.index()).map_or(0, Events::len);
+            if end.index as usize >= count {
+                return Err(Error::Undefined {
+                    what: "event of a link",
+                    id: u64::from(end.index),
+                    count,
+                });
+            }
+        }
+        self.links = links;
+        Ok(self)
+    }
+
+    /// Which event brought about which, in the order of the recording. Empty for recordings that
+    /// do not say; [`into_parts`](Self::into_parts) leaves them behind.
+    pub fn links(&self) -> &[Link] {
+        &self.links
     }
 
     /// What the events refer to.
@@ -159,9 +205,10 @@ impl Trace {
         self.view().range()
     }
 
-    /// Bytes of memory the events take.
+    /// Bytes of memory the events and links take.
     pub fn memory(&self) -> usize {
-        self.events.iter().map(Events::memory).sum()
+        let events: usize = self.events.iter().map(Events::memory).sum();
+        events + self.links.capacity() * size_of::<Link>()
     }
 
     /// All of it, as a view.

@@ -1,0 +1,199 @@
+//! [`intervals()`]: the calls of a location whose regions may overlap.
+
+use crate::{Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks};
+use std::collections::{HashMap, VecDeque};
+
+/// A stretch of time that a location spent in a region, found by [`intervals()`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Interval {
+    /// The region.
+    pub region: RegionId,
+    /// When it was entered, or the start of the window.
+    pub start: Ticks,
+    /// When it was left, or the end of the window; `start` for one of no length.
+    pub end: Ticks,
+    /// The number of its enter on the location: what [`Events::attributes`](crate::Events::attributes)
+    /// and [`EventId`](crate::EventId) know it by.
+    pub enter: usize,
+    /// Why it ends: [`Close::Top`] for a leave of its own.
+    pub why: Close,
+}
+
+impl LocationKind {
+    /// Whether regions on a location of this kind may overlap without one lying in the other.
+    ///
+    /// The work of one accelerator stream does: a kernel may begin before the one ahead of it has
+    /// ended. Such a location is read by [`intervals()`](crate::intervals()) and not by
+    /// [`replay()`](crate::replay()), whose frames nest.
+    pub fn may_overlap(self) -> bool {
+        self == LocationKind::AcceleratorStream
+    }
+}
+
+/// Finds the calls of one location whose regions may overlap, as those of an accelerator stream do:
+/// each leave closes **the first entered of its region that is still open**, and no other.
+///
+/// Calls are told as they end, in the order of the leaves. That first in is first out makes the
+/// lengths exact where calls of one region overlap; a reader that knows of one that lies wholly
+/// within another of the same region gives it a second region of that name. How long anything is
+/// open, and the sum of the lengths by region, do not depend on the rule.
+///
+/// A leave of a region that is not open closes the last one entered (`renamed`), one with nothing
+/// open is ignored (`orphan`), and what is open at the last event ends there. Within a window,
+/// intervals are cut to it. Takes time in proportion to the events up to the end of the window.
+///
+/// ```
+/// use perf_core::{Event, Events, LocationId, LocationView, RegionId, Ticks, intervals};
+/// let (first, second) = (RegionId(0), RegionId(1));
+/// let mut events = Events::default();
+/// events.push(Ticks(0), Event::Enter { region: first })?;
+/// events.push(Ticks(5), Event::Enter { region: second })?;
+/// events.push(Ticks(9), Event::Leave { region: first })?;
+/// events.push(Ticks(15), Event::Leave { region: second })?;
+/// let mut found = Vec::new();
+/// let location = LocationView::whole(LocationId(0), &events);
+/// let counts = intervals(location, |call| found.push((call.start, call.end)));
+/// assert_eq!(found, [(Ticks(0), Ticks(9)), (Ticks(5), Ticks(15))]);
+/// assert_eq!((counts.top, counts.repairs()), (2, 0));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+pub fn intervals(location: LocationView<'_>, mut found: impl FnMut(Interval)) -> ReplayCounts {
+    walk(location, |step| {
+        if let Step::End(interval) = step {
+            found(interval);
+        }
+    })
+}
+
+/// What a walk over a location meets inside its window.
+pub(crate) enum Step<'a> {
+    /// Something is open from here on; within a window also what was open before it.
+    Begin(RegionId),
+    /// A call ends.
+    End(Interval),
+    /// Neither enter nor leave, with the last region entered that is still open.
+    Other(Event<'a>, Option<RegionId>),
+}
+
+pub(crate) fn walk<'a>(location: LocationView<'a>, mut tell: impl FnMut(Step<'a>)) -> ReplayCounts {
+    let (events, range, window) = (location.all(), location.range(), location.window());
+    let mut open = Open::default();
+    for index in 0..range.start {
+        match (events.time(index), events.event(index)) {
+            (Some(at), Some(Event::Enter { region })) => open.enter(index, at, region),
+            (_, Some(Event::Leave { region })) => drop(open.leave(region)),
+            _ => {}
+        }
+    }
+    open.counts = ReplayCounts::default();
+    let last = events.times().last().copied().unwrap_or_default();
+    if last < window.start {
+        return open.counts;
+    }
+    let end_of = |call: Call, end: Ticks, why| Interval {
+        region: call.region,
+        start: call.start.max(window.start),
+        end,
+        enter: call.enter,
+        why,
+    };
+    open.in_order()
+        .for_each(|call| tell(Step::Begin(call.region)));
+    for index in range.clone() {
+        let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
+            continue;
+        };
+        match event {
+            Event::Enter { region } => {
+                open.enter(index, at, region);
+                tell(Step::Begin(region));
+            }
+            Event::Leave { region } => {
+                if let Some((call, why)) = open.leave(region) {
+                    tell(Step::End(end_of(call, at, why)));
+                }
+            }
+            other => tell(Step::Other(other, open.newest())),
+        }
+    }
+    // What an event after the window closes is not open at the end of the recording.
+    let is_end = range.end == events.len();
+    for call in open.in_order() {
+        open.counts.open_at_end += u64::from(is_end);
+        tell(Step::End(end_of(call, last.min(window.end), Close::End)));
+    }
+    open.counts
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    region: RegionId,
+    start: Ticks,
+    enter: usize,
+}
+
+/// What is open, and the rules for leaves. Each step costs the same, however much is open.
+#[derive(Debug, Default)]
+struct Open {
+    /// In the order they were entered; `None` for one that was left.
+    calls: VecDeque<Option<Call>>,
+    /// How many were taken off the front of `calls`.
+    gone: usize,
+    /// The places of what is open, by region, the first entered first.
+    places: HashMap<RegionId, VecDeque<usize>>,
+    counts: ReplayCounts,
+}
+
+impl Open {
+    fn enter(&mut self, enter: usize, start: Ticks, region: RegionId) {
+        let place = self.gone + self.calls.len();
+        self.places.entry(region).or_default().push_back(place);
+        self.calls.push_back(Some(Call {
+            region,
+            start,
+            enter,
+        }));
+    }
+
+    fn leave(&mut self, region: RegionId) -> Option<(Call, Close)> {
+        let first = self.places.get_mut(&region).and_then(VecDeque::pop_front);
+        let closed = match first {
+            Some(place) => {
+                self.counts.top += 1;
+                let call = self.calls.get_mut(place.wrapping_sub(self.gone));
+                call.and_then(Option::take).map(|call| (call, Close::Top))
+            }
+            // The last of `calls` is open, or there is none.
+            None => match self.calls.pop_back().flatten() {
+                Some(call) => {
+                    self.counts.renamed += 1;
+                    if let Some(places) = self.places.get_mut(&call.region) {
+                        places.pop_back();
+                    }
+                    Some((call, Close::Renamed))
+                }
+                None => {
+                    self.counts.orphan += 1;
+                    None
+                }
+            },
+        };
+        while self.calls.back().is_some_and(Option::is_none) {
+            self.calls.pop_back();
+        }
+        while self.calls.front().is_some_and(Option::is_none) {
+            self.calls.pop_front();
+            self.gone += 1;
+        }
+        closed
+    }
+
+    fn newest(&self) -> Option<RegionId> {
+        Some((*self.calls.back()?)?.region)
+    }
+
+    fn in_order(&self) -> std::vec::IntoIter<Call> {
+        let open: Vec<Call> = self.calls.iter().flatten().copied().collect();
+        open.into_iter()
+    }
+}
