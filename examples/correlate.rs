@@ -12,7 +12,7 @@ use grid::Rule;
 use list::List;
 use perfkit::core::{CallPathId, MetricId, Profile};
 use perfkit_examples::cli::{self, Failure, Outcome};
-use perfkit_examples::recording;
+use perfkit_examples::{findings, recording};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -62,8 +62,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     for written in asked.csv.iter().chain(&asked.cube) {
         cli::spare(&asked.file, written)?;
     }
-    let profile = recording::profile(&asked.file)?;
-    let list = List::of(&profile, &asked)?;
+    let opened = recording::profile(&asked.file)?;
+    findings::tell(&opened.diagnostics, &opened.counts);
+    let list = List::of(&opened.profile, &asked)?;
     if let Some(path) = &asked.csv {
         let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
         list.csv(&mut std::fs::File::create(path).map_err(failed)?)
@@ -73,7 +74,10 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         list.cube(path)?;
     }
     if asked.json {
-        writeln!(out, "{}", list.json(asked.top))?;
+        let mut object = list.json(asked.top);
+        object["findings"] = findings::json(&opened.diagnostics);
+        object["mended_frames"] = findings::mended_json(&opened.counts);
+        writeln!(out, "{object}")?;
     } else {
         writeln!(out, "{}", asked.file.display())?;
         list.text(asked.top, out)?;

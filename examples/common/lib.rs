@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod detected;
+pub mod findings;
 pub mod picture;
 pub mod plot;
 pub mod progress;

@@ -2,7 +2,9 @@
 
 use crate::cli::{Failure, input};
 use crate::progress::Bar;
-use perfkit::core::{CancelToken, Clock, Diagnostics, Nanos, Profile, Ticks, TimeRange, Trace};
+use perfkit::core::{
+    CancelToken, Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace,
+};
 use perfkit::formats::{Content, OpenOptions};
 use std::path::{Path, PathBuf};
 
@@ -40,25 +42,46 @@ pub fn open(path: &Path) -> Result<Recording, Failure> {
     }
 }
 
+/// A call-path profile with what its reader said about it.
+#[derive(Debug)]
+pub struct Profiled {
+    /// Severities by metric, call path and location.
+    pub profile: Profile,
+    /// Name of the format.
+    pub format: &'static str,
+    /// What was repaired.
+    pub diagnostics: Diagnostics,
+    /// Frames that were mended, where the profile is that of a trace.
+    pub counts: ReplayCounts,
+}
+
 /// Opens any recording as a call-path profile: of a trace, the profile that follows from it.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
-pub fn profile(path: &Path) -> Result<Profile, Failure> {
+pub fn profile(path: &Path) -> Result<Profiled, Failure> {
     let bar = Bar::new();
     let options = OpenOptions::new().progress(&bar);
     let opened = perfkit::formats::open(path, &options).map_err(input)?;
-    match opened.content {
-        Content::Profile(profile) => Ok(profile),
+    let (profile, counts) = match opened.content {
+        Content::Profile(profile) => (profile, ReplayCounts::default()),
         Content::Trace(trace) => {
             let made = Profile::from_trace(trace.view(), &bar, &CancelToken::new());
-            Ok(made.map_err(input)?.0)
+            made.map_err(input)?
         }
-        _ => Err(Failure::Input(format!(
-            "{}: holds no profile",
-            path.display()
-        ))),
-    }
+        _ => {
+            return Err(Failure::Input(format!(
+                "{}: holds no profile",
+                path.display()
+            )));
+        }
+    };
+    Ok(Profiled {
+        profile,
+        format: opened.format,
+        diagnostics: opened.diagnostics,
+        counts,
+    })
 }
 
 /// The folder of a bundled recording.

@@ -1,11 +1,13 @@
 //! What is in a recording, as text and as JSON.
 
 use crate::cli::{Failure, Outcome, input};
+use crate::findings::{self, Found};
 use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{
-    CallPathId, CancelToken, Finding, Nanos, Profile, Rule, Ticks, Value, Weight, match_messages,
+    CallPathId, CancelToken, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, Value,
+    match_messages,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -18,43 +20,6 @@ struct Path {
     exclusive: u64,
     inclusive: u64,
     visits: u64,
-}
-
-/// What the reader found, by rule.
-#[derive(Debug)]
-struct Found {
-    rule: Rule,
-    count: u64,
-    first: String,
-}
-
-impl Found {
-    fn of((rule, finding): (Rule, &Finding)) -> Self {
-        let first = finding.places.first().map(ToString::to_string);
-        let count = finding.count;
-        Found {
-            rule,
-            count,
-            first: first.unwrap_or_default(),
-        }
-    }
-
-    fn is_repair(&self) -> bool {
-        self.rule.weight != Weight::Note
-    }
-}
-
-impl std::fmt::Display for Found {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Found { rule, count, first } = self;
-        write!(
-            f,
-            "{} x {}: {} (first: {first})",
-            grouped(*count),
-            rule.name,
-            rule.what
-        )
-    }
 }
 
 /// What is in a recording.
@@ -76,8 +41,8 @@ pub struct Summary {
     collectives: usize,
     accesses: usize,
     unmatched: Vec<(String, usize)>,
-    findings: Vec<Found>,
-    mended: Vec<(&'static str, u64)>,
+    diagnostics: Diagnostics,
+    counts: ReplayCounts,
     repairs: u64,
 }
 
@@ -138,13 +103,8 @@ impl Summary {
                 .into_iter()
                 .map(|(cause, count)| (format!("{cause:?}"), count))
                 .collect(),
-            findings: diagnostics.iter().map(Found::of).collect(),
-            mended: vec![
-                ("leaves that closed inner frames", counts.nearest),
-                ("leaves under another name", counts.renamed),
-                ("leaves with nothing open", counts.orphan),
-                ("frames open at the end", counts.open_at_end),
-            ],
+            diagnostics: diagnostics.clone(),
+            counts,
             repairs: diagnostics.repairs() + counts.repairs(),
         })
     }
@@ -152,7 +112,6 @@ impl Summary {
     /// The summary as one object, with `top` call paths.
     pub fn json(&self, top: usize) -> serde_json::Value {
         let paths = self.paths.iter().take(top);
-        let findings = self.findings.iter();
         json!({
             "format": self.format,
             "creator": self.creator,
@@ -166,16 +125,8 @@ impl Summary {
             "start_ns": self.start.0,
             "end_ns": self.end.0,
             "repairs": self.repairs,
-            "findings": findings
-                .map(|found| json!({
-                    "rule": found.rule.name,
-                    "repair": found.is_repair(),
-                    "count": found.count,
-                    "what": found.rule.what,
-                    "first": found.first,
-                }))
-                .collect::<Vec<_>>(),
-            "mended_frames": self.mended.iter().copied().collect::<BTreeMap<_, _>>(),
+            "findings": findings::json(&self.diagnostics),
+            "mended_frames": findings::mended_json(&self.counts),
             "messages": {
                 "matched": self.messages,
                 "collectives": self.collectives,
@@ -249,12 +200,16 @@ impl Summary {
         }
         writeln!(out, "  repairs     {}", grouped(self.repairs))?;
         let (repaired, noted): (Vec<_>, Vec<_>) =
-            self.findings.iter().partition(|found| found.is_repair());
+            findings::found(&self.diagnostics)
+            .into_iter()
+            .partition(Found::is_repair);
         for found in repaired {
             writeln!(out, "              {found}")?;
         }
-        for (what, count) in self.mended.iter().filter(|(_, count)| *count > 0) {
-            writeln!(out, "              {} x {what}", grouped(*count))?;
+        for (what, count) in findings::mended(&self.counts) {
+            if count > 0 {
+                writeln!(out, "              {} x {what}", grouped(count))?;
+            }
         }
         let notes = noted.iter().map(|found| found.count).sum();
         writeln!(out, "  notes       {}", grouped(notes))?;

@@ -119,7 +119,8 @@ fn each_rule_has_its_errors() {
 /// name over its 16 processes.
 fn cube_with_grids(name: &str) -> PathBuf {
     use perfkit::core::{CartDimension, CartMembers, CartTopology};
-    let profile = perfkit_examples::recording::profile(&bundled("jacobi-16")).expect("bundled");
+    let recorded = perfkit_examples::recording::profile(&bundled("jacobi-16"));
+    let profile = recorded.expect("bundled").profile;
     let grid = |name: &str, lens: [u32; 2], of, periodic| CartTopology {
         name: name.into(),
         of,
@@ -265,7 +266,7 @@ fn two_runs_meet_by_call_path() {
     use perfkit::topology::{AxisOrder, Shape, Topology};
     let read = |name: &str| -> Option<Profile> {
         let path = corpus(&format!("cube/lulesh/lulesh.{name}.r1.cubex"))?;
-        Some(perfkit_examples::recording::profile(&path).expect("it opens"))
+        Some(perfkit_examples::recording::profile(&path).expect("it opens").profile)
     };
     let (Some(small), Some(large)) = (read("p64.size25"), read("p64.size45")) else {
         return;
