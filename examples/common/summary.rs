@@ -199,8 +199,7 @@ impl Summary {
             writeln!(out, "              {count} unmatched: {cause}")?;
         }
         writeln!(out, "  repairs     {}", grouped(self.repairs))?;
-        let (repaired, noted): (Vec<_>, Vec<_>) =
-            findings::found(&self.diagnostics)
+        let (repaired, noted): (Vec<_>, Vec<_>) = findings::found(&self.diagnostics)
             .into_iter()
             .partition(Found::is_repair);
         for found in repaired {

@@ -266,7 +266,11 @@ fn two_runs_meet_by_call_path() {
     use perfkit::topology::{AxisOrder, Shape, Topology};
     let read = |name: &str| -> Option<Profile> {
         let path = corpus(&format!("cube/lulesh/lulesh.{name}.r1.cubex"))?;
-        Some(perfkit_examples::recording::profile(&path).expect("it opens").profile)
+        Some(
+            perfkit_examples::recording::profile(&path)
+                .expect("it opens")
+                .profile,
+        )
     };
     let (Some(small), Some(large)) = (read("p64.size25"), read("p64.size45")) else {
         return;

@@ -2,6 +2,7 @@
 
 use crate::{CallPathId, Error, RegionId, Result};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 /// The programming model a region belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,11 +133,64 @@ pub struct CallPath {
 /// assert_eq!(tree.path(solve), [RegionId(0), RegionId(1)]);
 /// # Ok::<(), perf_core::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CallTree {
     paths: Vec<CallPath>,
     children: HashMap<(Option<CallPathId>, RegionId), CallPathId>,
     properties: BTreeMap<CallPathId, Vec<(String, String)>>,
+    /// Made when children are asked for.
+    below: OnceLock<Below>,
+}
+
+/// The same call paths, made in the same way, with the same facts.
+impl PartialEq for CallTree {
+    fn eq(&self, other: &Self) -> bool {
+        self.paths == other.paths
+            && self.children == other.children
+            && self.properties == other.properties
+    }
+}
+
+impl Eq for CallTree {}
+
+/// The children of all call paths, one list after the other.
+#[derive(Clone, Debug)]
+struct Below {
+    /// Roots first, then those of call path 0 and so on: where each list begins, and the end.
+    starts: Vec<u32>,
+    ids: Vec<CallPathId>,
+}
+
+impl Below {
+    fn of(paths: &[CallPath]) -> Self {
+        let list = |path: &CallPath| path.parent.map_or(0, |parent| parent.index() + 1);
+        let mut starts = vec![0; paths.len() + 2];
+        for path in paths {
+            starts[list(path) + 1] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut ids = vec![CallPathId(0); paths.len()];
+        // `push` saw to it that there are at most 2^32 paths.
+        for (path, id) in paths.iter().zip(0..) {
+            let at = &mut next[list(path)];
+            ids[*at as usize] = CallPathId(id);
+            *at += 1;
+        }
+        Below { starts, ids }
+    }
+
+    fn list(&self, at: usize) -> &[CallPathId] {
+        let range = || {
+            let (start, end) = (self.starts.get(at)?, self.starts.get(at + 1)?);
+            self.ids.get(*start as usize..*end as usize)
+        };
+        range().unwrap_or_default()
+    }
 }
 
 impl CallTree {
@@ -173,6 +227,7 @@ impl CallTree {
             limit: u64::from(u32::MAX),
         })?;
         self.paths.push(path);
+        self.below.take();
         Ok(id)
     }
 
@@ -204,34 +259,30 @@ impl CallTree {
         self.properties.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// The call paths entered from `parent`, or the roots, ascending. Costs a walk over the tree.
+    /// The call paths entered from `parent`, or the roots, ascending. The first time after a call
+    /// path was added costs a walk over the tree.
     pub fn children(&self, parent: Option<CallPathId>) -> impl Iterator<Item = CallPathId> + '_ {
-        let first = parent.map_or(0, |id| id.index() + 1);
-        let rest = self.paths.iter().enumerate().skip(first);
-        rest.filter(move |(_, path)| path.parent == parent)
-            // `push` saw to it that there are at most 2^32 paths.
-            .map(|(index, _)| CallPathId(index as u32))
+        self.list(parent).iter().copied()
     }
 
-    /// A call path and all below it, ascending; empty for an id that is not there. Costs a walk
-    /// over the tree.
+    fn list(&self, parent: Option<CallPathId>) -> &[CallPathId] {
+        let below = self.below.get_or_init(|| Below::of(&self.paths));
+        below.list(parent.map_or(0, |id| id.index().saturating_add(1)))
+    }
+
+    /// A call path and all below it, ascending; empty for an id that is not there. As
+    /// [`children`](Self::children) it costs a walk over the tree the first time.
     pub fn subtree(&self, root: CallPathId) -> Vec<CallPathId> {
         if root.index() >= self.paths.len() {
             return Vec::new();
         }
-        // Parents come first, so that one pass finds all of them.
-        let mut is_below = vec![false; self.paths.len() - root.index()];
         let mut found = vec![root];
-        is_below[0] = true;
-        for (offset, path) in self.paths.iter().enumerate().skip(root.index() + 1) {
-            let parent = path
-                .parent
-                .and_then(|id| id.index().checked_sub(root.index()));
-            if parent.is_some_and(|at| is_below.get(at) == Some(&true)) {
-                is_below[offset - root.index()] = true;
-                found.push(CallPathId(offset as u32));
-            }
+        let mut at = 0;
+        while let Some(id) = found.get(at) {
+            found.extend_from_slice(self.list(Some(*id)));
+            at += 1;
         }
+        found.sort_unstable();
         found
     }
 

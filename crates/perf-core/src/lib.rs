@@ -41,6 +41,7 @@ mod messages;
 mod metric;
 mod profile;
 mod progress;
+mod properties;
 mod replay;
 mod stream;
 mod system;
@@ -68,6 +69,7 @@ pub use messages::{
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use progress::{CancelToken, Cancelled, Progress};
+pub use properties::{Properties, PropertiesIter};
 pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
 pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};

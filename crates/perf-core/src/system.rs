@@ -1,6 +1,6 @@
 //! [`SystemTree`]: machine > node > process or accelerator > location.
 
-use crate::{Error, Limits, LocationGroupId, LocationId, Result, SystemNodeId};
+use crate::{Error, Limits, LocationGroupId, LocationId, Properties, Result, SystemNodeId};
 
 /// A node of the machine: the machine itself, a rack, a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub struct SystemNode {
     pub class: String,
     /// What it is part of; `None` at a root.
     pub parent: Option<SystemNodeId>,
-    /// Further facts about it, as (name, value).
-    pub properties: Vec<(String, String)>,
+    /// Further facts about it.
+    pub properties: Properties,
 }
 
 /// What a [`LocationGroup`] is.
@@ -42,8 +42,8 @@ pub struct LocationGroup {
     pub parent: Option<SystemNodeId>,
     /// The process an accelerator works for.
     pub creator: Option<LocationGroupId>,
-    /// Further facts about it, as (name, value).
-    pub properties: Vec<(String, String)>,
+    /// Further facts about it.
+    pub properties: Properties,
 }
 
 /// What a [`Location`] is.
@@ -74,8 +74,8 @@ pub struct Location {
     pub group: Option<LocationGroupId>,
     /// What the recording calls it; keys are unique and may be sparse.
     pub key: u64,
-    /// Further facts about it, as (name, value).
-    pub properties: Vec<(String, String)>,
+    /// Further facts about it.
+    pub properties: Properties,
 }
 
 /// The machine a program ran on: nodes, processes and accelerators, locations.

@@ -17,7 +17,7 @@ impl Topology {
     /// use perf_topology::{Shape, Topology};
     /// let at = |key, text: &str| Location {
     ///     key,
-    ///     properties: vec![("BGP Coords".into(), text.into())],
+    ///     properties: [("BGP Coords", text)].into(),
     ///     ..Location::default()
     /// };
     /// let locations = vec![at(0, "(0,0,1)"), at(1, "(1,0,0)")];
@@ -81,8 +81,8 @@ fn text<'a>(system: &'a SystemTree, id: LocationId, name: &str) -> Option<&'a st
         node.map(|node| &node.properties),
     ];
     let all = std::iter::once(own).chain(above.into_iter().flatten());
-    let mut named = all.flatten().filter(|(own, _)| own == name);
-    named.next().map(|(_, value)| value.as_str())
+    let mut named = all.filter_map(|properties| properties.get(name));
+    named.next()
 }
 
 /// As [`coordinates_in`], into memory that is used again.

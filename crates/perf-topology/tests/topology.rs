@@ -2,7 +2,8 @@
 
 use perf_core::{
     CartDimension, CartTopology, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Members, Severities, SystemNode, SystemNodeId, SystemTree,
+    LocationId, LocationKind, Members, Properties, Severities, SystemNode, SystemNodeId,
+    SystemTree,
 };
 use perf_topology::{
     Aggregate, Axis, AxisOrder, Error, Fill, Grid, MAX_CELLS, Place, Ranks, Shape, Topology,
@@ -223,7 +224,7 @@ fn tables_and_texts_are_grids() {
 
 #[test]
 fn metadata_are_grids() {
-    let at = |text: &str| vec![("BGP Coords".to_string(), text.to_string())];
+    let at = |text: &str| Properties::from([("BGP Coords", text)]);
     let node = |text: &str| SystemNode {
         properties: at(text),
         ..Default::default()
@@ -239,7 +240,7 @@ fn metadata_are_grids() {
         properties,
         ..Default::default()
     };
-    let none = Vec::new;
+    let none = Properties::new;
     let system = SystemTree::new(
         vec![node("(0,0,1)"), node("unknown")],
         vec![group(0, none()), group(0, at("(2,0,0)")), group(1, none())],

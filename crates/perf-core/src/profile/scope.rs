@@ -59,13 +59,9 @@ impl Profile {
                 self.difference(about, row, parts.map(|path| (metric, path)))
             }
             (Scope::Inclusive, _) => {
-                let below = self.calls.subtree(path);
-                let with_rows = self.rows.paths(metric);
                 let mut sum: Option<Severities> = None;
-                for path in with_rows {
-                    if below.binary_search(&path).is_ok()
-                        && let Some(row) = self.row(metric, path)?
-                    {
+                for path in self.calls.subtree(path) {
+                    if let Some(row) = self.row(metric, path)? {
                         match &mut sum {
                             Some(sum) => add(about.combine, sum, &row)?,
                             None => sum = Some((*row).clone()),

@@ -22,33 +22,6 @@ pub(super) enum DataType {
 
 const SCALE_FUNCTION: u32 = 27;
 
-/// A row whose bytes can be read into where it stays.
-pub(super) enum InMemory {
-    U64(Vec<u64>),
-    I64(Vec<i64>),
-    F64(Vec<f64>),
-}
-
-impl InMemory {
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        match self {
-            InMemory::U64(values) => bytemuck::cast_slice_mut(values),
-            InMemory::I64(values) => bytemuck::cast_slice_mut(values),
-            InMemory::F64(values) => bytemuck::cast_slice_mut(values),
-        }
-    }
-}
-
-impl From<InMemory> for Severities {
-    fn from(row: InMemory) -> Self {
-        match row {
-            InMemory::U64(values) => Severities::U64(values),
-            InMemory::I64(values) => Severities::I64(values),
-            InMemory::F64(values) => Severities::F64(values),
-        }
-    }
-}
-
 impl DataType {
     /// The type of this name. Some names have aliases.
     pub(super) fn named(name: &str) -> Option<Self> {
@@ -132,19 +105,41 @@ impl DataType {
         }
     }
 
-    /// A row of so many bytes to be filled, for types that are in memory what they are in a file.
-    pub(super) fn as_in_memory(self, size: u64, is_big: bool) -> Option<InMemory> {
-        if is_big != cfg!(target_endian = "big") {
-            return None;
-        }
-        let len = usize::try_from(size / 8).ok()?;
-        match self {
-            DataType::Double | DataType::Min | DataType::Max | DataType::Doubles(1) => {
-                Some(InMemory::F64(vec![0.0; len]))
+    /// Whether a row is in memory what it is in a file.
+    pub(super) fn is_in_memory(self, is_big: bool) -> bool {
+        let is_whole = match self {
+            DataType::Double | DataType::Min | DataType::Max | DataType::Doubles(1) => true,
+            DataType::Unsigned(size) | DataType::Signed(size) => size == 8,
+            _ => false,
+        };
+        is_whole && is_big == cfg!(target_endian = "big")
+    }
+
+    /// Makes `row` one of so many bytes, of a type that [is in memory](Self::is_in_memory) what it
+    /// is in a file, and gives these bytes to be filled. What they are before is anything.
+    pub(super) fn in_memory(self, row: &mut Severities, size: u64) -> &mut [u8] {
+        fn bytes<T: bytemuck::Pod>(values: &mut Vec<T>, len: usize) -> &mut [u8] {
+            match values.is_empty() {
+                // The system gives zeros for nothing.
+                true => *values = vec![T::zeroed(); len],
+                false => values.resize(len, T::zeroed()),
             }
-            DataType::Unsigned(8) => Some(InMemory::U64(vec![0; len])),
-            DataType::Signed(8) => Some(InMemory::I64(vec![0; len])),
-            _ => None,
+            bytemuck::cast_slice_mut(values)
+        }
+        let len = usize::try_from(size / 8).unwrap_or(usize::MAX);
+        let is_same = match (self.value_type(), &*row) {
+            (ValueType::U64, Severities::U64(_))
+            | (ValueType::I64, Severities::I64(_))
+            | (ValueType::F64, Severities::F64(_)) => true,
+            _ => false,
+        };
+        if !is_same {
+            *row = Severities::zeros(self.value_type(), 0);
+        }
+        match row {
+            Severities::U64(values) => bytes(values, len),
+            Severities::I64(values) => bytes(values, len),
+            Severities::F64(values) | Severities::Tuples { values, .. } => bytes(values, len),
         }
     }
 

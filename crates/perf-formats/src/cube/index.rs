@@ -197,8 +197,14 @@ impl Files<'_> {
 impl Table {
     /// Where the row of a call path is.
     pub(super) fn span(&self, path: CallPathId) -> Option<Span> {
-        let at = self.rows.binary_search_by_key(&path, |(path, _)| *path);
-        let (_, place) = self.rows.get(at.ok()?)?;
+        // Mostly all call paths before this one have rows too.
+        let (_, place) = match self.rows.get(path.index()) {
+            Some(row) if row.0 == path => row,
+            _ => {
+                let at = self.rows.binary_search_by_key(&path, |(path, _)| *path);
+                self.rows.get(at.ok()?)?
+            }
+        };
         if self.is_packed {
             return self.packed.get(*place as usize).copied();
         }

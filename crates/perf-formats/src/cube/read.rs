@@ -190,7 +190,7 @@ impl Cube {
             bytes: bytes.clone(),
             metrics,
             idle: Mutex::default(),
-            ahead: Mutex::default(),
+            held: Mutex::default(),
         };
         Cube::assemble(resolved, Arc::new(rows), version, bytes, members, found)
     }

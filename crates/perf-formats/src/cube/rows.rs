@@ -5,7 +5,7 @@ use super::index::{Span, Table};
 use crate::bytes::Bytes;
 use crate::{Error, Result};
 use flate2::{Decompress, FlushDecompress, Status};
-use perf_core::{CallPathId, MetricId, RowStore, Severities};
+use perf_core::{CallPathId, MetricId, RowStore, Severities, ValueType};
 use std::sync::{Arc, Mutex};
 
 /// The stored rows of a profile.
@@ -16,13 +16,22 @@ pub(super) struct FileRows {
     pub(super) metrics: Vec<Option<(Table, DataType)>>,
     /// State of streams that nobody reads at the moment: some 40 KiB each.
     pub(super) idle: Mutex<Vec<Decompress>>,
-    pub(super) ahead: Mutex<Ahead>,
+    pub(super) held: Mutex<Held>,
+}
+
+/// What goes from row to row.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    ahead: Ahead,
+    /// The last row: once whoever asked for it let it go, its memory serves for the next one. Rows
+    /// are mostly looked at one after the other, and a new one would have to be cleared first.
+    last: Option<Arc<Severities>>,
 }
 
 /// Bytes that were read ahead, for rows that are asked for one after the other: a call to the
 /// system costs more than a small row. A row asked for by itself is read by itself.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+struct Ahead {
     bytes: Vec<u8>,
     start: u64,
     /// Where the last row ended.
@@ -36,17 +45,20 @@ const LONG: u64 = 1 << 13;
 /// Bytes that are read ahead.
 const AHEAD: u64 = 1 << 16;
 
+/// Bytes of a row up to which its memory is kept for the next one.
+const KEPT: u64 = 1 << 22;
+
 impl Ahead {
-    /// Gives `f` the bytes of a row.
-    fn with<T>(&mut self, bytes: &Bytes, span: Span, f: impl FnOnce(&[u8]) -> T) -> Result<T> {
-        let follows = (self.last..self.last.saturating_add(AHEAD)).contains(&span.start);
-        let size = match follows {
-            true => AHEAD.max(span.size),
-            false => span.size,
-        };
+    /// The bytes of a row.
+    fn row(&mut self, bytes: &Bytes, span: Span) -> Result<&[u8]> {
         let end = span.start.saturating_add(span.size);
         let held = self.start..=self.start + self.bytes.len() as u64;
         if !(held.contains(&span.start) && held.contains(&end)) {
+            let follows = (self.last..self.last.saturating_add(AHEAD)).contains(&span.start);
+            let size = match follows {
+                true => AHEAD.max(span.size),
+                false => span.size,
+            };
             let size = size.min(bytes.len().saturating_sub(span.start));
             bytes.read_into(span.start, size.max(span.size), "a row", &mut self.bytes)?;
             self.start = span.start;
@@ -54,7 +66,7 @@ impl Ahead {
         self.last = end;
         let from = (span.start - self.start) as usize;
         let row = self.bytes.get(from..from + span.size as usize);
-        Ok(f(row.unwrap_or_default()))
+        Ok(row.unwrap_or_default())
     }
 }
 
@@ -62,22 +74,43 @@ impl Ahead {
 const MOST_PACKED: u64 = 1032;
 
 impl FileRows {
-    fn read(&self, table: &Table, kind: DataType, span: Span) -> Result<Severities> {
-        if !table.is_packed
-            && span.size >= LONG
-            && let Some(mut row) = kind.as_in_memory(span.size, table.is_big)
-        {
-            self.bytes.fill(span.start, row.bytes_mut())?;
-            return Ok(row.into());
-        }
+    fn read(&self, table: &Table, kind: DataType, span: Span) -> Result<Arc<Severities>> {
         // A thread that would have to wait for another reads for itself.
-        if let Ok(mut ahead) = self.ahead.try_lock() {
-            return ahead.with(&self.bytes, span, |bytes| {
-                self.decode(table, kind, span, bytes)
-            })?;
+        match self.held.try_lock() {
+            Ok(mut held) => self.read_with(&mut held, table, kind, span),
+            Err(_) => self.read_with(&mut Held::default(), table, kind, span),
         }
-        let bytes = self.bytes.read(span.start, span.size, "a row")?;
-        self.decode(table, kind, span, &bytes)
+    }
+
+    fn read_with(
+        &self,
+        held: &mut Held,
+        table: &Table,
+        kind: DataType,
+        span: Span,
+    ) -> Result<Arc<Severities>> {
+        if table.is_packed || !kind.is_in_memory(table.is_big) {
+            let bytes = held.ahead.row(&self.bytes, span)?;
+            return Ok(Arc::new(self.decode(table, kind, span, bytes)?));
+        }
+        let empty = || Arc::new(Severities::zeros(ValueType::F64, 0));
+        let mut row = held.last.take().unwrap_or_else(empty);
+        if Arc::get_mut(&mut row).is_none() {
+            row = empty();
+        }
+        if let Some(row) = Arc::get_mut(&mut row) {
+            let to = kind.in_memory(row, span.size);
+            if span.size >= LONG {
+                self.bytes.fill(span.start, to)?;
+            } else {
+                let from = held.ahead.row(&self.bytes, span)?;
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            }
+        }
+        if span.size <= KEPT {
+            held.last = Some(Arc::clone(&row));
+        }
+        Ok(row)
     }
 
     fn decode(
@@ -137,7 +170,7 @@ impl RowStore for FileRows {
             return Ok(None);
         };
         let row = self.read(table, *kind, span);
-        row.map(|row| Some(Arc::new(row))).map_err(unreadable)
+        row.map(Some).map_err(unreadable)
     }
 
     fn paths(&self, metric: MetricId) -> Vec<CallPathId> {

@@ -304,11 +304,7 @@ impl People {
         for id in system.location_ids() {
             let group = system.process(id);
             let of = group.and_then(|group| system.group(group));
-            let number = |(key, value): &(String, String)| match key == "application" {
-                true => value.parse().ok(),
-                false => None,
-            };
-            let application = of.and_then(|of| of.properties.iter().find_map(number));
+            let application = of.and_then(|of| of.properties.get("application")?.parse().ok());
             let application = application.unwrap_or(1_u32);
             let tasks = applications.entry(application).or_default();
             let index = match group.and_then(|group| known.get(&group).copied()) {

@@ -96,10 +96,7 @@ impl Threads {
 /// assert_eq!(object_of(&location), Some(Object { application: 1, task: 4, thread: 2 }));
 /// ```
 pub fn object_of(location: &Location) -> Option<Object> {
-    let number = |name: &str| {
-        let mut all = location.properties.iter();
-        all.find(|(key, _)| key == name)?.1.parse().ok()
-    };
+    let number = |name: &str| location.properties.get(name)?.parse().ok();
     Some(Object {
         application: number("application")?,
         task: number("task")?,
@@ -130,7 +127,7 @@ pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> R
             name: label.map_or_else(|| format!("node {number}"), str::to_string),
             class: "node".into(),
             parent: None,
-            properties,
+            properties: properties.into(),
         }
     });
     let (mut groups, mut locations) = (Vec::new(), Vec::new());
@@ -144,7 +141,7 @@ pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> R
             groups.push(LocationGroup {
                 name,
                 parent: ids.get(&task.node).copied(),
-                properties: of_task.to_vec(),
+                properties: of_task.to_vec().into(),
                 ..LocationGroup::default()
             });
             for thread in 1..=task.threads {
@@ -157,7 +154,7 @@ pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> R
                     name: label.map_or_else(usual, str::to_string),
                     group: id,
                     key,
-                    properties,
+                    properties: properties.into(),
                     ..Location::default()
                 });
             }

@@ -196,7 +196,7 @@ impl TraceBuilder {
                 },
                 group: LocationGroupId::from_index(groups.len() - 1),
                 key: index as u64,
-                properties: stream.properties.clone(),
+                properties: stream.properties.clone().into(),
             });
         }
         let metrics = self.counters.iter().zip(&self.counter_types);

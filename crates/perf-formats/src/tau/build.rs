@@ -287,7 +287,7 @@ fn system(
             groups.push(LocationGroup {
                 name,
                 parent,
-                properties: vec![("rank".into(), key.node.to_string())],
+                properties: [("rank", key.node.to_string())].into(),
                 ..LocationGroup::default()
             });
             LocationGroupId(groups.len() as u32 - 1)

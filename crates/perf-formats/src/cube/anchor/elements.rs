@@ -262,14 +262,20 @@ impl<'a> Parser<'a> {
 
     fn attribute(&mut self, key: String, value: String) {
         let anchor = &mut self.anchor;
-        let list = match self.stack.last() {
+        let properties = match self.stack.last() {
             Some((_, What::Cnode(at))) => {
                 anchor.remarks.push((*at, key, value));
                 return;
             }
             Some((_, What::Metric(at))) => {
-                let metric = anchor.metrics.things.get_mut(*at as usize);
-                metric.map(|metric| &mut metric.attributes)
+                if let Some(metric) = anchor.metrics.things.get_mut(*at as usize) {
+                    metric.attributes.push((key, value));
+                }
+                return;
+            }
+            Some((b"cube", _)) => {
+                anchor.attributes.push((key, value));
+                return;
             }
             Some((_, What::Node(at))) => {
                 let node = anchor.nodes.things.get_mut(*at as usize);
@@ -283,11 +289,10 @@ impl<'a> Parser<'a> {
                 let location = anchor.locations.things.get_mut(*at as usize);
                 location.map(|location| &mut location.properties)
             }
-            Some((b"cube", _)) => Some(&mut anchor.attributes),
             _ => None,
         };
-        if let Some(list) = list {
-            list.push((key, value));
+        if let Some(properties) = properties {
+            properties.push((key, value));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::names::{self, property};
 use super::Metric;
 use super::parse::{Parser, What};
-use perf_core::{Location, LocationGroup, Region, SystemNode};
+use perf_core::{Location, LocationGroup, Properties, Region, SystemNode};
 
 impl Parser<'_> {
     /// Text of a field goes to what it is in. Says whether that has such a field.
@@ -126,10 +126,8 @@ fn of_location(location: &mut Location, name: &[u8], text: &str) -> bool {
 }
 
 /// What the format has a field for stands before attributes.
-fn first(properties: &mut Vec<(String, String)>, name: &str, value: &str) {
+fn first(properties: &mut Properties, name: &str, value: &str) {
     if !value.is_empty() {
-        // Mostly the only one.
-        properties.reserve_exact(1);
-        properties.insert(0, (name.into(), value.into()));
+        properties.add_first(name, value);
     }
 }

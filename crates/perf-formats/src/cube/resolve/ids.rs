@@ -1,22 +1,51 @@
 //! From ids of the file and places in the document to indices.
 
 use super::Resolver;
-use crate::cube::anchor::Numbered;
+use crate::cube::anchor::{Numbered, Space};
 use crate::{Error, Result};
 use std::fmt::Debug;
+
+/// What a file numbers things with.
+pub(super) trait Key: Copy + Ord + Debug {
+    /// The number, if all things of a kind share one space of numbers.
+    fn number(self) -> Option<u64>;
+}
+
+impl Key for u64 {
+    fn number(self) -> Option<u64> {
+        Some(self)
+    }
+}
+
+impl Key for (Space, u64) {
+    fn number(self) -> Option<u64> {
+        (self.0 == Space::Any).then_some(self.1)
+    }
+}
+
+/// Whether ids are 0, 1, 2 and so on, in the order of the document.
+pub(super) fn are_counted<K: Key>(ids: &[(K, usize)]) -> bool {
+    let mut numbers = ids.iter().zip(0u64..);
+    numbers.all(|((id, _), at)| id.number() == Some(at))
+}
 
 /// Where things are that the file has ids for.
 #[derive(Clone, Debug)]
 pub(super) struct Ids<K = u64> {
-    /// Ids with their indices, by ascending id.
+    count: u32,
+    /// Ids with their indices, by ascending id; empty where they are counted.
     sorted: Vec<(K, u32)>,
     /// Indices by place in the document; empty where these are the same.
     moved: Vec<u32>,
 }
 
-impl<K: Ord> Ids<K> {
+impl<K: Key> Ids<K> {
     /// The index of the thing of this id.
     pub(super) fn get(&self, id: &K) -> Option<u32> {
+        if self.sorted.is_empty() {
+            let index = u32::try_from(id.number()?).ok()?;
+            return (index < self.count).then_some(index);
+        }
         let at = self.sorted.binary_search_by(|(own, _)| own.cmp(id)).ok()?;
         self.sorted.get(at).map(|(_, index)| *index)
     }
@@ -28,14 +57,14 @@ impl<K: Ord> Ids<K> {
 
     /// All indices in the order of the document.
     pub(super) fn in_document(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.sorted.len() as u32).map(|place| self.placed(place))
+        (0..self.count).map(|place| self.placed(place))
     }
 }
 
 impl Resolver<'_> {
     /// Things in order of their ids, so that an index is the rank of an id. An id that is used
     /// twice is an error: which one is meant cannot be told.
-    pub(super) fn sorted<T, K: Copy + Ord + Debug>(
+    pub(super) fn sorted<T, K: Key>(
         &self,
         numbered: Numbered<T, K>,
         what: &str,
@@ -60,14 +89,19 @@ impl Resolver<'_> {
     }
 
     /// As [`sorted`](Self::sorted) for things that stay in the order of the document.
-    pub(super) fn unsorted<T, K: Copy + Ord + Debug>(
+    pub(super) fn unsorted<T, K: Key>(
         &self,
         numbered: &Numbered<T, K>,
         what: &str,
     ) -> Result<Ids<K>> {
-        let ids = numbered.ids.iter().map(|(id, _)| *id);
-        let mut sorted: Vec<(K, u32)> = ids.zip(0..).collect();
-        sorted.sort_unstable();
+        // There are at most as many as limits allow, which are below 2^32.
+        let count = numbered.ids.len() as u32;
+        let mut sorted = Vec::new();
+        if !are_counted(&numbered.ids) {
+            let ids = numbered.ids.iter().map(|(id, _)| *id);
+            sorted = ids.zip(0..).collect();
+            sorted.sort_unstable();
+        }
         let mut neighbours = sorted.iter().zip(sorted.iter().skip(1));
         if let Some((_, (id, place))) = neighbours.find(|((one, _), (next, _))| one == next) {
             let at = numbered.ids.get(*place as usize);
@@ -78,6 +112,10 @@ impl Resolver<'_> {
             });
         }
         let moved = Vec::new();
-        Ok(Ids { sorted, moved })
+        Ok(Ids {
+            count,
+            sorted,
+            moved,
+        })
     }
 }

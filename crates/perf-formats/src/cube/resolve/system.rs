@@ -1,5 +1,6 @@
 //! The parts of the machine, and grids over them.
 
+use super::ids::are_counted;
 use super::{Resolved, Resolver};
 use crate::Result;
 use crate::cube::anchor::{Cart, Numbered, Space, Whose};
@@ -18,15 +19,10 @@ impl Resolver<'_> {
         carts: Vec<Cart>,
         resolved: &mut Resolved,
     ) -> Result<()> {
-        let mut columns = locations.ids.clone();
-        columns.sort_unstable();
+        self.check_columns(&locations.ids);
         let (mut nodes, node_ids) = self.sorted(nodes, "system node")?;
         let (mut groups, group_ids) = self.sorted(groups, "process")?;
         let (mut locations, location_ids) = self.sorted(locations, "location")?;
-        if let Some((_, (_, at))) = (0u64..).zip(&columns).find(|(at, (id, _))| at != id) {
-            let place = self.place(*at);
-            self.found.add(rules::SPARSE_LOCATIONS, place);
-        }
         let node_of = |place: SystemNodeId| SystemNodeId(node_ids.placed(place.0));
         for node in &mut nodes {
             node.parent = node.parent.map(node_of);
@@ -54,6 +50,19 @@ impl Resolver<'_> {
             resolved.topologies.extend(topologies);
         }
         Ok(())
+    }
+
+    /// Ids of locations should be 0, 1, 2 and so on, in whatever order they stand.
+    fn check_columns(&mut self, ids: &[(u64, usize)]) {
+        if are_counted(ids) {
+            return;
+        }
+        let mut sorted = ids.to_vec();
+        sorted.sort_unstable();
+        if let Some((_, (_, at))) = (0u64..).zip(&sorted).find(|(at, (id, _))| at != id) {
+            let place = self.place(*at);
+            self.found.add(rules::SPARSE_LOCATIONS, place);
+        }
     }
 
     /// The topologies of a `<cart>`: one, unless it is over several kinds of things.

@@ -6,8 +6,8 @@ use super::super::rules;
 use super::value;
 use crate::xml::escape;
 use perf_core::{
-    CartMembers, CartTopology, Diagnostics, LocationGroupId, MetricId, Place, Profile, Region,
-    Scope, SystemNodeId,
+    CartMembers, CartTopology, Diagnostics, LocationGroupId, MetricId, Place, Profile, Properties,
+    Region, Scope, SystemNodeId,
 };
 use std::fmt::Write as _;
 
@@ -303,18 +303,17 @@ impl<'a> Anchor<'a> {
         }
     }
 
-    fn rank(&mut self, properties: &[(String, String)], otherwise: usize) {
-        let own = properties.iter().find(|(name, _)| name == property::RANK);
-        match own {
-            Some((_, rank)) => self.field("rank", rank),
+    fn rank(&mut self, properties: &Properties, otherwise: usize) {
+        match properties.get(property::RANK) {
+            Some(rank) => self.field("rank", rank),
             None => self.field("rank", &otherwise.to_string()),
         }
     }
 
     /// Properties other than those with an element of their own.
-    fn facts(&mut self, properties: &[(String, String)]) {
+    fn facts(&mut self, properties: &Properties) {
         for (name, value) in properties {
-            match name.as_str() {
+            match name {
                 property::RANK => {}
                 property::DESCRIPTION => self.field("descr", value),
                 name => self.attribute(name, value),

@@ -1,0 +1,293 @@
+//! [`Properties`]: further facts about a part of the machine.
+
+use std::fmt;
+
+/// Bytes of name and value together up to which a single fact needs no memory of its own.
+const SHORT: usize = 14;
+
+/// Further facts about something, as (name, value), in the order they were added.
+///
+/// Most parts of a machine have no fact or one short one, such as a rank. That takes no memory
+/// beyond that of the list itself.
+///
+/// ```
+/// use perf_core::Properties;
+/// let mut facts = Properties::from([("rank", "3")]);
+/// facts.add("Hostname", "node0017.cluster");
+/// assert_eq!(facts.get("rank"), Some("3"));
+/// assert_eq!(facts.get("core"), None);
+/// let names: Vec<_> = facts.iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["rank", "Hostname"]);
+/// ```
+#[derive(Clone)]
+pub struct Properties(Facts);
+
+#[derive(Clone)]
+enum Facts {
+    /// One fact: its name, then its value, of these lengths.
+    Short {
+        name: u8,
+        value: u8,
+        text: [u8; SHORT],
+    },
+    Many(Vec<(String, String)>),
+}
+
+impl Properties {
+    /// No facts.
+    pub const fn new() -> Self {
+        Properties(Facts::Many(Vec::new()))
+    }
+
+    /// Adds a fact behind the others.
+    pub fn add(&mut self, name: &str, value: &str) {
+        match self.only(name, value) {
+            Some(short) => self.0 = short,
+            None => self.change(|facts| facts.push((name.into(), value.into()))),
+        }
+    }
+
+    /// Adds a fact behind the others, as [`add`](Self::add) does.
+    pub fn push(&mut self, (name, value): (String, String)) {
+        match self.only(&name, &value) {
+            Some(short) => self.0 = short,
+            None => self.change(|facts| facts.push((name, value))),
+        }
+    }
+
+    /// Adds a fact before the others.
+    pub fn add_first(&mut self, name: &str, value: &str) {
+        match self.only(name, value) {
+            Some(short) => self.0 = short,
+            None => self.change(|facts| facts.insert(0, (name.into(), value.into()))),
+        }
+    }
+
+    /// A fact without memory of its own, if it is short and there is no other.
+    fn only(&self, name: &str, value: &str) -> Option<Facts> {
+        self.is_empty().then(|| short(name, value))?
+    }
+
+    /// Changes the facts as a list.
+    fn change(&mut self, change: impl FnOnce(&mut Vec<(String, String)>)) {
+        let fact = self.short();
+        let mut facts: Vec<_> = fact
+            .map(|(n, v)| (n.into(), v.into()))
+            .into_iter()
+            .collect();
+        if let Facts::Many(many) = &mut self.0 {
+            facts = std::mem::take(many);
+        }
+        change(&mut facts);
+        self.0 = Facts::Many(facts);
+    }
+
+    fn short(&self) -> Option<(&str, &str)> {
+        let Facts::Short { name, value, text } = &self.0 else {
+            return None;
+        };
+        let (name, value) = (usize::from(*name), usize::from(*value));
+        // Both are as they came, so that they are UTF-8.
+        let part = |range| {
+            let bytes = text.get(range).unwrap_or_default();
+            std::str::from_utf8(bytes).unwrap_or_default()
+        };
+        Some((part(0..name), part(name..name + value)))
+    }
+
+    /// The value of the first fact of this name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let mut facts = self.iter();
+        facts.find_map(|(own, value)| (own == name).then_some(value))
+    }
+
+    /// The facts, as (name, value).
+    pub fn iter(&self) -> PropertiesIter<'_> {
+        let many = match &self.0 {
+            Facts::Many(facts) => facts.as_slice(),
+            Facts::Short { .. } => &[],
+        };
+        PropertiesIter {
+            short: self.short(),
+            many: many.iter(),
+        }
+    }
+
+    /// How many facts there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Facts::Many(facts) => facts.len(),
+            Facts::Short { .. } => 1,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+fn short(name: &str, value: &str) -> Option<Facts> {
+    let (names, values) = (name.len(), value.len());
+    let mut text = [0; SHORT];
+    text.get_mut(..names)?.copy_from_slice(name.as_bytes());
+    let rest = text.get_mut(names..names.checked_add(values)?)?;
+    rest.copy_from_slice(value.as_bytes());
+    Some(Facts::Short {
+        name: u8::try_from(names).ok()?,
+        value: u8::try_from(values).ok()?,
+        text,
+    })
+}
+
+impl Default for Properties {
+    fn default() -> Self {
+        Properties::new()
+    }
+}
+
+/// Equal facts in the same order, however they are kept.
+impl PartialEq for Properties {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Properties {}
+
+impl<N: AsRef<str>, V: AsRef<str>> PartialEq<[(N, V)]> for Properties {
+    fn eq(&self, other: &[(N, V)]) -> bool {
+        let other = other.iter();
+        self.iter()
+            .eq(other.map(|(name, value)| (name.as_ref(), value.as_ref())))
+    }
+}
+
+impl fmt::Debug for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<str>> Extend<(N, V)> for Properties {
+    fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, facts: I) {
+        for (name, value) in facts {
+            self.add(name.as_ref(), value.as_ref());
+        }
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Properties {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(facts: I) -> Self {
+        let mut properties = Properties::new();
+        properties.extend(facts);
+        properties
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<str>, const COUNT: usize> From<[(N, V); COUNT]> for Properties {
+    fn from(facts: [(N, V); COUNT]) -> Self {
+        facts.into_iter().collect()
+    }
+}
+
+impl From<Vec<(String, String)>> for Properties {
+    fn from(facts: Vec<(String, String)>) -> Self {
+        match facts.as_slice() {
+            [(name, value)] => Properties::from([(name, value)]),
+            _ => Properties(Facts::Many(facts)),
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Properties {
+    type Item = (&'a str, &'a str);
+    type IntoIter = PropertiesIter<'a>;
+
+    fn into_iter(self) -> PropertiesIter<'a> {
+        self.iter()
+    }
+}
+
+/// Walks over [`Properties`].
+#[derive(Clone, Debug)]
+pub struct PropertiesIter<'a> {
+    short: Option<(&'a str, &'a str)>,
+    many: std::slice::Iter<'a, (String, String)>,
+}
+
+impl<'a> Iterator for PropertiesIter<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(short) = self.short.take() {
+            return Some(short);
+        }
+        let (name, value) = self.many.next()?;
+        Some((name, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::from(self.short.is_some()) + self.many.len();
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for PropertiesIter<'_> {}
+
+/// A list of pairs.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Properties {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Properties {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let facts: Vec<(String, String)> = serde::Deserialize::deserialize(from)?;
+        Ok(facts.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn they_are_no_larger_than_a_list() {
+        assert_eq!(
+            size_of::<Properties>(),
+            size_of::<Vec<(String, String)>>().max(SHORT + 2)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn they_hold_what_a_list_holds(
+            facts in prop::collection::vec((".{0,8}", ".{0,8}"), 0..4),
+            first in prop::option::of((".{0,8}", ".{0,8}")),
+        ) {
+            let mut list = facts.clone();
+            let mut properties: Properties = facts.iter().map(|(n, v)| (n, v)).collect();
+            if let Some((name, value)) = first {
+                properties.add_first(&name, &value);
+                list.insert(0, (name, value));
+            }
+            prop_assert_eq!(&properties, list.as_slice());
+            prop_assert_eq!(properties.len(), list.len());
+            prop_assert_eq!(properties.iter().len(), list.len());
+            let mut pushed = Properties::new();
+            list.iter().for_each(|fact| pushed.push(fact.clone()));
+            prop_assert_eq!(&pushed, &properties);
+            prop_assert_eq!(&Properties::from(list.clone()), &properties);
+            for (name, _) in &list {
+                let value = list.iter().find(|(own, _)| own == name);
+                prop_assert_eq!(properties.get(name), value.map(|(_, value)| value.as_str()));
+            }
+            prop_assert_eq!(format!("{properties:?}"), format!("{list:?}"));
+        }
+    }
+}
