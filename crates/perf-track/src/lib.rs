@@ -9,6 +9,7 @@ pub mod cluster;
 mod error;
 mod frame;
 mod labels;
+mod mode;
 mod par;
 mod points;
 mod scale;
@@ -23,11 +24,13 @@ pub use bursts::{
 pub use error::{Error, Result};
 pub use frame::Frame;
 pub use labels::{ClusterId, Labels};
+pub use mode::Mode;
 pub use points::Points;
 pub use scale::{
     Dimension, FrameAxis, Scale, ScaleMode, ScaleParams, Scaled, ScaledFrame, Shift, Transform,
     TransformAxis,
 };
 pub use spmd::{
-    Align, AlignParams, Alignment, ClusterScore, Sequences, SpmdScore, SpmdScorer, time_shares,
+    Align, AlignMethod, AlignParams, Alignment, ClusterScore, Sequences, SpmdScore, SpmdScorer,
+    time_shares,
 };

@@ -5,7 +5,8 @@ mod reference;
 use perf_core::{CancelToken, Nanos};
 use perf_testdata::wide::Xorshift;
 use perf_track::{
-    Align, Alignment, Burst, Bursts, ClusterId, Error, Kind, Labels, Sequences, Thread, time_shares,
+    Align, AlignMethod, Alignment, Burst, Bursts, ClusterId, Error, Kind, Labels, Sequences,
+    Thread, time_shares,
 };
 
 fn ids(ids: &[u32]) -> Vec<ClusterId> {
@@ -345,4 +346,66 @@ fn own_alignments_of_the_corpus_score_as_high() {
         );
         assert!(score >= global, "{name}: {score} {global}");
     }
+}
+
+#[test]
+fn progressive_alignments_score_as_the_established_tool() {
+    for name in ["e2", "e4", "e16"] {
+        let (Some(data), Some(rows), Some((clusters, global))) = (
+            reference::data(name),
+            reference::rows(name),
+            reference::scores(name),
+        ) else {
+            return;
+        };
+        let shares = reference::shares(&data);
+        let sequences = rows.into_iter().map(|row| row.into_iter().flatten());
+        let sequences = Sequences::new(sequences.map(Iterator::collect).collect());
+        // With little memory rows are computed again.
+        for memory in [1 << 26, 1] {
+            let align = Align::params()
+                .method(AlignMethod::Progressive)
+                .memory(memory);
+            let align = align.check().unwrap();
+            let alignment = align.align(&sequences, &shares, &(), &CancelToken::new());
+            let alignment = alignment.unwrap();
+            check(&alignment);
+            let score = alignment.score(&shares);
+            assert!((score.global - global).abs() < 6e-6, "{name}: {score:?}");
+            // What takes no time is put anywhere: of equals each tool takes another.
+            let all = score.clusters.iter().zip(&clusters);
+            for (own, (theirs, columns, _)) in all.filter(|(own, _)| own.share >= 0.01) {
+                assert!((own.score - theirs).abs() < 6e-6, "{name}: {own:?}");
+                assert_eq!(own.columns, *columns, "{name}: {own:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn progressive_alignments_of_odd_sequences() {
+    let align = Align::params().method(AlignMethod::Progressive);
+    let align = align.check().unwrap();
+    let run = |sequences: Vec<Vec<ClusterId>>, shares: &[f64]| {
+        let sequences = Sequences::new(sequences);
+        let found = align.align(&sequences, shares, &(), &CancelToken::new());
+        let found = found.unwrap();
+        check(&found);
+        found
+    };
+    assert_eq!(run(Vec::new(), &[]).columns(), 0);
+    assert_eq!(run(vec![Vec::new(), Vec::new()], &[]).columns(), 0);
+    assert_eq!(
+        run(vec![Vec::new(), ids(&[1, 2])], &[0.0, 0.5, 0.5]).columns(),
+        2
+    );
+    // Equal threads need no gap, whatever the clusters.
+    let many: Vec<u32> = (1..200).collect();
+    assert_eq!(run(vec![ids(&many), ids(&many)], &[]).columns(), 199);
+    let shares = [0.0, 0.6, 0.4];
+    let found = run(vec![ids(&[1, 2, 1, 2, 1]), ids(&[2, 1, 2, 1])], &shares);
+    assert_eq!(found.columns(), 5);
+    let long = Sequences::new((0..5_000).map(|at| ids(&[at])).collect());
+    let long = align.align(&long, &[], &(), &CancelToken::new());
+    assert!(matches!(long, Err(Error::TooMany { .. })));
 }

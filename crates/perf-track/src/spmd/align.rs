@@ -2,6 +2,7 @@
 
 use super::consensus::{Consensus, Worth};
 use super::kernel::{LONGEST, Place, Scratch, align};
+use super::progressive;
 use super::{Alignment, Sequences};
 use crate::{ClusterId, Error, Result, par};
 use perf_core::{CancelToken, Progress};
@@ -10,9 +11,28 @@ use std::collections::HashMap;
 /// Deepest nesting of bursts between columns between columns. Beyond it they are put side by side.
 const DEEPEST: usize = 32;
 
+/// How sequences are aligned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AlignMethod {
+    /// A star around a consensus, which is improved as long as the SPMD score rises. It finds more
+    /// that belongs together than the published way: on EPOCH with 16 tasks the score is 0.984 in
+    /// place of 0.739.
+    #[default]
+    Star,
+    /// As burst clustering was published with it: all pairs of different sequences are aligned
+    /// (Needleman and Wunsch with affine gaps), their shares of identical pairs make a tree (UPGMA),
+    /// and profiles are aligned along it. What is aligned early is never corrected, and a shift by a
+    /// step at the begin of a few threads can stay for good; scores are those of the established
+    /// tool. Time is `(all bursts of different sequences)^2 / 2`; memory is that of
+    /// [`AlignParams::memory`] and the bursts.
+    Progressive,
+}
+
 /// Parameters of [`Align`]: set them, then [`check`](Self::check).
 #[derive(Clone, Copy, Debug)]
 pub struct AlignParams {
+    method: AlignMethod,
     rounds: usize,
     memory: usize,
 }
@@ -20,6 +40,7 @@ pub struct AlignParams {
 impl Default for AlignParams {
     fn default() -> Self {
         AlignParams {
+            method: AlignMethod::default(),
             rounds: 4,
             memory: 1 << 26,
         }
@@ -27,6 +48,12 @@ impl Default for AlignParams {
 }
 
 impl AlignParams {
+    /// How sequences are aligned, default [`AlignMethod::Star`].
+    pub fn method(mut self, method: AlignMethod) -> Self {
+        self.method = method;
+        self
+    }
+
     /// How often sequences are aligned at most, each time with the consensus of the time before,
     /// default 4, at least 1. It ends earlier once the score does not rise.
     pub fn rounds(mut self, rounds: usize) -> Self {
@@ -65,7 +92,8 @@ impl AlignParams {
 /// different sequence is aligned with the consensus, first the sequence most threads have; what
 /// falls between two columns is arranged by itself in the same way, so that what few threads share
 /// comes together too. The columns that half of the threads are in are the next consensus, until
-/// the SPMD score does not rise any more. Each alignment is optimal for its consensus.
+/// the SPMD score does not rise any more. Each alignment is optimal for its consensus. The published
+/// way is there too: [`AlignMethod::Progressive`].
 ///
 /// Time: `different sequences x length x columns` a round at most, much less where sequences
 /// differ little. Memory is linear in the bursts, besides [`AlignParams::memory`]. Sequences are
@@ -104,8 +132,9 @@ impl Align {
     /// its end count as taking none.
     ///
     /// # Errors
-    /// [`Error::TooMany`] past 2^20 bursts of a thread, [`Error::NotFinite`] for a share that is
-    /// not finite, [`Error::Cancelled`].
+    /// [`Error::TooMany`] past 2^20 bursts of a thread, for the progressive method also past 4,096
+    /// different sequences and 2^40 cells of their pairs; [`Error::NotFinite`] for a share that is not
+    /// finite, [`Error::Cancelled`].
     pub fn align(
         &self,
         sequences: &Sequences,
@@ -150,6 +179,13 @@ impl Align {
                     *count += weight;
                 }
             }
+        }
+        if self.0.method == AlignMethod::Progressive {
+            let worth = progressive::Worth::new(&clusters, shares);
+            let memory = self.0.memory;
+            let found = progressive::align(&all, &weights, &worth, memory, progress, cancel);
+            let (columns, places) = found?;
+            return Ok(Alignment::new(sequences.clone(), places, columns));
         }
         let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
         let worth = Worth::new(&counts, &clusters.iter().map(of).collect::<Vec<_>>());

@@ -3,13 +3,16 @@
 mod align;
 mod alignment;
 mod consensus;
+mod join;
 mod kernel;
+mod profile;
+mod progressive;
 mod score;
 mod scorer;
 mod sequences;
 mod stripes;
 
-pub use align::{Align, AlignParams};
+pub use align::{Align, AlignMethod, AlignParams};
 pub use alignment::Alignment;
 pub use score::{ClusterScore, SpmdScore, time_shares};
 pub use scorer::SpmdScorer;

@@ -55,11 +55,12 @@ mod side;
 mod split;
 mod windows;
 
+pub use crate::Mode;
 pub use aligned::AlignedBursts;
 pub use callers::{CallerWeight, Callers};
 pub use matrix::Matrix;
 pub use observe::{MOST_CLUSTERS, Observation};
-pub use params::{Mode, Threshold, TrackChecked, TrackParams};
+pub use params::{Threshold, TrackChecked, TrackParams};
 pub use result::{
     Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
 };

@@ -1,20 +1,7 @@
 //! [`TrackParams`] and what they check to, [`TrackChecked`].
 
 use super::CallerWeight;
-use crate::{Error, Result};
-
-/// How clusters of different frames are found to be one object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Mode {
-    /// The assignment of largest evidence over all frames, in which births, deaths, splits and
-    /// merges are explicit.
-    #[default]
-    Optimal,
-    /// The published heuristic: every link above a threshold counts, and groups are its transitive
-    /// closure (Llort et al., section III.D).
-    Published,
-}
+use crate::{Error, Mode, Result};
 
 /// Which links count in [`Mode::Published`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

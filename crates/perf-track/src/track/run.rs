@@ -7,13 +7,13 @@ use super::evidence::{Prepared, compare};
 use super::matrix::Matrix;
 use super::observe::Observation;
 use super::optimal::{self, Draft, confidence};
-use super::params::{Mode, TrackChecked, TrackParams};
+use super::params::{TrackChecked, TrackParams};
 use super::published::{self, Group, Into, Set, Together};
 use super::result::{
     Evaluator, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
 };
 use super::side::Side;
-use crate::{ClusterId, Error, Result};
+use crate::{ClusterId, Error, Mode, Result};
 use perf_core::{CancelToken, Progress};
 
 impl Tracking {

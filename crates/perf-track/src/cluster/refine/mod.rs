@@ -133,7 +133,7 @@ impl Refinement {
             let rows = open.iter().filter_map(|&at| points.get(at));
             let values: Vec<f64> = rows.flatten().copied().collect();
             let params = Dbscan::params().eps(eps).min_points(self.0.min_points());
-            let dbscan = Dbscan::new(params.check()?);
+            let dbscan = Dbscan::new(params.border(self.0.border()).check()?);
             let some = Points::new(&values, points.dimensions())?;
             let scan = dbscan.scan(some, &(), cancel)?;
             let before = node_of.clone();

@@ -1,5 +1,6 @@
 //! [`RefineParams`] and what they check to, [`RefineChecked`].
 
+use crate::cluster::Border;
 use crate::{Error, Result};
 
 /// Where the eps of the steps come from.
@@ -22,6 +23,7 @@ pub struct RefineParams {
     steps: usize,
     perfect: f64,
     mode: RefineMode,
+    border: Border,
 }
 
 impl Default for RefineParams {
@@ -31,6 +33,7 @@ impl Default for RefineParams {
             steps: 10,
             perfect: 1.0,
             mode: RefineMode::default(),
+            border: Border::default(),
         }
     }
 }
@@ -63,6 +66,12 @@ impl RefineParams {
     /// Where the eps of the steps come from, default [`RefineMode::ScaleFree`].
     pub fn mode(mut self, mode: RefineMode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Whose border points are, default [`Border::LowestCore`].
+    pub fn border(mut self, border: Border) -> Self {
+        self.border = border;
         self
     }
 
@@ -105,5 +114,9 @@ impl RefineChecked {
 
     pub(super) fn mode(&self) -> RefineMode {
         self.0.mode
+    }
+
+    pub(super) fn border(&self) -> Border {
+        self.0.border
     }
 }

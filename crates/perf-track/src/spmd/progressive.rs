@@ -1,0 +1,166 @@
+//! The published alignment: all pairs, a tree, and profiles aligned along it.
+
+use super::join::{Tree, join_order};
+use super::profile::{Profile, Sweep, merge};
+use crate::{ClusterId, Error, Result, par};
+use perf_core::{CancelToken, Progress};
+
+/// The most cells of the pairwise alignments together.
+const MOST_CELLS: u128 = 1 << 40;
+/// The most different sequences: each pair of them has a number.
+const MOST_SEQUENCES: usize = 4_096;
+
+/// What pairs of symbols are worth, from the share of the time of each. With `p` the share of a
+/// cluster and `M` one more than the highest cluster, a cluster `i` with itself is worth `200 p_i +
+/// M - i`, two different ones `50 (p_i + p_j)`, noise with cluster `j` `100 p_j` and noise with itself
+/// `100 p_noise`. A gap costs [`GAP`], at an end 100 times the share of the lowest id there is.
+#[derive(Debug)]
+pub(super) struct Worth {
+    shares: Vec<f64>,
+    own: Vec<f64>,
+    noise: Option<usize>,
+    pub(super) end: f64,
+}
+
+/// What each gap costs, be it the first of a run or another.
+pub(super) const GAP: f64 = 50.0;
+
+impl Worth {
+    /// The worth of symbols that stand for these clusters, ascending.
+    pub(super) fn new(clusters: &[ClusterId], shares: &[f64]) -> Self {
+        let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
+        let all: Vec<f64> = clusters.iter().map(of).collect();
+        let most = clusters.last().map_or(0.0, |id| f64::from(id.0)) + 1.0;
+        let own = |(id, share): (&ClusterId, &f64)| match id.is_noise() {
+            true => 100.0 * share,
+            false => 200.0 * share + most - f64::from(id.0),
+        };
+        Worth {
+            own: clusters.iter().zip(&all).map(own).collect(),
+            noise: clusters.iter().position(|id| id.is_noise()),
+            end: 100.0 * all.first().copied().unwrap_or_default(),
+            shares: all,
+        }
+    }
+
+    pub(super) fn symbols(&self) -> usize {
+        self.own.len()
+    }
+
+    pub(super) fn pair(&self, a: usize, b: usize) -> f64 {
+        let share = |symbol: usize| self.shares.get(symbol).copied().unwrap_or_default();
+        match (a == b, self.noise) {
+            (true, _) => self.own.get(a).copied().unwrap_or_default(),
+            (_, Some(noise)) if a == noise => 100.0 * share(b),
+            (_, Some(noise)) if b == noise => 100.0 * share(a),
+            _ => 50.0 * (share(a) + share(b)),
+        }
+    }
+}
+
+/// Columns, and the column of each symbol of each sequence.
+pub(super) fn align(
+    sequences: &[Vec<u32>],
+    weights: &[u64],
+    worth: &Worth,
+    memory: usize,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<(usize, Vec<Vec<u32>>)> {
+    let count = sequences.len();
+    if count > MOST_SEQUENCES {
+        return Err(Error::TooMany {
+            what: "different sequences in a progressive alignment",
+            limit: MOST_SEQUENCES as u64,
+        });
+    }
+    let symbols: u128 = sequences.iter().map(|one| one.len() as u128).sum();
+    // Half of the square of the sum is at least the cells of all pairs.
+    if symbols * symbols / 2 > MOST_CELLS {
+        return Err(Error::TooMany {
+            what: "cells of the pairs in a progressive alignment",
+            limit: MOST_CELLS as u64,
+        });
+    }
+    let rows = par::map(count, |first| {
+        let mut row = Vec::with_capacity(count - first - 1);
+        for second in first + 1..count {
+            cancel.check()?;
+            row.push(similarity(&sequences[first], &sequences[second], worth));
+        }
+        progress.advance("alignment of pairs", 1, count as u64);
+        Ok(row)
+    })?;
+    let mut parts: Vec<Option<Profile>> = (0..count)
+        .map(|at| Some(Profile::of(at, &sequences[at], weights[at])))
+        .collect();
+    for Tree { left, right } in join_order(rows, weights, cancel)? {
+        let (Some(a), Some(b)) = (parts[left].take(), parts[right].take()) else {
+            continue;
+        };
+        parts[left] = Some(merge(a, b, worth, memory, cancel)?);
+    }
+    let Some(whole) = parts.into_iter().flatten().next() else {
+        return Ok((0, Vec::new()));
+    };
+    let mut places = vec![Vec::new(); count];
+    let columns = whole.columns.len();
+    for (member, of) in whole.members {
+        if let Some(slot) = places.get_mut(member) {
+            *slot = of;
+        }
+    }
+    Ok((columns, places))
+}
+
+/// Percent of the pairs in an alignment of two sequences that are identical. Two numbers a cell go
+/// along with the best path to it, so that no path is kept.
+fn similarity(a: &[u32], b: &[u32], worth: &Worth) -> f64 {
+    type Counts = (u32, u32);
+    let width = b.len() + 1;
+    let mut before = [
+        vec![Counts::default(); width],
+        vec![Counts::default(); width],
+        vec![Counts::default(); width],
+    ];
+    let mut now = before.clone();
+    let gaps = vec![GAP; b.len()];
+    let mut sweep = Sweep::new(&gaps, worth.end);
+    let mut scores = vec![0.0; b.len()];
+    for (row, &symbol) in a.iter().enumerate() {
+        for (score, &other) in scores.iter_mut().zip(b) {
+            *score = worth.pair(symbol as usize, other as usize);
+        }
+        let is_last = row + 1 == a.len();
+        sweep.row(&scores, GAP, is_last, |column, from| {
+            if column > 0 {
+                let (aligned, same) = before[from[0]][column - 1];
+                let equal = u32::from(b[column - 1] == symbol);
+                now[0][column] = (aligned + 1, same + equal);
+                now[2][column] = now[from[2]][column - 1];
+            }
+            now[1][column] = before[from[1]][column];
+        });
+        std::mem::swap(&mut before, &mut now);
+    }
+    let last = before[sweep.best()][b.len()];
+    100.0 * f64::from(last.1) / f64::from(last.0.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similarity_counts_identical_pairs() {
+        let clusters = [1, 2, 3].map(ClusterId);
+        let worth = Worth::new(&clusters, &[0.0, 0.6, 0.3, 0.1]);
+        let same = similarity(&[0, 1, 2], &[0, 1, 2], &worth);
+        assert!((same - 100.0).abs() < 1e-12);
+        // One that is missing takes nothing away from the pairs there are.
+        assert!((similarity(&[0, 1, 2], &[0, 1], &worth) - 100.0).abs() < 1e-12);
+        let half = similarity(&[0, 1], &[0, 2], &worth);
+        assert!((half - 50.0).abs() < 1e-12);
+        assert_eq!(similarity(&[], &[0], &worth), 0.0);
+    }
+}
