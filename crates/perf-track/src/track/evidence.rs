@@ -30,6 +30,8 @@ fn weight(evaluator: Evaluator) -> f64 {
         Evaluator::CallersAfter => 2.0,
         Evaluator::Sequence => 1.5,
         Evaluator::Density => 0.25,
+        // Of the published mode alone.
+        Evaluator::Simultaneity => 0.0,
     }
 }
 

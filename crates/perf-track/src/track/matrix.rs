@@ -77,6 +77,16 @@ impl Matrix {
         }
     }
 
+    /// Makes a value at least this.
+    pub(crate) fn raise(&mut self, row: usize, column: usize, least: f64) {
+        if row < self.rows
+            && column < self.columns
+            && let Some(value) = self.values.get_mut(row * self.columns + column)
+        {
+            *value = value.max(least);
+        }
+    }
+
     pub(crate) fn transposed(&self) -> Self {
         Matrix::from_fn(self.columns, self.rows, |row, column| self.at(column, row))
     }

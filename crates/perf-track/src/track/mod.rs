@@ -44,6 +44,7 @@ mod assign;
 mod callers;
 mod evaluate;
 mod evidence;
+mod grouped;
 mod matrix;
 mod observe;
 mod optimal;

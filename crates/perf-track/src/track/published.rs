@@ -156,24 +156,25 @@ fn united<T>(all: Vec<T>, is_one: impl Fn(&T, &T) -> bool, unite: impl Fn(&mut T
     done
 }
 
-/// The groups of two frames.
+/// The groups of two frames, and where the sequences were looked at how often their clusters stand at
+/// one place.
 pub(crate) fn groups(
     there: &Into<'_>,
     back: &Into<'_>,
     (from, to): (usize, usize),
     threshold: Threshold,
     min_score: f64,
-) -> Vec<Group> {
+) -> (Vec<Group>, Option<Matrix>) {
     let first = links(there, from, threshold, min_score);
     let second = links(back, to, threshold, min_score);
     let mut coarse = closure(&first, &second);
     // Steps of the second frame are with the links that look into it.
     let (Some(b), Some(a)) = (there.together, back.together) else {
-        return coarse;
+        return (coarse, None);
     };
     let scored = a.global >= min_score && b.global >= min_score;
     if !scored || coarse.iter().all(Group::is_one_to_one) {
-        return coarse;
+        return (coarse, None);
     }
     let mut partner = vec![None; from];
     for group in coarse.iter().filter(|group| group.is_one_to_one()) {
@@ -191,7 +192,35 @@ pub(crate) fn groups(
     for fine in closure(&rows(&counts, from), &rows(&counts.transposed(), to)) {
         carve(&mut coarse, fine);
     }
-    coarse
+    (coarse, Some(counts))
+}
+
+/// For each cluster of `from` and each that stands in one column with a cluster it is linked to: the
+/// smaller of that link and of the share of columns. `None` where the alignment is not used.
+pub(crate) fn simultaneous(
+    into: &Into<'_>,
+    (from, to): (usize, usize),
+    threshold: Threshold,
+    min_score: f64,
+) -> Option<Matrix> {
+    let together = into.together.filter(|of| of.global >= min_score)?;
+    let mut found = Matrix::filled(from, to, 0.0);
+    let near = into.distance?;
+    for i in 0..from {
+        let row = near.row(i).unwrap_or(&[]);
+        for j in select(row, threshold) {
+            let score = together.scores.get(j + 1);
+            if score.is_none_or(|&score| score < min_score) {
+                continue;
+            }
+            let beside = together.matrix.row(j).unwrap_or(&[]);
+            for k in select(beside, threshold).into_iter().filter(|&k| k != j) {
+                let value = row[j].min(beside[k]);
+                found.raise(i, k, value);
+            }
+        }
+    }
+    Some(found)
 }
 
 /// Takes a group of the sequence round out of the group it is a part of, if both have clusters left
@@ -287,7 +316,7 @@ mod tests {
             distance: Some(matrix),
             ..Into::default()
         };
-        let mut groups = groups(&into(&there), &into(&back), (6, 6), threshold, 0.9);
+        let (mut groups, _) = groups(&into(&there), &into(&back), (6, 6), threshold, 0.9);
         groups.sort_by_key(|group| group.left.first().copied());
         let named = |set: &Set| set.iter().map(|index| index + 1).collect();
         groups
@@ -328,7 +357,7 @@ mod tests {
             callers: Some(&swapped),
             ..Into::default()
         };
-        let found = groups(&into, &into, (2, 2), Threshold::Percent(15), 0.9);
+        let (found, _) = groups(&into, &into, (2, 2), Threshold::Percent(15), 0.9);
         let one = |i| Set::from([i]);
         assert_eq!(
             found[0],
@@ -366,7 +395,7 @@ mod tests {
             }),
             ..Into::default()
         };
-        let found = groups(
+        let (found, _) = groups(
             &into(&steps),
             &into(&steps),
             (3, 3),
@@ -376,7 +405,7 @@ mod tests {
         assert_eq!(found.len(), 3);
         assert!(found.iter().all(|group| group.left == group.right));
         // Below the score that is needed, sequences are not looked at.
-        let found = groups(
+        let (found, _) = groups(
             &into(&steps),
             &into(&steps),
             (3, 3),

@@ -31,6 +31,9 @@ pub enum Evaluator {
     CallersAfter,
     /// How often they stand at the same place between anchors of the frames' sequences.
     Sequence,
+    /// In published mode: how often the one stands in a column with a cluster that the other is linked
+    /// to, at most as much as that link.
+    Simultaneity,
     /// How alike their shares of the time are. In optimal mode.
     Duration,
     /// How alike their shares of the bursts are; in published mode how many of its bursts those of
@@ -48,6 +51,7 @@ impl Evaluator {
             Evaluator::CallersBefore => "callers before",
             Evaluator::CallersAfter => "callers after",
             Evaluator::Sequence => "sequence",
+            Evaluator::Simultaneity => "simultaneity",
             Evaluator::Duration => "duration",
             Evaluator::Density => "density",
         }
@@ -125,7 +129,8 @@ pub struct Link {
     pub to: (usize, ClusterId),
     /// What it says.
     pub kind: LinkKind,
-    /// The evidence, from 0 to 1: for splits and merges that of the part being one.
+    /// The evidence, from 0 to 1: for splits and merges that of the part being one, in published mode
+    /// the largest of the votes.
     pub evidence: f64,
     /// `evidence * (1 + margin) / 2`, where the margin is `1 - other / evidence` with the best
     /// evidence that links either cluster to another object; at least 0.
@@ -184,12 +189,12 @@ pub struct Object {
     /// Its clusters in each frame, ascending; empty where it is not seen.
     pub members: Vec<Vec<ClusterId>>,
     /// The confidence of its weakest link, from 0 to 1; for an object of one frame `1 - evidence`
-    /// of the best link it could have had. In published mode the mean of the cross-classification
-    /// both ways that stays within the object, at its weakest.
+    /// of the best link it could have had.
     pub confidence: f64,
     /// Share of the time of all clusters in each frame.
     pub share: Vec<f64>,
-    /// Why it is one object.
+    /// Why it is one object. In published mode those links without which it would fall apart: of all
+    /// there are between its clusters the tree of largest confidence.
     pub links: Vec<Link>,
     /// What happens to it, by frame.
     pub events: Vec<Event>,

@@ -4,14 +4,14 @@ use super::aligned::sets;
 use super::callers::Names;
 use super::evaluate;
 use super::evidence::{Prepared, compare};
+use super::grouped::grouped;
 use super::matrix::Matrix;
 use super::observe::Observation;
-use super::optimal::{self, Draft, confidence};
+use super::optimal;
+use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
-use super::published::{self, Group, Into, Set, Together};
-use super::result::{
-    Evaluator, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
-};
+use super::published::{self, Group, Into, Together};
+use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
 use super::side::Side;
 use crate::{ClusterId, Error, Mode, Result};
 use perf_core::{CancelToken, Progress};
@@ -83,7 +83,7 @@ impl Tracking {
             Mode::Optimal => optimal::objects(&ready, &pairs, &simultaneity, params),
             Mode::Published => {
                 let chains = published::chain(&groups).into_iter();
-                chains.map(|chain| grouped(chain, &ready, &pairs)).collect()
+                chains.map(|chain| grouped(&chain, &pairs)).collect()
             }
         };
         let objects = number(drafts, &ready, params);
@@ -154,21 +154,31 @@ fn published_pair(
     };
     let clusters = (a.clusters, b.clusters);
     let (threshold, score) = (params.threshold(), params.min_score());
-    let found = published::groups(&into_b, &into_a, clusters, threshold, score);
-    let mut votes = Vec::new();
-    let mut vote = |evaluator, matrix: Matrix, is_on: bool| {
-        if is_on && matrix.values().iter().any(|value| !value.is_nan()) {
-            votes.push(Vote { evaluator, matrix });
-        }
+    let (found, sequence) = published::groups(&into_b, &into_a, clusters, threshold, score);
+    let beside_b = published::simultaneous(&into_b, clusters, threshold, score);
+    let swapped = (clusters.1, clusters.0);
+    let beside_a = published::simultaneous(&into_a, swapped, threshold, score);
+    let beside = match (beside_b, beside_a.map(|of| of.transposed())) {
+        (Some(b), Some(a)) => Some(Matrix::from_fn(clusters.0, clusters.1, |i, j| {
+            a.at(i, j).max(b.at(i, j))
+        })),
+        (one, other) => one.or(other),
     };
-    vote(Evaluator::Forward, there.clone(), params.use_distance());
+    let mut votes = Vec::new();
+    let mut vote = |evaluator, matrix: Option<Matrix>| {
+        let says = |matrix: &Matrix| matrix.values().iter().any(|value| !value.is_nan());
+        votes.extend(matrix.filter(says).map(|matrix| Vote { evaluator, matrix }));
+    };
+    let near = params.use_distance();
+    vote(Evaluator::Forward, near.then(|| there.clone()));
+    vote(Evaluator::Backward, near.then(|| back.transposed()));
     vote(
-        Evaluator::Backward,
-        back.transposed(),
-        params.use_distance(),
+        Evaluator::CallersBefore,
+        params.use_callers().then_some(callers),
     );
-    vote(Evaluator::CallersBefore, callers, params.use_callers());
-    vote(Evaluator::Density, dense, params.use_density());
+    vote(Evaluator::Density, params.use_density().then_some(dense));
+    vote(Evaluator::Simultaneity, beside);
+    vote(Evaluator::Sequence, sequence.map(|counts| counts.shares()));
     let pair = Pair {
         from: from_frame,
         to: to_frame,
@@ -179,68 +189,6 @@ fn published_pair(
         evidence: Matrix::default(),
     };
     Ok((pair, found))
-}
-
-/// An object of the published heuristic: its links are those pairs of its clusters that any
-/// evaluator speaks for.
-fn grouped(chain: Vec<Set>, frames: &[Prepared], pairs: &[Pair]) -> Draft {
-    let mut draft = Draft {
-        members: chain
-            .iter()
-            .map(|set| set.iter().copied().collect())
-            .collect(),
-        confidence: 1.0,
-        ..Draft::default()
-    };
-    let id = |class: usize| ClusterId(class as u32 + 1);
-    for pair in pairs {
-        let (Some(left), Some(right)) = (chain.get(pair.from), chain.get(pair.to)) else {
-            continue;
-        };
-        let [there, back] = &pair.cross;
-        let stays = |side: &Side, own: &Set, matrix: &Matrix, others: &Set| {
-            let time = own.iter().map(|&i| side.time[i]);
-            let inside = own.iter().map(|&i| {
-                let shares = others.iter().map(|&j| matrix.at(i, j));
-                side.time[i] * shares.filter(|share| !share.is_nan()).sum::<f64>()
-            });
-            inside.sum::<f64>() / time.sum::<f64>().max(f64::MIN_POSITIVE)
-        };
-        let (a, b) = (&frames[pair.from].side, &frames[pair.to].side);
-        let within = (stays(a, left, there, right) + stays(b, right, back, left)) / 2.0;
-        draft.confidence = draft.confidence.min(within);
-        for &i in left {
-            for &j in right {
-                let opinion = |vote: &Vote| Some((vote.evaluator, vote.matrix.at(i, j)));
-                let votes: Vec<(Evaluator, f64)> = pair
-                    .votes
-                    .iter()
-                    .filter_map(opinion)
-                    .filter(|vote| vote.1 > 0.0)
-                    .collect();
-                if votes.is_empty() {
-                    continue;
-                }
-                let mean = |i, j| (there.at(i, j) + back.at(j, i)) / 2.0;
-                let onward = (0..b.clusters)
-                    .filter(|j| !right.contains(j))
-                    .map(|j| mean(i, j));
-                let back = (0..a.clusters)
-                    .filter(|i| !left.contains(i))
-                    .map(|i| mean(i, j));
-                let rival = onward.chain(back).fold(0.0, f64::max);
-                draft.links.push(Link {
-                    from: (pair.from, id(i)),
-                    to: (pair.to, id(j)),
-                    kind: LinkKind::Groups,
-                    evidence: mean(i, j),
-                    confidence: confidence(mean(i, j), rival),
-                    votes,
-                });
-            }
-        }
-    }
-    draft
 }
 
 /// Objects with numbers, shares and filters.

@@ -1,0 +1,145 @@
+//! Objects of the published heuristic: why each is one, and how sure that is.
+
+use super::optimal::{Draft, confidence};
+use super::published::Set;
+use super::result::{Evaluator, Link, LinkKind, Pair};
+use crate::ClusterId;
+
+/// The object of a chain of groups. Its links are the tree of largest confidence over its clusters:
+/// each is what holds two parts of it together, so that the weakest says how sure the whole is. The
+/// transitive closure unites through any link above the threshold, and this shows through which.
+pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
+    let mut links: Vec<Link> = pairs.iter().flat_map(|pair| links(chain, pair)).collect();
+    links.sort_by(|a, b| {
+        let place = |link: &Link| (link.from, link.to);
+        b.confidence
+            .total_cmp(&a.confidence)
+            .then_with(|| place(a).cmp(&place(b)))
+    });
+    let frames = chain.iter().enumerate();
+    let nodes: Vec<(usize, ClusterId)> = frames
+        .flat_map(|(frame, set)| set.iter().map(move |&class| (frame, id(class))))
+        .collect();
+    let mut parts: Vec<usize> = (0..nodes.len()).collect();
+    let find = |node: &(usize, ClusterId)| nodes.binary_search(node).ok();
+    links.retain(|link| {
+        let (Some(from), Some(to)) = (find(&link.from), find(&link.to)) else {
+            return false;
+        };
+        let (a, b) = (root(&mut parts, from), root(&mut parts, to));
+        parts[a] = b;
+        a != b
+    });
+    let weakest = links.iter().map(|link| link.confidence);
+    let weakest = weakest.fold(1.0, f64::min);
+    links.sort_by_key(|link| (link.from, link.to));
+    Draft {
+        members: chain
+            .iter()
+            .map(|set| set.iter().copied().collect())
+            .collect(),
+        // Clusters that no vote ties to the others are there by the closure alone.
+        confidence: match links.len() + 1 >= nodes.len() {
+            true => weakest,
+            false => 0.0,
+        },
+        links,
+        ..Draft::default()
+    }
+}
+
+fn id(class: usize) -> ClusterId {
+    ClusterId(class as u32 + 1)
+}
+
+fn root(parts: &mut [usize], mut node: usize) -> usize {
+    while parts[node] != node {
+        parts[node] = parts[parts[node]];
+        node = parts[node];
+    }
+    node
+}
+
+/// All links between the clusters of an object in two frames that any evaluator speaks for.
+fn links(chain: &[Set], pair: &Pair) -> Vec<Link> {
+    let (Some(left), Some(right)) = (chain.get(pair.from), chain.get(pair.to)) else {
+        return Vec::new();
+    };
+    let evidence = |i: usize, j: usize| {
+        let votes = pair.votes.iter().map(|vote| vote.matrix.at(i, j));
+        votes.fold(0.0, f64::max)
+    };
+    // The best that ties a cluster to another object.
+    let [there, back] = &pair.cross;
+    let rivals = |own: &Set, other: &Set, all: usize, value: &dyn Fn(usize, usize) -> f64| {
+        let best = |&i: &usize| {
+            let outside = (0..all).filter(|j| !other.contains(j));
+            (i, outside.map(|j| value(i, j)).fold(0.0, f64::max))
+        };
+        own.iter().map(best).collect::<Vec<(usize, f64)>>()
+    };
+    let onward = rivals(left, right, back.rows(), &evidence);
+    let backward = rivals(right, left, there.rows(), &|j, i| evidence(i, j));
+    let mut links = Vec::new();
+    for &(i, away) in &onward {
+        for &(j, from_away) in &backward {
+            let votes = pair.votes.iter();
+            let votes = votes.map(|vote| (vote.evaluator, vote.matrix.at(i, j)));
+            let votes: Vec<(Evaluator, f64)> = votes.filter(|vote| vote.1 > 0.0).collect();
+            if votes.is_empty() {
+                continue;
+            }
+            let evidence = evidence(i, j);
+            links.push(Link {
+                from: (pair.from, id(i)),
+                to: (pair.to, id(j)),
+                kind: LinkKind::Groups,
+                evidence,
+                confidence: confidence(evidence, away.max(from_away)),
+                votes,
+            });
+        }
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::matrix::Matrix;
+    use super::super::result::Vote;
+    use super::*;
+
+    #[test]
+    fn an_object_is_as_sure_as_what_holds_it_together() {
+        // 1 -> 1 for sure; 2 -> 2 for sure; a sixth of 2 goes to 1, which ties all of them.
+        let there = Matrix::from_fn(2, 2, |i, j| match (i, j) {
+            (0, 0) => 1.0,
+            (1, 0) => 0.16,
+            (1, 1) => 0.84,
+            _ => 0.0,
+        });
+        let back = Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+        let vote = |evaluator, matrix| Vote { evaluator, matrix };
+        let pair = Pair {
+            from: 0,
+            to: 1,
+            votes: vec![
+                vote(Evaluator::Forward, there.clone()),
+                vote(Evaluator::Backward, back.transposed()),
+            ],
+            cross: [there, back],
+            ..Pair::default()
+        };
+        let both = [Set::from([0, 1]), Set::from([0, 1])];
+        let draft = grouped(&both, std::slice::from_ref(&pair));
+        assert_eq!(draft.links.len(), 3);
+        assert!((draft.confidence - 0.16).abs() < 1e-12);
+        // Apart, each is sure but for what ties it to the other.
+        let one = [Set::from([0]), Set::from([0])];
+        let draft = grouped(&one, std::slice::from_ref(&pair));
+        assert!((draft.confidence - (2.0 - 0.16) / 2.0).abs() < 1e-12);
+        // What nothing speaks for is there by the closure alone.
+        let strange = [Set::from([0]), Set::from([1])];
+        assert_eq!(grouped(&strange, &[pair]).confidence, 0.0);
+    }
+}
