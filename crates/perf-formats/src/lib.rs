@@ -66,7 +66,7 @@ mod probe;
 pub mod streams;
 #[cfg(feature = "tau")]
 pub mod tau;
-#[cfg(any(feature = "cube", feature = "tau"))]
+#[cfg(any(feature = "cube", feature = "paraver", feature = "tau"))]
 #[cfg_attr(
     not(feature = "cube"),
     allow(dead_code, reason = "metadata of TAU have no attributes")

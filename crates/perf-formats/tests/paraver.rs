@@ -6,6 +6,9 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+#[path = "common/two_tasks.rs"]
+mod two_tasks;
+
 use perf_core::{
     Diagnostics, Event, Limits, LocationId, Members, MetricMode, Ticks, Trace, match_messages,
 };
@@ -16,47 +19,7 @@ use perf_formats::{Error, OpenOptions};
 use perf_testdata::corpus::corpus;
 use perf_testdata::damage;
 use proptest::prelude::*;
-
-const HEADER: &str = "#Paraver (09/10/2019 at 16:09):1000_ns:1(4):1:2(2:1,1:1),1\n";
-const PCF: &str = "\
-EVENT_TYPE
-9   50000001    MPI Point-to-point
-VALUES
-1   MPI_Send
-2   MPI_Recv
-0   Outside MPI
-
-EVENT_TYPE
-0    60000019    User function
-VALUES
-0   End
-1   solve
-2   ste..lon [stencil_long]
-
-EVENT_TYPE
-0    60000119    User function line
-VALUES
-1   12 (solve.c)
-
-EVENT_TYPE
-0    70000001    Caller at level 1
-0    70000002    Caller at level 2
-VALUES
-0   End
-1   inner
-2   main
-
-EVENT_TYPE
-0    80000001    Caller line at level 1
-0    80000002    Caller line at level 2
-VALUES
-1   7 (a.c, prog)
-2   99 (b.c, prog)
-
-EVENT_TYPE
-7  42000050 PAPI_TOT_INS [Instr completed]
-7  77 mine
-";
+use two_tasks::{HEADER, PCF};
 
 fn read(body: &str, options: &OpenOptions<'_>) -> Result<(Trace, Diagnostics), Error> {
     let text = format!("{HEADER}{body}");

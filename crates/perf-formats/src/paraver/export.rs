@@ -1,21 +1,23 @@
 //! A [`Trace`](perf_core::Trace) as a trace of Paraver.
 
-use super::export_lines::{Lines, Plan};
+use super::export_lines::Lines;
 use super::export_names::Names;
-use super::header::{Header, Resources, Task, TimeUnit};
+use super::export_people::People;
+use super::export_plan::Plan;
+use super::header::{Header, Resources, TimeUnit};
 use super::pcf::{Pcf, Row};
-use super::record::{Batch, Communication, Object, OnCpu, Record};
+use super::record::{Batch, Communication, Record};
 use super::rules;
 use super::write::Writer;
 use crate::{Error, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use perf_core::{
-    CancelToken, Diagnostics, Endpoint, LocationId, Members, Messages, Nanos, Place, Progress,
-    SystemNodeId, Ticks, TraceView, match_messages_with,
+    CancelToken, Diagnostics, Endpoint, Messages, Nanos, Place, Progress, Ticks, TraceView,
+    match_messages_with,
 };
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -282,137 +284,6 @@ impl Time {
             }
         })
     }
-}
-
-/// Who the locations are for Paraver.
-struct People {
-    of: HashMap<LocationId, OnCpu>,
-    /// Application and task of each location.
-    tasks: HashMap<LocationId, (u32, u32)>,
-    applications: Vec<Vec<Task>>,
-    cpus: Vec<u32>,
-    row: Row,
-}
-
-impl People {
-    fn new(view: TraceView<'_>) -> Self {
-        let system = &view.definitions().system;
-        // Tasks of each application, each a process with its locations, or a location without one.
-        type Members = (Option<SystemNodeId>, String, Vec<LocationId>);
-        let mut applications: BTreeMap<u32, Vec<Members>> = BTreeMap::new();
-        let mut known = HashMap::new();
-        for id in system.location_ids() {
-            let group = system.process(id);
-            let of = group.and_then(|group| system.group(group));
-            let application = of.and_then(|of| of.properties.get("application")?.parse().ok());
-            let application = application.unwrap_or(1_u32);
-            let tasks = applications.entry(application).or_default();
-            let index = match group.and_then(|group| known.get(&group).copied()) {
-                Some(index) => index,
-                None => {
-                    let name = of.map_or_else(|| system.label(id), |of| of.name.clone());
-                    tasks.push((of.and_then(|of| of.parent), name, Vec::new()));
-                    if let Some(group) = group {
-                        known.insert(group, tasks.len() - 1);
-                    }
-                    tasks.len() - 1
-                }
-            };
-            if let Some((.., members)) = tasks.get_mut(index) {
-                members.push(id);
-            }
-        }
-        let mut people = People {
-            of: HashMap::new(),
-            tasks: HashMap::new(),
-            applications: Vec::new(),
-            cpus: Vec::new(),
-            row: Row::default(),
-        };
-        // Nodes in the order in which tasks name them, then CPUs of one node after the other.
-        let mut nodes: Vec<Option<SystemNodeId>> = Vec::new();
-        for (node, _, members) in applications.values().flatten() {
-            let index = nodes.iter().position(|known| known == node);
-            let index = index.unwrap_or_else(|| {
-                nodes.push(*node);
-                people.cpus.push(0);
-                nodes.len() - 1
-            });
-            if let Some(cpus) = people.cpus.get_mut(index) {
-                *cpus += members.len() as u32;
-            }
-        }
-        let mut next: Vec<u32> = Vec::new();
-        let mut cpu = 1;
-        for cpus in &people.cpus {
-            next.push(cpu);
-            cpu += cpus;
-        }
-        let line = |name: &str| name.replace(['\n', '\r'], " ");
-        let name_of = |node: Option<SystemNodeId>| {
-            let node = node.and_then(|id| system.node(id));
-            node.map_or_else(|| "node".to_string(), |node| line(&node.name))
-        };
-        let mut labels: [Vec<String>; 4] = Default::default();
-        let [cpu_labels, node_labels, task_labels, thread_labels] = &mut labels;
-        for (node, cpus) in nodes.iter().zip(&people.cpus) {
-            let name = name_of(*node);
-            for _ in 0..*cpus {
-                cpu_labels.push(format!("{}.{name}", cpu_labels.len() + 1));
-            }
-            node_labels.push(name);
-        }
-        for (application, tasks) in (1..).zip(applications.into_values()) {
-            let mut listed = Vec::with_capacity(tasks.len());
-            for (task, (node, name, members)) in (1..).zip(tasks) {
-                let at = nodes.iter().position(|known| *known == node).unwrap_or(0);
-                task_labels.push(line(&name));
-                listed.push(Task {
-                    threads: members.len() as u32,
-                    node: at as u32 + 1,
-                });
-                for (thread, id) in (1..).zip(members) {
-                    let cpu = next.get_mut(at).map_or(0, |next| {
-                        *next += 1;
-                        *next - 1
-                    });
-                    let object = Object {
-                        application,
-                        task,
-                        thread,
-                    };
-                    people.of.insert(id, OnCpu { cpu, object });
-                    people.tasks.insert(id, (application, task));
-                    let location = system.location(id);
-                    thread_labels.push(line(location.map_or("", |of| &of.name)));
-                }
-            }
-            people.applications.push(listed);
-        }
-        let levels = ["CPU", "NODE", "TASK", "THREAD"].map(String::from);
-        people.row = Row::new(levels.into_iter().zip(labels).collect());
-        people
-    }
-}
-
-/// The tasks of a communicator, all of one application; `None` where that is not so.
-pub(super) fn tasks_of(
-    members: &Members,
-    tasks: &HashMap<LocationId, (u32, u32)>,
-) -> Option<(u32, Vec<u32>)> {
-    let Members::Ranks(ranks) = members else {
-        return None;
-    };
-    let mut all = Vec::with_capacity(ranks.len());
-    let mut of = None;
-    for rank in ranks {
-        let (application, task) = *tasks.get(rank.as_ref()?)?;
-        if *of.get_or_insert(application) != application {
-            return None;
-        }
-        all.push(task);
-    }
-    Some((of?, all))
 }
 
 /// The date of a header: that of the trace of Paraver the trace was, or of its clock, in UTC.

@@ -7,7 +7,8 @@
 //! | [`Pcf`], [`Row`] | names of states, types and values; labels of threads |
 //! | [`read_trace`] | a [`Trace`](perf_core::Trace) of it |
 //! | [`write_trace`] | a trace of Paraver of any `Trace` |
-//! | [`recolour`] | the same trace with a cluster for each burst |
+//! | [`recolour`], [`recolour_files`] | the same trace with a cluster for each burst |
+//! | [`clustered`] | what the established burst clustering reads and writes: its parameters and bursts |
 //!
 //! # Trace
 //!
@@ -34,9 +35,12 @@
 //!
 //! The CPU of a record is not kept; that it changed is counted.
 
+pub mod clustered;
 mod export;
 mod export_lines;
 mod export_names;
+mod export_people;
+mod export_plan;
 mod format;
 mod header;
 mod late;
@@ -46,9 +50,11 @@ mod pcf;
 mod place;
 mod reader;
 mod recolour;
+mod recolour_files;
 mod record;
 pub mod rules;
 mod scan;
+mod source;
 mod stream;
 mod tables;
 mod trace;
@@ -60,7 +66,8 @@ pub use header::{Header, Resources, Task, TimeUnit};
 pub use pcf::{EventKind, Pcf, Row};
 pub use place::object_of;
 pub use reader::Reader;
-pub use recolour::{Cluster, Coloured, Recoloured, colours, name_clusters, recolour};
+pub use recolour::{Cluster, Coloured, Recoloured, colours, recolour};
+pub use recolour_files::{name_clusters, recolour_files};
 pub use record::{Batch, Communication, Object, OnCpu, Pair, Record};
 pub use trace::{into_trace, read_trace};
 pub use write::Writer;

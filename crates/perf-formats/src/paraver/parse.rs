@@ -126,7 +126,11 @@ fn skip(text: &[u8], start: usize, at: usize, expected: Expected, batch: &mut Ba
             is_cut: at >= text.len(),
         });
     }
-    batch.skipped.push(batch.entries.len() as u32);
+    let from = batch.text.len() as u32;
+    let line = text.get(start..end).unwrap_or_default();
+    batch.text.extend_from_slice(line);
+    let place = (batch.entries.len() as u32, from, batch.text.len() as u32);
+    batch.skipped.push(place);
     end
 }
 

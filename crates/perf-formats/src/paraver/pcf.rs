@@ -1,6 +1,6 @@
 //! [`Pcf`]: names and colours, and [`Row`]: labels of CPUs, nodes and threads.
 
-use super::rules;
+use super::{names, rules};
 use crate::Result;
 use perf_core::{Diagnostics, Limits, Place};
 use std::collections::BTreeMap;
@@ -178,6 +178,33 @@ impl Pcf {
     }
 
     /// Counts lines that are not as their section has them.
+    /// The name that a counter has as a metric of a trace: its label without what is in brackets,
+    /// or that of a counter of PAPI.
+    ///
+    /// ```
+    /// use perf_formats::paraver::Pcf;
+    /// let pcf = Pcf::parse(b"EVENT_TYPE\n7  42000059 MY_CYC [Total cycles]\n");
+    /// assert_eq!(pcf.counter(42_000_059), "MY_CYC");
+    /// assert_eq!(pcf.counter(42_000_050), "PAPI_TOT_INS");
+    /// assert_eq!(pcf.counter(42_999_999), "counter 42999999");
+    /// ```
+    pub fn counter(&self, kind: u32) -> String {
+        self.described(kind).0
+    }
+
+    /// The same with what describes it.
+    pub(super) fn described(&self, kind: u32) -> (String, &str) {
+        let label = self.kind(kind).map(|of| of.label.as_str());
+        let (name, description) = match label.filter(|label| !label.is_empty()) {
+            Some(label) => names::split_label(label),
+            None => (names::papi_name(kind).unwrap_or_default(), ""),
+        };
+        match name {
+            "" => (format!("counter {kind}"), description),
+            name => (name.to_owned(), description),
+        }
+    }
+
     pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
         for line in &self.strange {
             let place = Place::file(name).record(format!("line {line}"));

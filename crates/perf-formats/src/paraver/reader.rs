@@ -4,6 +4,7 @@ use super::header::{Header, find_magic};
 use super::parse::{parse, snippet};
 use super::record::{Batch, Kind, Skip};
 use super::rules;
+use super::source::{Chunk, Source};
 use crate::bytes::GZIP;
 use crate::parallel::Threads;
 use crate::{Error, OpenOptions, Result};
@@ -11,22 +12,9 @@ use flate2::read::MultiGzDecoder;
 use perf_core::{Diagnostics, Place};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
-
-/// Bytes of text that are parsed in one go: enough to keep a core busy, few enough to stay in a
-/// cache of the second level with their records.
-const CHUNK: usize = 1 << 19;
-/// The longest line, in bytes: communicators and headers name every task.
-const LINE: usize = 1 << 26;
-
-/// Whole lines of text.
-#[derive(Debug)]
-struct Chunk {
-    text: Vec<u8>,
-    offset: u64,
-}
 
 /// A trace that is read batch by batch, in order, in memory that does not grow with it.
 ///
@@ -82,96 +70,6 @@ impl std::fmt::Debug for Reader<'_> {
             .field("header", &self.header)
             .field("line", &self.line)
             .finish_non_exhaustive()
-    }
-}
-
-/// Bytes that are cut into whole lines.
-struct Source<'a> {
-    read: Box<dyn Read + Send + 'a>,
-    name: Arc<str>,
-    /// The beginning of a line whose end is still to come.
-    rest: Vec<u8>,
-    offset: u64,
-    is_done: bool,
-    /// Texts that were parsed, for their memory.
-    spare: Vec<Vec<u8>>,
-    /// What went wrong, to be told once all before it was.
-    failed: Option<Error>,
-}
-
-impl Source<'_> {
-    /// Whole lines of about [`CHUNK`] bytes, `None` at the end.
-    fn chunk(&mut self) -> Option<Chunk> {
-        let mut text = self.spare.pop().unwrap_or_default();
-        text.clear();
-        text.append(&mut self.rest);
-        text.reserve(CHUNK.saturating_sub(text.len()));
-        while !self.is_done {
-            let before = text.len();
-            let wanted = CHUNK.max(before * 2) - before;
-            let read = (&mut self.read).take(wanted as u64).read_to_end(&mut text);
-            if let Err(error) = read {
-                self.fail(error, self.offset + text.len() as u64);
-            } else if text.len() - before < wanted {
-                self.is_done = true;
-            }
-            if self.is_done {
-                break;
-            }
-            let new = text.get(before..).unwrap_or_default();
-            if let Some(end) = memchr::memrchr(b'\n', new) {
-                let whole = before + end + 1;
-                self.rest
-                    .extend_from_slice(text.get(whole..).unwrap_or_default());
-                text.truncate(whole);
-                break;
-            }
-            if text.len() > LINE {
-                self.is_done = true;
-                self.failed = Some(Error::Limit {
-                    place: Place::file(Arc::clone(&self.name)).at(self.offset),
-                    what: "length of a line in bytes",
-                    got: text.len() as u64,
-                    limit: LINE as u64,
-                });
-                text.clear();
-            }
-        }
-        if self.failed.is_some() {
-            // Half a line is none.
-            let end = memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1);
-            text.truncate(end);
-        }
-        if text.is_empty() {
-            return None;
-        }
-        let offset = self.offset;
-        self.offset += text.len() as u64;
-        Some(Chunk { text, offset })
-    }
-
-    fn fail(&mut self, error: std::io::Error, at: u64) {
-        let place = Place::file(Arc::clone(&self.name)).at(at);
-        self.is_done = true;
-        self.failed = Some(match error.kind() {
-            ErrorKind::UnexpectedEof => Error::Truncated {
-                place,
-                expected: "the rest of the packed data".into(),
-            },
-            ErrorKind::InvalidInput | ErrorKind::InvalidData => Error::Malformed {
-                place,
-                expected: "data packed with gzip".into(),
-                got: error.to_string(),
-            },
-            _ => Error::Io {
-                place,
-                source: error,
-            },
-        });
-    }
-
-    fn chunks(&mut self, count: usize) -> Vec<Chunk> {
-        (0..count).map_while(|_| self.chunk()).collect()
     }
 }
 

@@ -1,13 +1,12 @@
 //! Traces with a cluster for each burst, which Paraver shows in colours.
 
 use super::names;
-use super::pcf::Pcf;
 use super::reader::Reader;
 use super::record::{Batch, Object, OnCpu, Pair, Record};
 use super::write::Writer;
 use crate::{Error, Result};
 use perf_core::Ticks;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::Write;
 
 /// What a burst is as event 90000001 has it.
@@ -97,11 +96,13 @@ pub struct Recoloured {
     pub removed: u64,
     /// Bursts that last no time, which no event can show.
     pub empty: u64,
+    /// Lines that the reader skipped since they are no records: they were copied as they stand.
+    pub copied: u64,
 }
 
 /// Copies a trace with an event 90000001 at the begin of each burst, whose value is its cluster, and
-/// one of value 0 at its end; those of an earlier colouring go. All else stays as it stands, and
-/// the memory taken is that of the bursts.
+/// one of value 0 at its end; those of an earlier colouring go. All else stays as it stands, also lines
+/// that are no records, and the memory taken is that of the bursts.
 ///
 /// The events come behind all records of their time. Paraver needs [`name_clusters`] for their
 /// names.
@@ -142,6 +143,7 @@ pub fn recolour<W: Write>(
     writer.text(reader.header_text())?;
     while let Some(batch) = reader.next_batch()? {
         for (index, record) in batch.iter().enumerate() {
+            done.copied += lines(batch, index, writer)?;
             let (at, time) = match record {
                 Record::State { at, begin, .. } => (at, begin),
                 Record::Events { at, time, .. } => (at, time),
@@ -158,6 +160,7 @@ pub fn recolour<W: Write>(
             cpus.insert(at.object, at.cpu);
             done.removed += copy(writer, batch, index, record, &mut kept)?;
         }
+        done.copied += lines(batch, batch.len(), writer)?;
     }
     for mark in marks {
         done.inserted += 1;
@@ -272,6 +275,16 @@ fn insert<W: Write>(
     })
 }
 
+/// Copies the lines before a record that are none.
+fn lines<W: Write>(batch: &Batch, index: usize, writer: &mut Writer<W>) -> Result<u64> {
+    let mut count = 0;
+    for line in batch.skipped_before(index) {
+        writer.text(line)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
 /// Copies a record without events of an earlier colouring, and says how many it had.
 fn copy<W: Write>(
     writer: &mut Writer<W>,
@@ -294,30 +307,4 @@ fn copy<W: Write>(
     }
     writer.record(batch, index)?;
     Ok(0)
-}
-
-/// Gives a `.pcf` the names of the clusters; a block that is there is replaced.
-///
-/// ```
-/// use perf_formats::paraver::{Cluster, Pcf, name_clusters};
-/// let mut pcf = Pcf::default();
-/// name_clusters(&mut pcf, [Cluster::Id(1), Cluster::Id(2)]);
-/// assert_eq!(pcf.value(90_000_001, 7), Some("Cluster 2"));
-/// assert_eq!(pcf.value(90_000_001, 5), Some("Noise"));
-/// ```
-pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>) {
-    let usual = [
-        Cluster::MissingData,
-        Cluster::DurationFiltered,
-        Cluster::RangeFiltered,
-        Cluster::ThresholdFiltered,
-        Cluster::Noise,
-    ];
-    let all: BTreeSet<Cluster> = usual.into_iter().chain(clusters).collect();
-    let mut values = vec![(0, "End".to_string())];
-    values.extend(
-        all.iter()
-            .map(|cluster| (cluster.value(), cluster.to_string())),
-    );
-    pcf.set_kind(names::CLUSTER, 9, "Cluster ID", &values);
 }

@@ -207,8 +207,9 @@ pub struct Batch {
     pub(super) raw: Vec<(u32, u32, u32)>,
     /// Lines that were no records, the first of them.
     pub(super) skips: Vec<Skip>,
-    /// For each line that was no record, how many entries come before it.
-    pub(super) skipped: Vec<u32>,
+    /// For each line that was no record, how many entries come before it, and where it stands in `text`
+    /// with its end.
+    pub(super) skipped: Vec<(u32, u32, u32)>,
     pub(super) lines: u64,
     /// Whether the last line has no end.
     pub(super) is_unterminated: bool,
@@ -246,7 +247,7 @@ impl Batch {
     pub fn line(&self, index: usize) -> u64 {
         let skipped = self
             .skipped
-            .partition_point(|before| *before as usize <= index);
+            .partition_point(|(before, ..)| *before as usize <= index);
         self.first_line + (index + skipped) as u64
     }
 
@@ -254,6 +255,31 @@ impl Batch {
     pub fn offset(&self, index: usize) -> u64 {
         let entry = self.entries.get(index);
         self.offset + entry.map_or(0, |entry| u64::from(entry.offset))
+    }
+
+    /// The lines that were no records and stand before record `index`, behind the one before it, as they
+    /// are with their ends; with `index` being [`len`](Self::len) those behind all records.
+    ///
+    /// ```
+    /// use perf_formats::paraver::Reader;
+    /// use perf_formats::OpenOptions;
+    /// let text = "#Paraver (1/1/20 at 1:00):9:0:1:1(1:1)\n2:0:1:1:1:3:7:1\noops\n2:0:1:1:1:9:7:0\n";
+    /// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+    /// let batch = reader.next_batch()?.expect("a batch");
+    /// assert_eq!(batch.skipped_before(1).collect::<Vec<_>>(), [b"oops\n"]);
+    /// assert_eq!(batch.skipped_before(0).count(), 0);
+    /// # Ok::<(), perf_formats::Error>(())
+    /// ```
+    pub fn skipped_before(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        let before = |than: usize| {
+            self.skipped
+                .partition_point(move |(entries, ..)| (*entries as usize) < than)
+        };
+        let lines = self.skipped.get(before(index)..before(index + 1));
+        lines
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|(_, start, end)| self.text.get(*start as usize..*end as usize))
     }
 
     #[inline(always)]

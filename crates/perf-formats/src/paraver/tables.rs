@@ -145,15 +145,7 @@ impl<'a> Tables<'a> {
     }
 
     fn counter(&mut self, kind: u32) -> Class {
-        let label = self.pcf.kind(kind).map(|of| of.label.as_str());
-        let (name, description) = match label.filter(|label| !label.is_empty()) {
-            Some(label) => names::split_label(label),
-            None => (names::papi_name(kind).unwrap_or_default(), ""),
-        };
-        let name = match name {
-            "" => format!("counter {kind}"),
-            name => name.to_string(),
-        };
+        let (name, description) = self.pcf.described(kind);
         let Some(id) = MetricId::from_index(self.metrics.len()) else {
             return self.other(kind);
         };

@@ -181,6 +181,14 @@ impl<'a> Xml<'a> {
     }
 }
 
+#[cfg(feature = "paraver")]
+impl<'a> Tag<'a> {
+    /// Names and values of its attributes, with entities as they stand.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        Attributes(self.attributes)
+    }
+}
+
 /// Attributes as they stand, without their quotes.
 #[derive(Clone, Copy, Debug)]
 struct Attributes<'a>(&'a [u8]);

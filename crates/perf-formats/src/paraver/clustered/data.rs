@@ -1,0 +1,321 @@
+//! [`Data`]: bursts with their metrics and clusters, as a table.
+
+use crate::bytes::GZIP;
+use crate::paraver::Cluster;
+use crate::{Error, Result};
+use flate2::read::MultiGzDecoder;
+use perf_core::{Limits, Place, Ticks};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+
+/// The longest line, in bytes.
+const LINE: u64 = 1 << 20;
+
+/// What a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// `d_`: a metric that bursts were clustered by, as it was measured.
+    Raw,
+    /// `n_`: the same as the coordinate that was clustered.
+    Normalised,
+    /// `x_`: another counter.
+    Extrapolated,
+}
+
+/// A metric of all bursts.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DataColumn {
+    /// Its name without the prefix.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// One value a burst.
+    pub values: Vec<f64>,
+}
+
+/// One burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataRow {
+    /// Task, from 0.
+    pub task: u32,
+    /// Thread of the task, from 0.
+    pub thread: u32,
+    /// Its begin, in the unit of the trace.
+    pub begin: Ticks,
+    /// Its end.
+    pub end: Ticks,
+    /// Line of the trace in which it ends.
+    pub line: u64,
+    /// Its cluster.
+    pub cluster: Cluster,
+}
+
+/// The `.DATA.csv` of the established burst clustering: one line a burst.
+///
+/// ```
+/// use perf_formats::paraver::Cluster;
+/// use perf_formats::paraver::clustered::{Data, Role};
+/// let text = "# Instance,TaskId,ThreadId,Begin_Time,End_Time,Duration, Line, d_IPC, n_IPC,ClusterID\n\
+///             0,1,0,10,30,20,9,1.5, 0.25,6\n";
+/// let data = Data::read(text.as_bytes(), "x.DATA.csv", &perf_core::Limits::default())?;
+/// assert_eq!(data.rows[0].cluster, Cluster::Id(1));
+/// let raw = data.columns.iter().find(|column| column.role == Role::Raw).expect("there is one");
+/// assert_eq!((raw.name.as_str(), raw.values.as_slice()), ("IPC", &[1.5][..]));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Data {
+    /// The metrics, in their order.
+    pub columns: Vec<DataColumn>,
+    /// The bursts, in their order.
+    pub rows: Vec<DataRow>,
+}
+
+/// What each cell of a line is.
+enum Cell {
+    Task,
+    Thread,
+    Begin,
+    End,
+    Line,
+    Cluster,
+    Metric(usize),
+    Other,
+}
+
+impl Data {
+    /// Whether a file begins as one of these tables does; one packed with gzip may as well.
+    pub fn is_one(path: &Path) -> bool {
+        let Ok((mut read, _)) = source(path) else {
+            return false;
+        };
+        let mut head = Vec::new();
+        let _ = (&mut read).take(64).read_to_end(&mut head);
+        let head = head.trim_ascii_start();
+        let rest = head.strip_prefix(b"#").unwrap_or(head).trim_ascii_start();
+        rest.starts_with(b"Instance") && rest.contains(&b',')
+    }
+
+    /// Opens a table, plain or packed with gzip.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn open(path: &Path, limits: &Limits) -> Result<Self> {
+        let name = path.to_string_lossy();
+        let opened = source(path).map_err(|source| Error::Io {
+            place: Place::file(&*name),
+            source,
+        });
+        let (read, _) = opened?;
+        Self::read(read, &name, limits)
+    }
+
+    /// Reads a table, which errors call `name`.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Malformed`] with the line for a table of something else, lines with too
+    /// few or many cells and cells that are no number; [`Error::Limit`] for more bursts than
+    /// the limits allow memory for.
+    pub fn read(read: impl Read, name: &str, limits: &Limits) -> Result<Self> {
+        let mut lines = Lines {
+            read: BufReader::new(read),
+            name,
+            text: Vec::new(),
+            line: 0,
+            offset: 0,
+            next: 0,
+        };
+        if !lines.next()? {
+            return Err(lines.wrong("a line of names", "the end"));
+        }
+        let head = lines.text()?.to_owned();
+        let mut data = Data::default();
+        let cells = data.head(head.trim().trim_start_matches('#'));
+        for (what, is_there) in [
+            ("TaskId", cells.iter().any(|c| matches!(c, Cell::Task))),
+            ("Begin_Time", cells.iter().any(|c| matches!(c, Cell::Begin))),
+            ("End_Time", cells.iter().any(|c| matches!(c, Cell::End))),
+            (
+                "ClusterID",
+                cells.iter().any(|c| matches!(c, Cell::Cluster)),
+            ),
+        ] {
+            if !is_there {
+                return Err(lines.wrong(&format!("a column {what}"), "none"));
+            }
+        }
+        let size = (size_of::<DataRow>() + 8 * data.columns.len()) as u64;
+        while lines.next()? {
+            let text = lines.text()?;
+            if text.trim().is_empty() {
+                continue;
+            }
+            data.line(&lines, &cells)?;
+            let bytes = data.rows.len() as u64 * size;
+            if bytes > limits.memory {
+                return Err(Error::Limit {
+                    place: lines.place(),
+                    what: "memory for bursts in bytes",
+                    got: bytes,
+                    limit: limits.memory,
+                });
+            }
+        }
+        Ok(data)
+    }
+
+    fn head(&mut self, head: &str) -> Vec<Cell> {
+        let roles = [
+            ("d_", Role::Raw),
+            ("n_", Role::Normalised),
+            ("x_", Role::Extrapolated),
+        ];
+        let cell = |name: &str| match name.trim() {
+            "TaskId" => Cell::Task,
+            "ThreadId" => Cell::Thread,
+            "Begin_Time" => Cell::Begin,
+            "End_Time" => Cell::End,
+            "Line" => Cell::Line,
+            "ClusterID" => Cell::Cluster,
+            name => {
+                let found = roles
+                    .iter()
+                    .find_map(|(prefix, role)| Some((name.strip_prefix(prefix)?, *role)));
+                let Some((name, role)) = found else {
+                    return Cell::Other;
+                };
+                self.columns.push(DataColumn {
+                    name: name.to_owned(),
+                    role,
+                    values: Vec::new(),
+                });
+                Cell::Metric(self.columns.len() - 1)
+            }
+        };
+        head.split(',').map(cell).collect()
+    }
+
+    fn line(&mut self, lines: &Lines<'_, impl Read>, cells: &[Cell]) -> Result<()> {
+        let text = lines.text()?.trim_end();
+        let mut row = DataRow {
+            task: 0,
+            thread: 0,
+            begin: Ticks(0),
+            end: Ticks(0),
+            line: 0,
+            cluster: Cluster::Noise,
+        };
+        let mut given = text.split(',').map(str::trim);
+        for cell in cells {
+            let Some(text) = given.next() else {
+                return Err(lines.wrong(&format!("{} cells", cells.len()), "the end of the line"));
+            };
+            let whole = || -> Result<u64> {
+                let parsed = text.parse().ok();
+                parsed.ok_or_else(|| lines.wrong("a whole number", text))
+            };
+            let few = || -> Result<u32> {
+                let parsed = text.parse().ok();
+                parsed.ok_or_else(|| lines.wrong("a number of 32 bits", text))
+            };
+            match cell {
+                Cell::Task => row.task = few()?,
+                Cell::Thread => row.thread = few()?,
+                Cell::Begin => row.begin = Ticks(whole()?),
+                Cell::End => row.end = Ticks(whole()?),
+                Cell::Line => row.line = whole()?,
+                Cell::Cluster => {
+                    let found = Cluster::from_value(whole()?);
+                    row.cluster = found.ok_or_else(|| lines.wrong("a cluster from 1 on", text))?;
+                }
+                Cell::Metric(at) => {
+                    let parsed = text.parse().ok();
+                    let value = parsed.ok_or_else(|| lines.wrong("a number", text))?;
+                    if let Some(column) = self.columns.get_mut(*at) {
+                        column.values.push(value);
+                    }
+                }
+                Cell::Other => {}
+            }
+        }
+        if let Some(more) = given.next() {
+            return Err(lines.wrong(&format!("{} cells", cells.len()), more));
+        }
+        if row.end < row.begin {
+            return Err(lines.wrong("an end that is not before the begin", &row.end.to_string()));
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+/// Opens a file; the second is whether it is packed.
+fn source(path: &Path) -> std::io::Result<(Box<dyn Read>, bool)> {
+    let mut file = BufReader::new(File::open(path)?);
+    let is_packed = file.fill_buf()?.starts_with(&GZIP);
+    Ok(match is_packed {
+        true => (Box::new(MultiGzDecoder::new(file)), true),
+        false => (Box::new(file), false),
+    })
+}
+
+struct Lines<'a, R> {
+    read: BufReader<R>,
+    name: &'a str,
+    text: Vec<u8>,
+    line: u64,
+    offset: u64,
+    next: u64,
+}
+
+impl<R: Read> Lines<'_, R> {
+    /// Reads the next line; false at the end.
+    fn next(&mut self) -> Result<bool> {
+        self.text.clear();
+        self.offset = self.next;
+        self.line += 1;
+        let mut limited = (&mut self.read).take(LINE);
+        let read = limited.read_until(b'\n', &mut self.text);
+        let read = read.map_err(|source| match source.kind() {
+            ErrorKind::UnexpectedEof => Error::Truncated {
+                place: self.place(),
+                expected: "the rest of the packed data".into(),
+            },
+            _ => Error::Io {
+                place: self.place(),
+                source,
+            },
+        })?;
+        self.next += read as u64;
+        if read as u64 == LINE {
+            return Err(Error::Limit {
+                place: self.place(),
+                what: "length of a line in bytes",
+                got: LINE,
+                limit: LINE,
+            });
+        }
+        Ok(read > 0)
+    }
+
+    fn text(&self) -> Result<&str> {
+        std::str::from_utf8(&self.text).map_err(|_| self.wrong("text", "bytes that are none"))
+    }
+
+    fn place(&self) -> Place {
+        let line = format!("line {}", self.line);
+        Place::file(self.name).at(self.offset).record(line)
+    }
+
+    fn wrong(&self, expected: &str, got: &str) -> Error {
+        Error::Malformed {
+            place: self.place(),
+            expected: expected.into(),
+            got: format!("`{}`", got.chars().take(32).collect::<String>()),
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! [`Definition`]: the parameters of a clustering, as XML.
+
+use crate::xml::{Tag, Token, Unfinished, Xml, text};
+use crate::{Error, Result};
+use perf_core::{Nanos, Place};
+use std::collections::BTreeMap;
+
+/// Deepest nesting of elements; the format has four.
+const DEEPEST: usize = 32;
+/// The most metrics of a definition.
+const MOST: usize = 4_096;
+
+/// What the value of a metric is made of: types of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// One type.
+    Single(u32),
+    /// Two types with `+`, `-`, `*` or `/` between them.
+    Mixed(u32, char, u32),
+}
+
+/// A metric that bursts are clustered by.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// What it is made of.
+    pub source: Source,
+    /// Whether its logarithm is the coordinate.
+    pub log: bool,
+    /// Bursts with a smaller raw value are left out.
+    pub low: Option<f64>,
+    /// Bursts with a larger raw value are left out.
+    pub high: Option<f64>,
+    /// How much it weighs, 1 if nothing is said.
+    pub factor: f64,
+}
+
+/// A clustering algorithm with its parameters by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Algorithm {
+    /// Its name, such as `DBSCAN`.
+    pub name: String,
+    /// Its parameters, such as `epsilon` and `min_points`.
+    pub parameters: BTreeMap<String, f64>,
+}
+
+/// The parameters of a clustering.
+///
+/// ```
+/// use perf_formats::paraver::clustered::{Definition, Source};
+/// let text = r#"<clustering_definition use_duration="no" duration_filter="1000">
+///   <clustering_algorithm name="DBSCAN">
+///     <epsilon>0.04</epsilon><min_points>4</min_points>
+///   </clustering_algorithm>
+///   <clustering_parameters>
+///     <mixed_events operation="/" apply_log="no" name="IPC">
+///       <event_type_a>42000050</event_type_a><event_type_b>42000059</event_type_b>
+///     </mixed_events>
+///   </clustering_parameters>
+/// </clustering_definition>"#;
+/// let definition = Definition::parse(text.as_bytes(), "epoch.xml")?;
+/// assert_eq!(definition.min_duration.0, 1_000_000);
+/// assert_eq!(definition.algorithm.parameters["epsilon"], 0.04);
+/// assert_eq!(definition.axes[0].source, Source::Mixed(42_000_050, '/', 42_000_059));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Definition {
+    /// Whether the duration is an axis as well, the first one.
+    pub use_duration: bool,
+    /// Whether the logarithm of the duration is taken.
+    pub apply_log: bool,
+    /// Whether axes are scaled to 0..1.
+    pub normalise: bool,
+    /// Shorter bursts are left out. Without a unit the number is in microseconds.
+    pub min_duration: Nanos,
+    /// Clusters with a smaller share of the time of all are left out, from 0 to 1; percent in the file.
+    pub min_share: f64,
+    /// How bursts are clustered.
+    pub algorithm: Algorithm,
+    /// By what.
+    pub axes: Vec<Axis>,
+    /// Metrics that are averaged for each cluster.
+    pub extrapolated: Vec<Axis>,
+    /// Whether all counters of the trace are.
+    pub all_counters: bool,
+}
+
+impl Definition {
+    /// Reads a definition, which errors call `name`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] where the document ends early, [`Error::Malformed`] for a document of
+    /// something else, numbers that are none and metrics without a type, [`Error::Limit`] for
+    /// deep nesting.
+    pub fn parse(document: &[u8], name: &str) -> Result<Self> {
+        let mut parser = Parser {
+            name,
+            made: Definition {
+                normalise: true,
+                ..Definition::default()
+            },
+            stack: Vec::new(),
+            text: String::new(),
+            axis: None,
+            is_found: false,
+        };
+        let mut xml = Xml::new(document);
+        loop {
+            let at = xml.at();
+            let token = xml.next().map_err(|Unfinished(at)| Error::Truncated {
+                place: Place::file(name).at(at as u64),
+                expected: "the end of a tag".into(),
+            })?;
+            match token {
+                Some(Token::Open(tag)) => parser.open(&tag)?,
+                Some(Token::Close(_)) => parser.close(at)?,
+                Some(Token::Text(raw)) => parser.text.push_str(&text(raw)),
+                Some(Token::Verbatim(raw)) => {
+                    parser.text.push_str(&String::from_utf8_lossy(raw));
+                }
+                None => break,
+            }
+        }
+        if !parser.is_found {
+            return Err(Error::Malformed {
+                place: Place::file(name).at(0),
+                expected: "`<clustering_definition`, with which a definition begins".into(),
+                got: "something else".into(),
+            });
+        }
+        if !parser.stack.is_empty() {
+            return Err(Error::Truncated {
+                place: Place::file(name).at(document.len() as u64),
+                expected: "the end of the definition".into(),
+            });
+        }
+        Ok(parser.made)
+    }
+}
+
+struct Parser<'a> {
+    name: &'a str,
+    made: Definition,
+    stack: Vec<String>,
+    text: String,
+    axis: Option<Draft>,
+    is_found: bool,
+}
+
+/// A metric whose types are still to come.
+#[derive(Default)]
+struct Draft {
+    name: String,
+    operation: Option<char>,
+    log: bool,
+    types: [Option<u32>; 2],
+    low: Option<f64>,
+    high: Option<f64>,
+    factor: Option<f64>,
+}
+
+impl Parser<'_> {
+    fn wrong(&self, at: usize, expected: &str, got: &str) -> Error {
+        Error::Malformed {
+            place: Place::file(self.name).at(at as u64),
+            expected: expected.into(),
+            got: format!("`{}`", got.chars().take(32).collect::<String>()),
+        }
+    }
+
+    fn open(&mut self, tag: &Tag<'_>) -> Result<()> {
+        let element = text(tag.name).into_owned();
+        let mut all: BTreeMap<String, String> = BTreeMap::new();
+        for (key, value) in tag.attributes() {
+            all.insert(text(key).into_owned(), text(value).into_owned());
+        }
+        let get = |key: &str| all.get(key).map_or("", |value| value.trim());
+        let yes = |key: &str| get(key).eq_ignore_ascii_case("yes");
+        if self.stack.is_empty() && element != "clustering_definition" {
+            return Err(self.wrong(tag.at, "the element clustering_definition", &element));
+        }
+        match element.as_str() {
+            "clustering_definition" => {
+                self.is_found = true;
+                self.made.use_duration = yes("use_duration");
+                self.made.apply_log = yes("apply_log");
+                self.made.normalise = all
+                    .get("normalize_data")
+                    .is_none_or(|_| yes("normalize_data"));
+                self.made.min_duration = match get("duration_filter") {
+                    "" => Nanos(0),
+                    given => duration(given).ok_or_else(|| {
+                        self.wrong(tag.at, "a duration, such as 1000 or 1m", given)
+                    })?,
+                };
+                self.made.min_share = match get("threshold_filter") {
+                    "" => 0.0,
+                    given => {
+                        let percent = self.number(tag.at, given)?;
+                        if !(0.0..=100.0).contains(&percent) {
+                            return Err(self.wrong(tag.at, "a percentage", given));
+                        }
+                        percent / 100.0
+                    }
+                };
+            }
+            "clustering_algorithm" => self.made.algorithm.name = get("name").to_owned(),
+            "extrapolation_parameters" => self.made.all_counters = yes("all_counters"),
+            "single_event" | "mixed_events" => {
+                let given = get("operation");
+                let operation = match (element.as_str(), given) {
+                    ("single_event", _) => None,
+                    (_, "+" | "-" | "*" | "/") => given.chars().next(),
+                    _ => return Err(self.wrong(tag.at, "one of + - * /", given)),
+                };
+                self.axis = Some(Draft {
+                    name: get("name").to_owned(),
+                    operation,
+                    log: yes("apply_log"),
+                    ..Draft::default()
+                });
+            }
+            _ => {}
+        }
+        self.text.clear();
+        self.stack.push(element);
+        if self.stack.len() > DEEPEST {
+            return Err(Error::Limit {
+                place: Place::file(self.name).at(tag.at as u64),
+                what: "nesting of elements",
+                got: self.stack.len() as u64,
+                limit: DEEPEST as u64,
+            });
+        }
+        match tag.is_empty {
+            true => self.close(tag.at),
+            false => Ok(()),
+        }
+    }
+
+    fn number(&self, at: usize, given: &str) -> Result<f64> {
+        let parsed: Option<f64> = given.trim().parse().ok();
+        let finite = parsed.filter(|value| value.is_finite());
+        finite.ok_or_else(|| self.wrong(at, "a number", given))
+    }
+
+    fn kind(&self, at: usize, given: &str) -> Result<u32> {
+        let parsed = given.trim().parse().ok();
+        parsed.ok_or_else(|| self.wrong(at, "a type of events", given))
+    }
+
+    fn close(&mut self, at: usize) -> Result<()> {
+        let Some(element) = self.stack.pop() else {
+            return Ok(());
+        };
+        let inside = std::mem::take(&mut self.text);
+        let value = inside.trim();
+        let parent = self.stack.last().map_or("", String::as_str);
+        if parent == "clustering_algorithm" {
+            let number = self.number(at, value)?;
+            self.made.algorithm.parameters.insert(element, number);
+            return Ok(());
+        }
+        if matches!(element.as_str(), "single_event" | "mixed_events") {
+            let is_extrapolated = parent == "extrapolation_parameters";
+            if let Some(draft) = self.axis.take() {
+                let axis = self.axis(at, draft)?;
+                let list = match is_extrapolated {
+                    true => &mut self.made.extrapolated,
+                    false => &mut self.made.axes,
+                };
+                list.push(axis);
+                if list.len() > MOST {
+                    return Err(Error::Limit {
+                        place: Place::file(self.name).at(at as u64),
+                        what: "metrics of a clustering",
+                        got: list.len() as u64,
+                        limit: MOST as u64,
+                    });
+                }
+            }
+            return Ok(());
+        }
+        let Some(mut draft) = self.axis.take() else {
+            return Ok(());
+        };
+        match element.as_str() {
+            "event_type" | "event_type_a" => draft.types[0] = Some(self.kind(at, value)?),
+            "event_type_b" => draft.types[1] = Some(self.kind(at, value)?),
+            "range_min" => draft.low = Some(self.number(at, value)?),
+            "range_max" => draft.high = Some(self.number(at, value)?),
+            "factor" => draft.factor = Some(self.number(at, value)?),
+            _ => {}
+        }
+        self.axis = Some(draft);
+        Ok(())
+    }
+
+    fn axis(&self, at: usize, draft: Draft) -> Result<Axis> {
+        let [a, b] = draft.types;
+        let source = match (draft.operation, a, b) {
+            (None, Some(a), _) => Source::Single(a),
+            (Some(operation), Some(a), Some(b)) => Source::Mixed(a, operation, b),
+            _ => return Err(self.wrong(at, "the types of events of a metric", &draft.name)),
+        };
+        Ok(Axis {
+            name: draft.name,
+            source,
+            log: draft.log,
+            low: draft.low,
+            high: draft.high,
+            factor: draft.factor.unwrap_or(1.0),
+        })
+    }
+}
+
+/// A duration with its unit: days, hours, minutes, seconds, and m, u and n for parts of a second.
+fn duration(text: &str) -> Option<Nanos> {
+    let units = [
+        ('D', 86_400e9),
+        ('H', 3_600e9),
+        ('M', 60e9),
+        ('s', 1e9),
+        ('m', 1e6),
+        ('u', 1e3),
+        ('n', 1.0),
+    ];
+    let last = text.chars().last()?;
+    let unit = units.iter().find(|(name, _)| *name == last);
+    let (number, scale) = match unit {
+        Some((_, scale)) => (&text[..text.len() - 1], *scale),
+        None => (text, 1e3),
+    };
+    let nanos = number.trim().parse::<f64>().ok()? * scale;
+    (nanos >= 0.0 && nanos < 9.2e18).then_some(Nanos(nanos.round() as i64))
+}
