@@ -18,6 +18,7 @@ mod moments;
 mod monitor;
 pub mod provenance;
 mod replay;
+mod report;
 mod sample;
 pub mod server;
 #[cfg(feature = "tracing")]
@@ -25,12 +26,14 @@ pub mod spans;
 mod watch;
 
 pub use detect::{
-    Bin, Copod, Detector, Functions, Hbos, Histogram, Loss, Losses, Model, Place, ScoredHistogram,
-    Sketch, Sstd, StrictChecked, StrictParams, Tail, TailChecked, TailParams,
+    Bin, Change, Copod, Detector, Drift, DriftChecked, DriftParams, Functions, Hbos, Histogram,
+    Loss, Losses, Model, Place, ScoredHistogram, Sketch, Sstd, StrictChecked, StrictParams, Tail,
+    TailChecked, TailParams,
 };
 pub use error::{Error, Result};
 pub use moments::Moments;
-pub use monitor::{Monitor, Report};
+pub use monitor::Monitor;
 pub use replay::Replay;
+pub use report::{Report, Unfinished};
 pub use sample::{FunctionId, Judgement, Label, Sample};
 pub use watch::Watch;

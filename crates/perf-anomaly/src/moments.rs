@@ -56,6 +56,31 @@ impl Moments {
         Self::default()
     }
 
+    /// The same value `count` times.
+    pub(crate) fn repeated(value: f64, count: u64) -> Self {
+        match count {
+            0 => Self::default(),
+            count => Moments {
+                count,
+                mean: value,
+                sum: value * count as f64,
+                min: value,
+                max: value,
+                ..Self::default()
+            },
+        }
+    }
+
+    /// The same number of values, whose sum is another one by `more`: the mean follows, the spread stays
+    /// as it was.
+    pub(crate) fn shifted(mut self, more: f64) -> Self {
+        if self.count > 0 {
+            self.sum += more;
+            self.mean += more / self.count as f64;
+        }
+        self
+    }
+
     /// One more value.
     pub fn push(&mut self, value: f64) {
         let before = self.count as f64;

@@ -2,9 +2,9 @@
 
 use crate::calls::{Batch, Calls};
 use crate::detect::{Losses, Place};
-use crate::provenance::{Recorder, Reduction, Store};
+use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
-use crate::{Detector, Error, FunctionId, Judgement, Result};
+use crate::{Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Unfinished};
 use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits};
 
 /// A sink that judges the calls of each step: [`Calls`] and a [`Detector`], and where wanted a
@@ -37,23 +37,13 @@ pub struct Monitor {
     ruled: usize,
     recorder: Option<Recorder>,
     client: Option<Box<dyn Shared>>,
+    drift: Option<Drift>,
+    starts_over: bool,
+    /// What changed in the last step.
+    changes: Vec<Change>,
+    left_out: u64,
+    is_closed: bool,
     error: Option<Error>,
-}
-
-/// What is left when a stream has ended.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Report {
-    /// The calls and their health.
-    pub calls: Calls,
-    /// The detector with all that it learned.
-    pub detector: Box<dyn Detector>,
-    /// Time lost by function, path, rank and step.
-    pub losses: Losses,
-    /// Anomalies a step of each rank.
-    pub ranks: Ranks,
-    /// The store, where there was a recorder, and how much was kept.
-    pub store: Option<(Box<dyn Store>, Reduction)>,
 }
 
 /// A client, whatever its exchange.
@@ -64,6 +54,7 @@ trait Shared: std::fmt::Debug + Send {
         judged: &[Judgement],
         own: &mut dyn Detector,
     ) -> Result<Synced>;
+    fn count(&mut self, calls: &Calls, judged: &[Judgement]);
     fn sync(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
 }
 
@@ -77,13 +68,17 @@ impl<E: Exchange> Shared for Client<E> {
         Client::step(self, calls, judged, own)
     }
 
+    fn count(&mut self, calls: &Calls, judged: &[Judgement]) {
+        Client::count(self, calls, judged);
+    }
+
     fn sync(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
         Client::sync(self, calls, own)
     }
 }
 
 /// Steps of a rank that are kept.
-const HISTORY: usize = 64;
+const HISTORY: usize = 128;
 
 impl Monitor {
     /// Judges calls by a detector.
@@ -98,6 +93,11 @@ impl Monitor {
             ruled: 0,
             recorder: None,
             client: None,
+            drift: None,
+            starts_over: false,
+            changes: Vec::new(),
+            left_out: 0,
+            is_closed: false,
             error: None,
         }
     }
@@ -136,6 +136,19 @@ impl Monitor {
         self
     }
 
+    /// Watches for functions that become slower or faster for good.
+    pub fn watch_drift(mut self, drift: Drift) -> Self {
+        self.drift = Some(drift);
+        self
+    }
+
+    /// Whether the detector [starts over](Detector::forget) with a function that changed: its calls are
+    /// then judged by what is usual since. Default: false, the past is forgotten as the detector does.
+    pub fn start_over(mut self, starts_over: bool) -> Self {
+        self.starts_over = starts_over;
+        self
+    }
+
     /// The calls that were completed in the last step.
     pub fn batch(&self) -> &Batch {
         self.calls.batch()
@@ -171,6 +184,21 @@ impl Monitor {
         &self.ranks
     }
 
+    /// Functions that the calls of the last step show to have changed.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Change points so far; `None` where nobody [watches](Self::watch_drift) for them.
+    pub fn drift(&self) -> Option<&Drift> {
+        self.drift.as_ref()
+    }
+
+    /// Counts events that whoever pushes had to leave out, for the [`Report`].
+    pub fn add_left_out(&mut self, events: u64) {
+        self.left_out = self.left_out.saturating_add(events);
+    }
+
     /// How much was kept so far; `None` without a recorder.
     pub fn reduction(&self) -> Option<Reduction> {
         let recorder = self.recorder.as_ref()?;
@@ -184,44 +212,55 @@ impl Monitor {
     }
 
     /// Judges what was pushed since, within a step: for who gets more events in a step than fit into
-    /// memory, see [`Calls::flush`].
+    /// memory, see [`Calls::flush`]. Whatever is counted by steps counts parts of a step as one, and a
+    /// server is met at its end.
     pub fn flush(&mut self) {
         self.calls.flush();
-        self.judge();
+        self.judge(false);
+    }
+
+    /// Ends the stream: judges calls that are open, which [`batch`](Self::batch) then has.
+    /// [`finish`](Self::finish) does so where nobody did before.
+    pub fn close(&mut self) {
+        if !std::mem::replace(&mut self.is_closed, true) {
+            self.calls.finish();
+            self.judge(false);
+        }
     }
 
     /// Ends the stream: judges calls that are open, writes what waits, and tells the server the rest.
     ///
     /// # Errors
-    /// The first error of the store or the server.
-    pub fn finish(mut self) -> Result<Report> {
-        self.calls.finish();
-        self.judge();
+    /// [`Unfinished`], which has the report too, with the first error of the store or the server.
+    pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
+        self.close();
         if let Some(client) = &mut self.client {
             let synced = client.sync(&self.calls, &mut *self.detector).map(drop);
             self.error = self.error.take().or(synced.err());
         }
-        let store = match self.recorder.take() {
-            None => None,
-            Some(recorder) => match recorder.finish() {
-                Err(error) => {
-                    self.error.get_or_insert(error);
-                    None
-                }
-                Ok((store, mut reduction)) => {
-                    reduction.raw_bytes = Reduction::raw_bytes(&self.calls.health());
-                    Some((store, reduction))
-                }
-            },
+        let mut per_function = 0;
+        let store = self.recorder.take().map(|recorder| {
+            per_function = recorder.per_function();
+            let (store, mut reduction, error) = recorder.close();
+            self.error = self.error.take().or(error);
+            reduction.raw_bytes = Reduction::raw_bytes(&self.calls.health());
+            (store, reduction)
+        });
+        let report = Report {
+            calls: self.calls,
+            detector: self.detector,
+            losses: self.losses,
+            ranks: self.ranks,
+            drift: self.drift,
+            store,
+            left_out: self.left_out,
+            per_function,
         };
         match self.error {
-            Some(error) => Err(error),
-            None => Ok(Report {
-                calls: self.calls,
-                detector: self.detector,
-                losses: self.losses,
-                ranks: self.ranks,
-                store,
+            None => Ok(report),
+            Some(error) => Err(Unfinished {
+                error,
+                report: Some(Box::new(report)),
             }),
         }
     }
@@ -246,7 +285,7 @@ impl Monitor {
         }
     }
 
-    fn judge(&mut self) {
+    fn judge(&mut self, is_step: bool) {
         self.judgements.clear();
         if !self.rules.is_empty() {
             self.rule();
@@ -269,16 +308,34 @@ impl Monitor {
         for step in StepStats::of(&self.calls, &self.judgements) {
             self.ranks.add(&step, HISTORY, usize::MAX);
         }
+        self.look_for_changes();
         let mut first = self.error.take();
         if let Some(recorder) = &mut self.recorder {
             let kept = recorder.step(&self.calls, &self.judgements, &*self.detector);
             first = first.or(kept.err());
         }
         if let Some(client) = &mut self.client {
-            let synced = client.step(&self.calls, &self.judgements, &mut *self.detector);
-            first = first.or(synced.err());
+            if is_step {
+                let synced = client.step(&self.calls, &self.judgements, &mut *self.detector);
+                first = first.or(synced.err());
+            } else {
+                client.count(&self.calls, &self.judgements);
+            }
         }
         self.error = first;
+    }
+
+    fn look_for_changes(&mut self) {
+        let Some(drift) = &mut self.drift else {
+            return;
+        };
+        let batch = self.calls.batch();
+        self.changes = drift.add(batch.step(), batch.samples(), &self.judgements);
+        if self.starts_over {
+            for change in &self.changes {
+                self.detector.forget(change.function);
+            }
+        }
     }
 }
 
@@ -306,6 +363,6 @@ impl EventSink for Monitor {
 
     fn end_step(&mut self, step: u64) {
         self.calls.end_step(step);
-        self.judge();
+        self.judge(true);
     }
 }

@@ -6,8 +6,9 @@ use perf_core::{
 
 /// The events of one rank of a program, pushed by the program itself into a sink.
 ///
-/// Steps end by time, or when one says so; times are nanoseconds since any origin that all ranks
-/// share. Wrong order, wrong names and forgotten exits are mended and counted by the sink.
+/// Times are nanoseconds since any origin that all ranks share, and the step of an event is
+/// `(time - origin) / period`: ranks agree on it however long one of them has nothing to tell. Steps
+/// in which nothing came are passed over. Or one says when a step ends. Wrong order, wrong names and forgotten exits are mended and counted by the sink.
 ///
 /// ```
 /// use perf_anomaly::Watch;
@@ -31,9 +32,11 @@ pub struct Watch<S> {
     rank: u32,
     threads: Vec<(u32, StreamId)>,
     period: Nanos,
+    origin: Nanos,
     step: u64,
-    /// When the step ends; `None` before the first event.
+    /// When the step ends; `None` before the first event, and after somebody ended a step.
     end: Option<Nanos>,
+    empty: u64,
 }
 
 impl<S: EventSink> Watch<S> {
@@ -45,8 +48,10 @@ impl<S: EventSink> Watch<S> {
             rank,
             threads: Vec::new(),
             period: Nanos(1_000_000_000),
+            origin: Nanos(0),
             step: 0,
             end: None,
+            empty: 0,
         }
     }
 
@@ -54,6 +59,13 @@ impl<S: EventSink> Watch<S> {
     /// one [says so](Self::end_step).
     pub fn period(mut self, period: Nanos) -> Self {
         self.period = period;
+        self
+    }
+
+    /// When step 0 begins, in the time of the events: the same on all ranks. Default: 0. What is earlier
+    /// belongs to step 0.
+    pub fn origin(mut self, origin: Nanos) -> Self {
+        self.origin = origin;
         self
     }
 
@@ -100,13 +112,27 @@ impl<S: EventSink> Watch<S> {
         self.sink.metadata(stream, name, value);
     }
 
-    /// Ends the step, and gives its number.
+    /// Ends the step, and gives its number. Events that come before its time is over belong to the next
+    /// one.
     pub fn end_step(&mut self) -> u64 {
         let step = self.step;
         self.sink.end_step(step);
-        self.step += 1;
+        self.step = step.saturating_add(1);
         self.end = None;
         step
+    }
+
+    /// It is `at`, though nothing may have happened: ends the step if it is over. For programs that have
+    /// nothing to tell for a long time, and whose last calls are to be judged all the same.
+    pub fn tick(&mut self, at: Nanos) {
+        if self.end.is_some_and(|end| at >= end) {
+            self.advance(at);
+        }
+    }
+
+    /// Steps in which nothing came, between the first event and the last.
+    pub fn empty_steps(&self) -> u64 {
+        self.empty
     }
 
     /// The step that is going on.
@@ -132,15 +158,29 @@ impl<S: EventSink> Watch<S> {
     #[inline]
     fn push(&mut self, thread: u32, at: Nanos, event: StreamEvent) {
         if self.period.0 > 0 {
-            let start = Nanos(at.0.saturating_add(self.period.0));
-            let end = *self.end.get_or_insert(start);
-            if at >= end {
-                self.end_step();
-                self.end = Some(start);
+            let is_over = self.end.is_none_or(|end| at >= end);
+            if is_over {
+                self.advance(at);
             }
         }
         let stream = self.stream(thread);
         self.sink.push(stream, at, event);
+    }
+
+    /// Ends the step that is going on, if one is, and begins the one of a time.
+    #[cold]
+    fn advance(&mut self, at: Nanos) {
+        let since = at.0.saturating_sub(self.origin.0).max(0) / self.period.0;
+        let step = since.cast_unsigned();
+        if self.end.is_some() {
+            self.end_step();
+            self.empty = self.empty.saturating_add(step.saturating_sub(self.step));
+        }
+        // A step that somebody ended is over.
+        self.step = self.step.max(step);
+        let end =
+            i128::from(self.origin.0) + (i128::from(self.step) + 1) * i128::from(self.period.0);
+        self.end = Some(Nanos(i64::try_from(end).unwrap_or(i64::MAX)));
     }
 
     /// A program has few threads, and an event is mostly of the one before.

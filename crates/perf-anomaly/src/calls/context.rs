@@ -30,22 +30,35 @@ impl Calls {
 
     /// Stack and neighbours of a call.
     pub fn context(&self, call: &Call) -> Context {
-        let stream = self.at(call.stream);
-        let most = self.params.context;
-        let before = stream.map(|stream| stream.before(call.number, most, self.batch()));
         Context {
             stack: self.stack(call),
-            before: before.unwrap_or_default(),
+            before: self.before(call),
             after: self.after(call.key()),
             launch: self.launch(call.key()).copied(),
         }
     }
 
+    /// The calls that were entered before a call, see [`Context::before`].
+    pub(crate) fn before(&self, call: &Call) -> Vec<Call> {
+        let stream = self.at(call.stream);
+        let most = self.params.context;
+        let before = stream.map(|stream| stream.before(call.number, most, self.batch()));
+        before.unwrap_or_default()
+    }
+
     /// The calls a call ran in, the outermost first.
     pub fn stack(&self, call: &Call) -> Vec<Call> {
+        self.inner_stack(call, usize::MAX)
+    }
+
+    /// The innermost calls, at most `most`, that a call ran in, the outermost first.
+    pub(crate) fn inner_stack(&self, call: &Call, most: usize) -> Vec<Call> {
         let mut stack = Vec::new();
         let mut at = call.caller();
         while let Some(caller) = at.and_then(|key| self.call(key)) {
+            if stack.len() >= most {
+                break;
+            }
             stack.push(caller);
             at = caller.caller();
         }
@@ -78,7 +91,12 @@ impl Calls {
     /// time. [`Call::messages`] tells how many there were; of a call that goes on for many steps,
     /// the oldest are forgotten.
     pub fn messages(&self, call: &Call) -> Vec<(Nanos, bool, Peer)> {
-        self.notes(call, |at, event| match event {
+        self.last_messages(call, usize::MAX)
+    }
+
+    /// The last messages of a call itself, at most `most`.
+    pub(crate) fn last_messages(&self, call: &Call, most: usize) -> Vec<(Nanos, bool, Peer)> {
+        self.notes(call, most, |at, event| match event {
             StreamEvent::Send(peer) => Some((at, true, peer)),
             StreamEvent::Receive(peer) => Some((at, false, peer)),
             _ => None,
@@ -88,17 +106,28 @@ impl Calls {
     /// Time, counter and value of the counters in a call itself, on the terms of
     /// [`messages`](Self::messages).
     pub fn counters(&self, call: &Call) -> Vec<(Nanos, MetricId, Value)> {
-        self.notes(call, |at, event| match event {
+        self.last_counters(call, usize::MAX)
+    }
+
+    /// The last counter values in a call itself, at most `most`.
+    pub(crate) fn last_counters(&self, call: &Call, most: usize) -> Vec<(Nanos, MetricId, Value)> {
+        self.notes(call, most, |at, event| match event {
             StreamEvent::Counter(counter, value) => Some((at, counter, value)),
             _ => None,
         })
     }
 
-    fn notes<T>(&self, call: &Call, pick: impl Fn(Nanos, StreamEvent) -> Option<T>) -> Vec<T> {
+    fn notes<T>(
+        &self,
+        call: &Call,
+        most: usize,
+        pick: impl Fn(Nanos, StreamEvent) -> Option<T>,
+    ) -> Vec<T> {
         let notes = self.at(call.stream).into_iter();
         let mut picked: Vec<T> = notes
             .flat_map(|stream| stream.notes(call))
             .filter_map(|note| pick(note.at, note.event))
+            .take(most)
             .collect();
         picked.reverse();
         picked

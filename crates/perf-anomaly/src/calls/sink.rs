@@ -51,6 +51,8 @@ pub struct Calls {
     batch: Batch,
     lost: StreamHealth,
     step: u64,
+    /// The step that ended last, as long as nothing came since.
+    ended: Option<u64>,
 }
 
 /// A rank of a program.
@@ -85,6 +87,7 @@ impl Calls {
             batch: Batch::default(),
             lost: StreamHealth::default(),
             step: 0,
+            ended: None,
             params,
         }
     }
@@ -97,6 +100,9 @@ impl Calls {
     /// Turns what was pushed since into calls, within a step: for who gets more events in a step
     /// than fit into memory. [`batch`](Self::batch) has them, as after a step.
     pub fn flush(&mut self) -> &Batch {
+        if self.pending() > 0 {
+            self.ended = None;
+        }
         self.replay(false);
         &self.batch
     }
@@ -104,8 +110,11 @@ impl Calls {
     /// Ends the stream: turns what was pushed since the last step into calls, and closes what is
     /// open at the last event of its stream, marked
     /// [`closed_at_end`](super::CallFlags::closed_at_end). [`batch`](Self::batch) has them, as
-    /// after a step.
+    /// after a step. Where nothing was pushed since the last step they are calls of that step.
     pub fn finish(&mut self) -> &Batch {
+        if let (0, Some(ended)) = (self.pending(), self.ended) {
+            self.step = ended;
+        }
         self.replay(true);
         for rank in &mut self.ranks {
             rank.gpu.finish(&mut self.lost);
@@ -395,6 +404,7 @@ impl EventSink for Calls {
             rank.functions = 0;
         }
         self.step = step.saturating_add(1);
+        self.ended = Some(step);
     }
 }
 

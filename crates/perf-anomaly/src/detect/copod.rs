@@ -138,6 +138,10 @@ impl Detector for Copod {
         self.0.describe(function)
     }
 
+    fn forget(&mut self, function: FunctionId) {
+        self.0.known.forget(function);
+    }
+
     fn ignore(&mut self, function: FunctionId, ignored: bool) {
         self.0.rules.ignore(function, ignored);
     }

@@ -80,6 +80,44 @@ impl Loss {
     }
 }
 
+/// A call that was judged anew: what was said of it, and what is said now, each with the time lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Relabelled {
+    pub(crate) was: (Label, Nanos),
+    pub(crate) is: (Label, Nanos),
+}
+
+impl Relabelled {
+    /// One anomaly more, 0, or one less: -1.
+    pub(crate) fn more_anomalies(&self) -> f64 {
+        let count = |label: Label| f64::from(u8::from(label.is_anomaly()));
+        count(self.is.0) - count(self.was.0)
+    }
+
+    /// Counts the call by its new label.
+    pub(crate) fn apply(&self, loss: &mut Loss) {
+        for ((label, time), is_new) in [(self.was, false), (self.is, true)] {
+            let count = match label {
+                Label::TooSlow => &mut loss.too_slow,
+                Label::TooFast => &mut loss.too_fast,
+                Label::NotEnoughData => &mut loss.not_enough_data,
+                Label::Normal | Label::Ignored => continue,
+            };
+            match is_new {
+                true => *count += 1,
+                false => *count = count.saturating_sub(1),
+            }
+            if label == Label::TooSlow {
+                let sum = match is_new {
+                    true => loss.time.0.saturating_add(time.0),
+                    false => loss.time.0.saturating_sub(time.0),
+                };
+                loss.time.0 = sum.max(0);
+            }
+        }
+    }
+}
+
 impl Merge for Loss {
     fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -103,6 +141,9 @@ pub struct Place {
 
 /// Time lost by function, call path, rank and step. [`Merge`] is exact.
 ///
+/// Of steps the last 1,024 are kept, so that memory does not grow with the stream: what came before is
+/// in all other sums.
+///
 /// ```
 /// use perf_anomaly::{FunctionId, Judgement, Label, Losses, Place, Sample};
 /// use perf_core::Nanos;
@@ -121,8 +162,12 @@ pub struct Losses {
     /// By the number of a call path, which is as dense as that of a function.
     paths: Functions<Loss>,
     ranks: BTreeMap<(u32, u32), Loss>,
+    /// The last [`STEPS`].
     steps: BTreeMap<u64, Loss>,
 }
+
+/// Steps that are kept.
+const STEPS: usize = 1024;
 
 impl Losses {
     /// Adds the calls of a batch with what was said of them, sample by sample. `paths` are the call
@@ -149,6 +194,35 @@ impl Losses {
         self.ranks.entry(rank).or_default().merge(&batch);
         self.steps.entry(place.step).or_default().merge(&batch);
         self.total.merge(&batch);
+        self.forget();
+    }
+
+    /// Drops what is before the last steps.
+    fn forget(&mut self) {
+        while self.steps.len() > STEPS {
+            self.steps.pop_first();
+        }
+    }
+
+    /// A call has another label. The path is that of the call, where it is known.
+    pub(crate) fn relabel(
+        &mut self,
+        place: Place,
+        (function, path): (FunctionId, Option<CallPathId>),
+        change: &Relabelled,
+    ) {
+        let rank = self.ranks.get_mut(&(place.program, place.rank));
+        let path = path.and_then(|path| self.paths.get_mut(FunctionId(path.0)));
+        let all = [
+            Some(&mut self.total),
+            self.functions.get_mut(function),
+            path,
+            rank,
+            self.steps.get_mut(&place.step),
+        ];
+        for loss in all.into_iter().flatten() {
+            change.apply(loss);
+        }
     }
 
     /// All calls.
@@ -180,7 +254,7 @@ impl Losses {
         worst(self.ranks.iter().map(|(rank, loss)| (*rank, *loss)))
     }
 
-    /// Steps in order.
+    /// The last steps in order.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Loss)> {
         self.steps.iter().map(|(step, loss)| (*step, *loss))
     }
@@ -209,5 +283,76 @@ impl Merge for Losses {
         self.paths.merge(&other.paths);
         merge_maps(&mut self.ranks, &other.ranks);
         merge_maps(&mut self.steps, &other.steps);
+        // Whoever is among the last of both is among the last of one.
+        self.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(step: u64) -> Losses {
+        let sample = Sample {
+            runtime: Nanos(900),
+            ..Sample::default()
+        };
+        let judgement = Judgement {
+            label: Label::TooSlow,
+            score: 7.0,
+            expected: Some(Nanos(100)),
+        };
+        let mut losses = Losses::default();
+        let place = Place {
+            step,
+            ..Place::default()
+        };
+        losses.add(place, &[sample], &[judgement], [CallPathId(0)]);
+        losses
+    }
+
+    #[test]
+    fn memory_does_not_depend_on_the_number_of_steps_and_no_order_matters() {
+        let steps: Vec<u64> = (0..5_000).map(|at| at * 2_003 % 5_000).collect();
+        let merged = |steps: &mut dyn Iterator<Item = &u64>| {
+            let mut all = Losses::default();
+            for step in steps {
+                all.merge(&one(*step));
+            }
+            all
+        };
+        let all = merged(&mut steps.iter());
+        assert_eq!(all.steps().count(), STEPS);
+        assert_eq!(all.steps().next().map(|(step, _)| step), Some(3_976));
+        assert_eq!(all.total().calls, 5_000);
+        assert_eq!(all, merged(&mut steps.iter().rev()));
+        let (left, right) = steps.split_at(1_700);
+        let mut parts = merged(&mut left.iter());
+        parts.merge(&merged(&mut right.iter()));
+        assert_eq!(all, parts);
+    }
+
+    #[test]
+    fn a_call_that_is_normal_after_all_leaves_nothing() {
+        let mut losses = one(3);
+        let change = Relabelled {
+            was: (Label::TooSlow, Nanos(800)),
+            is: (Label::Normal, Nanos(0)),
+        };
+        let place = Place {
+            step: 3,
+            ..Place::default()
+        };
+        losses.relabel(place, (FunctionId(0), Some(CallPathId(0))), &change);
+        assert_eq!(change.more_anomalies(), -1.0);
+        let calls = Loss {
+            calls: 1,
+            ..Loss::default()
+        };
+        assert_eq!(losses.total(), calls);
+        assert_eq!(losses.function(FunctionId(0)), calls);
+        assert_eq!(losses.worst_paths()[0].1, calls);
+        assert_eq!(losses.worst_ranks()[0].1, calls);
+        assert_eq!(losses.steps().next(), Some((3, calls)));
     }
 }

@@ -25,6 +25,7 @@
 //! original, and said where it is.
 
 mod copod;
+mod drift;
 mod functions;
 mod hbos;
 mod histogram;
@@ -38,9 +39,11 @@ mod strict;
 mod tail;
 
 pub use copod::Copod;
+pub use drift::{Change, Drift, DriftChecked, DriftParams};
 pub use functions::Functions;
 pub use hbos::Hbos;
 pub use histogram::{Bin, Histogram};
+pub(crate) use losses::Relabelled;
 pub use losses::{Loss, Losses, Place};
 pub use model::{Model, ScoredHistogram};
 pub use sstd::Sstd;
@@ -108,6 +111,11 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// What is known of a function, as names and numbers for people and for stores: `calls` first;
     /// times in nanoseconds. Empty where nothing is known.
     fn describe(&self, function: FunctionId) -> Vec<(String, f64)>;
+
+    /// Starts over with a function: what was known of it is forgotten here, such as after a
+    /// [change](crate::Drift). What was not told yet is still in [`take_delta`](Self::take_delta), and a
+    /// view that is [adopted](Self::adopt) later knows what all ranks know.
+    fn forget(&mut self, function: FunctionId);
 
     /// Whether calls of a function are neither judged nor learned: they are
     /// [`Label::Ignored`](crate::Label::Ignored).

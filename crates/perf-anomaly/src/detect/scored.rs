@@ -124,7 +124,8 @@ impl Scored {
     }
 
     pub(super) fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
-        let Some(model) = self.known.known.get(function) else {
+        let model = self.known.known.get(function);
+        let Some(model) = model.filter(|model| !model.histogram().is_empty()) else {
             return Vec::new();
         };
         let histogram = model.histogram();

@@ -148,6 +148,10 @@ impl Detector for Sstd {
         facts.map(|(name, value)| (name.into(), value)).into()
     }
 
+    fn forget(&mut self, function: FunctionId) {
+        self.known.forget(function);
+    }
+
     fn ignore(&mut self, function: FunctionId, ignored: bool) {
         self.rules.ignore(function, ignored);
     }

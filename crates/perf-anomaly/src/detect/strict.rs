@@ -169,6 +169,14 @@ impl<T: Merge + Clone> Known<T> {
         self.known.merge(untold);
     }
 
+    pub(crate) fn forget(&mut self, function: FunctionId) {
+        // What nobody was told yet is still to be told.
+        self.untold.get_or_insert_with(|| self.known.clone());
+        if let Some(known) = self.known.get_mut(function) {
+            *known = T::default();
+        }
+    }
+
     pub(crate) fn restore(&mut self, snapshot: &Functions<T>) {
         self.known = snapshot.clone();
         self.untold = Some(Functions::default());

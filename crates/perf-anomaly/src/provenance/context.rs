@@ -1,6 +1,8 @@
 //! From a call in the batch to its record.
 
-use super::record::{CallRecord, CounterRecord, Kind, LaunchRecord, MessageRecord, Record};
+use super::record::{
+    CallRecord, CounterRecord, Kind, LaunchRecord, LeftOut, MessageRecord, Record,
+};
 use crate::calls::{Call, CallFlags, CallKey, Calls, Launch};
 use crate::{Judgement, Sample};
 use perf_core::RegionId;
@@ -15,19 +17,27 @@ pub(super) fn record(
     (call, sample, judgement): (&Call, &Sample, &Judgement),
     kind: Kind,
     anomalies: &HashSet<CallKey>,
+    (most_frames, most_notes): (usize, usize),
 ) -> Record {
     let key = calls.stream_key(call.stream).unwrap_or_default();
     let facts = calls.stream_metadata(call.stream);
     let host = facts.iter().find(|(name, _)| HOST.contains(&name.as_str()));
-    let context = calls.context(call);
+    let stack = calls.inner_stack(call, most_frames);
     let all = |list: &[Call]| {
         let short = |call: &Call| short(calls, call, anomalies);
         list.iter().map(short).collect::<Vec<_>>()
     };
-    let messages = calls.messages(call).into_iter();
-    let counters = calls.counters(call).into_iter();
+    let messages = calls.last_messages(call, most_notes);
+    let counters = calls.last_counters(call, most_notes);
     let node = calls.node_state(key.program, key.rank);
-    let node = node.into_iter().flat_map(|node| node.values());
+    let node = node.map_or(&[][..], |node| node.values());
+    let kept_node = node.len().saturating_sub(most_notes);
+    let left_out = LeftOut {
+        frames: u64::from(call.depth).saturating_sub(stack.len() as u64),
+        messages: u64::from(call.messages).saturating_sub(messages.len() as u64),
+        counters: u64::from(call.counters).saturating_sub(counters.len() as u64),
+        node: kept_node as u64,
+    };
     Record {
         kind,
         program: key.program,
@@ -46,10 +56,11 @@ pub(super) fn record(
         expected: judgement.expected,
         model: 0,
         repair: repair(call.flags).map(str::to_string),
-        stack: all(&context.stack),
-        before: all(&context.before),
-        after: all(&context.after),
+        stack: all(&stack),
+        before: all(&calls.before(call)),
+        after: all(&calls.after(call.key())),
         messages: messages
+            .into_iter()
             .map(|(at, is_sent, peer)| MessageRecord {
                 at,
                 is_sent,
@@ -59,6 +70,7 @@ pub(super) fn record(
             })
             .collect(),
         counters: counters
+            .into_iter()
             .map(|(at, counter, value)| CounterRecord {
                 at,
                 name: calls.counter_name(counter).unwrap_or("(unknown)").into(),
@@ -66,6 +78,8 @@ pub(super) fn record(
             })
             .collect(),
         node: node
+            .iter()
+            .skip(kept_node)
             .map(|(counter, at, value)| CounterRecord {
                 at: *at,
                 name: calls.node_field(*counter).unwrap_or("(unknown)").into(),
@@ -76,7 +90,10 @@ pub(super) fn record(
             true => accelerator(facts),
             false => Vec::new(),
         },
-        launch: context.launch.map(|one| launch(calls, &one)),
+        launch: calls
+            .launch(call.key())
+            .map(|one| launch(calls, one, most_frames)),
+        left_out,
     }
 }
 
@@ -93,15 +110,18 @@ pub(super) fn short(calls: &Calls, call: &Call, anomalies: &HashSet<CallKey>) ->
     }
 }
 
-pub(super) fn launch(calls: &Calls, launch: &Launch) -> LaunchRecord {
+pub(super) fn launch(calls: &Calls, launch: &Launch, most_frames: usize) -> LaunchRecord {
     let key = calls.stream_key(launch.call.stream).unwrap_or_default();
-    let path = calls.path(launch.path).into_iter();
+    let path = calls.path(launch.path);
+    let left_out = path.len().saturating_sub(most_frames.saturating_add(1));
+    let path = path.into_iter().skip(left_out);
     LaunchRecord {
         id: format!("{}:{}:{}", key.rank, launch.step, launch.index),
         thread: key.thread,
         entry: launch.entry,
         path: path.map(|region| name(calls, region)).collect(),
         correlation: launch.correlation,
+        left_out: left_out as u64,
     }
 }
 

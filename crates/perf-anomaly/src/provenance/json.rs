@@ -4,8 +4,8 @@
 //! empty are left out.
 
 use super::record::{
-    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, MessageRecord, ModelRecord, Record,
-    RunRecord, StreamRecord,
+    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, LeftOut, MessageRecord, ModelRecord,
+    Record, RunRecord, StreamRecord,
 };
 use crate::Label;
 use perf_core::Value;
@@ -205,6 +205,24 @@ fn write_record(record: &Record, to: &mut String) {
     if let Some(one) = &record.launch {
         launch(one, object.name("launch"));
     }
+    if record.left_out != LeftOut::default() {
+        left_out(&record.left_out, object.name("left_out"));
+    }
+    object.end();
+}
+
+fn left_out(all: &LeftOut, to: &mut String) {
+    let mut object = Object::new(to);
+    for (name, count) in [
+        ("frames", all.frames),
+        ("messages", all.messages),
+        ("counters", all.counters),
+        ("node", all.node),
+    ] {
+        if count > 0 {
+            object.number(name, count);
+        }
+    }
     object.end();
 }
 
@@ -256,7 +274,11 @@ fn launch(launch: &LaunchRecord, to: &mut String) {
     object
         .number("entry", launch.entry.0)
         .list("path", &launch.path, |name, to| text(name, to));
-    object.number("correlation", launch.correlation).end();
+    object.number("correlation", launch.correlation);
+    if launch.left_out > 0 {
+        object.number("left_out", launch.left_out);
+    }
+    object.end();
 }
 
 const LABELS: [(Label, &str); 5] = [

@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 
 /// A file with one entry a line, which grows at its end and can be read with any tool.
 ///
-/// A line that cannot be read, as a program that was killed leaves it, is skipped and counted.
+/// A line that cannot be read, as a program that was killed leaves it, is skipped and counted; it
+/// stays in the file, also when records are [revised](Store::revise).
 #[derive(Debug)]
 pub struct Lines {
     path: PathBuf,
-    to: BufWriter<File>,
+    /// Open once something is written.
+    to: Option<BufWriter<File>>,
     line: String,
     unreadable: Option<(u64, String)>,
 }
 
-/// Longest line: a record whose stack is some ten thousand calls deep.
+/// Longest line that is read: some hundred thousand times a usual record.
 const LONGEST: u64 = 1 << 28;
 
 impl Lines {
@@ -29,34 +31,88 @@ impl Lines {
     /// [`Error::Store`] if it cannot be made.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        File::create(path).map_err(|error| failed(path, &error))?;
-        Self::open(path)
+        let file = File::create(path).map_err(|error| failed(path, &error))?;
+        Ok(Lines {
+            to: Some(BufWriter::new(file)),
+            ..Self::at(path)
+        })
     }
 
-    /// A file that is there, to read or to go on with.
+    /// A file that is there, to read or to go on with. It must be one that may be written only once
+    /// something is put.
     ///
     /// # Errors
-    /// [`Error::Store`] if there is none, or it cannot be written.
+    /// [`Error::Store`] if there is none, or it cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = OpenOptions::new().read(true).append(true).open(path);
-        let mut file = file.map_err(|error| failed(path, &error))?;
+        File::open(path).map_err(|error| failed(path, &error))?;
+        Ok(Self::at(path))
+    }
+
+    fn at(path: &Path) -> Self {
+        Lines {
+            path: path.into(),
+            to: None,
+            line: String::new(),
+            unreadable: None,
+        }
+    }
+
+    /// The end of the file, on a line of its own.
+    fn append(path: &Path) -> std::io::Result<BufWriter<File>> {
+        let mut file = OpenOptions::new().read(true).append(true).open(path)?;
         // What follows a line that was cut off stands on one of its own.
         let mut last = *b"\n";
         if file.seek(SeekFrom::End(-1)).is_ok() {
-            file.read_exact(&mut last)
-                .map_err(|error| failed(path, &error))?;
+            file.read_exact(&mut last)?;
         }
         let mut to = BufWriter::new(file);
         if last != *b"\n" {
-            to.write_all(b"\n").map_err(|error| failed(path, &error))?;
+            to.write_all(b"\n")?;
         }
-        Ok(Lines {
-            path: path.into(),
-            to,
-            line: String::new(),
-            unreadable: None,
-        })
+        Ok(to)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let to = match &mut self.to {
+            Some(to) => to,
+            none => {
+                none.insert(Self::append(&self.path).map_err(|error| failed(&self.path, &error))?)
+            }
+        };
+        let written = to.write_all(bytes);
+        written.map_err(|error| self.error(&error))
+    }
+
+    /// Gives each line, and the entry it is or what is wrong with it.
+    fn lines(&mut self, take: &mut dyn FnMut(&[u8], Option<Entry>) -> Result<()>) -> Result<()> {
+        self.commit()?;
+        self.unreadable = None;
+        let file = File::open(&self.path).map_err(|error| self.error(&error))?;
+        let mut from = BufReader::new(file);
+        let mut bytes = Vec::new();
+        for number in 1_u64.. {
+            bytes.clear();
+            let read = from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+            if read.map_err(|error| self.error(&error))? == 0 {
+                break;
+            }
+            let line = bytes.trim_ascii_end();
+            if line.is_empty() {
+                continue;
+            }
+            let text = std::str::from_utf8(line).map_err(|error| error.to_string());
+            match text.and_then(parse::read) {
+                Ok(entry) => take(&bytes, Some(entry))?,
+                Err(what) => {
+                    let place = format!("line {number}: {what}");
+                    let (count, _) = self.unreadable.get_or_insert((0, place));
+                    *count += 1;
+                    take(&bytes, None)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn error(&self, error: &std::io::Error) -> Error {
@@ -76,42 +132,20 @@ impl Store for Lines {
         self.line.clear();
         json::write(entry, &mut self.line);
         self.line.push('\n');
-        let written = self.to.write_all(self.line.as_bytes());
-        written.map_err(|error| self.error(&error))?;
+        let line = std::mem::take(&mut self.line);
+        let written = self.write(line.as_bytes());
+        self.line = line;
+        written?;
         Ok(self.line.len() as u64)
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.to.flush().map_err(|error| self.error(&error))
+        let flushed = self.to.as_mut().map_or(Ok(()), Write::flush);
+        flushed.map_err(|error| self.error(&error))
     }
 
     fn each(&mut self, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
-        self.commit()?;
-        self.unreadable = None;
-        let file = File::open(&self.path).map_err(|error| self.error(&error))?;
-        let mut from = BufReader::new(file);
-        let mut bytes = Vec::new();
-        for number in 1_u64.. {
-            bytes.clear();
-            let read = from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
-            if read.map_err(|error| self.error(&error))? == 0 {
-                break;
-            }
-            let line = bytes.trim_ascii_end();
-            if line.is_empty() {
-                continue;
-            }
-            let text = std::str::from_utf8(line).map_err(|error| error.to_string());
-            match text.and_then(parse::read) {
-                Ok(entry) => take(entry)?,
-                Err(what) => {
-                    let place = format!("line {number}: {what}");
-                    let (count, _) = self.unreadable.get_or_insert((0, place));
-                    *count += 1;
-                }
-            }
-        }
-        Ok(())
+        self.lines(&mut |_, entry| entry.map_or(Ok(()), &mut *take))
     }
 
     fn revise(&mut self, judge: &mut dyn FnMut(&super::Record) -> Revision) -> Result<u64> {
@@ -121,13 +155,20 @@ impl Store for Lines {
         let mut removed = 0;
         let outcome = (|| {
             let mut revised = Lines::create(&beside)?;
-            self.each(&mut |entry| {
+            self.lines(&mut |line, entry| {
                 let revision = match &entry {
-                    Entry::Call(record) => judge(record),
+                    Some(Entry::Call(record)) => judge(record),
                     _ => Revision::Keep,
                 };
                 match revision {
-                    Revision::Keep => revised.put(&entry).map(drop),
+                    // As it is, also if nobody can read it.
+                    Revision::Keep => {
+                        revised.write(line)?;
+                        match line.ends_with(b"\n") {
+                            true => Ok(()),
+                            false => revised.write(b"\n"),
+                        }
+                    }
                     Revision::Replace(record) => revised.put(&Entry::Call(record)).map(drop),
                     Revision::Remove => {
                         removed += 1;
@@ -135,15 +176,12 @@ impl Store for Lines {
                     }
                 }
             })?;
-            revised.commit()
-        })();
-        let outcome = outcome.and_then(|()| {
+            revised.commit()?;
+            // What writes at the end of the old file must not do so any more.
             std::fs::rename(&beside, &self.path).map_err(|error| self.error(&error))?;
-            let unreadable = self.unreadable.take();
-            *self = Lines::open(&self.path)?;
-            self.unreadable = unreadable;
+            self.to = None;
             Ok(removed)
-        });
+        })();
         if outcome.is_err() {
             // It is of no use to anybody; that it is in the way is the lesser evil.
             let _ = std::fs::remove_file(&beside);

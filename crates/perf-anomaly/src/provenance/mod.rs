@@ -58,10 +58,11 @@ pub use lines::Lines;
 pub use memory::Memory;
 pub use merge::{merge, open};
 pub use params::{CheckedRecorderParams, RecorderParams};
+pub(crate) use prune::prune_with;
 pub use prune::{Pruned, prune};
 pub use record::{
-    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, MessageRecord, ModelRecord, Record,
-    RunRecord, StreamRecord,
+    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, LeftOut, MessageRecord, ModelRecord,
+    Record, RunRecord, StreamRecord,
 };
 pub use recorder::Recorder;
 pub use reduction::Reduction;

@@ -18,6 +18,8 @@ pub struct RecorderParams {
     pub(super) too_fast: bool,
     pub(super) normals: bool,
     pub(super) patience: u64,
+    pub(super) frames: usize,
+    pub(super) notes: usize,
     pub(super) facts: Vec<(String, String)>,
 }
 
@@ -32,6 +34,8 @@ impl Default for RecorderParams {
             too_fast: true,
             normals: true,
             patience: 16,
+            frames: 128,
+            notes: 256,
             facts: Vec::new(),
         }
     }
@@ -48,8 +52,9 @@ impl RecorderParams {
         self
     }
 
-    /// Most bytes that are kept. Default: 1 GiB. From half of it on fewer anomalies a function are
-    /// kept, down to one; what does not fit is counted.
+    /// Most bytes that are kept, as text. Default: 1 GiB. From half of it on fewer anomalies a function
+    /// are kept, down to one. The length of an entry is known before it is written: the budget is never
+    /// passed, and what does not fit is [counted](super::Reduction::over_budget).
     pub fn budget(mut self, bytes: u64) -> Self {
         self.budget = bytes;
         self
@@ -89,6 +94,21 @@ impl RecorderParams {
     /// For how many steps a record waits for the calls after it, and for its launch. Default: 16.
     pub fn patience(mut self, steps: u64) -> Self {
         self.patience = steps;
+        self
+    }
+
+    /// How many calls of the stack are kept of a record: the innermost ones. Default: 128. How many there
+    /// were beside is [told](super::Record::left_out).
+    pub fn frames(mut self, calls: usize) -> Self {
+        self.frames = calls;
+        self
+    }
+
+    /// How many messages, how many counter values, and how many values of the node are kept of a record:
+    /// the last ones of each. Default: 256. How many there were beside is
+    /// [told](super::Record::left_out).
+    pub fn notes(mut self, notes: usize) -> Self {
+        self.notes = notes;
         self
     }
 

@@ -2,8 +2,8 @@
 
 use super::json::{FORMAT, label_named};
 use super::record::{
-    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, MessageRecord, ModelRecord, Record,
-    RunRecord, StreamRecord,
+    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, LeftOut, MessageRecord, ModelRecord,
+    Record, RunRecord, StreamRecord,
 };
 use perf_core::Nanos;
 use serde_json::{Map, Value};
@@ -184,6 +184,7 @@ fn record(all: Fields<'_>, kind: Kind) -> Parsed<Record> {
                 text(value).ok_or_else(|| "`path` holds something that is no text".into())
             })?,
             correlation: one.whole("correlation")?,
+            left_out: one.some_whole("left_out")?.unwrap_or_default(),
         })
     };
     let own = all.must("call", all.object("call"))?;
@@ -214,6 +215,21 @@ fn record(all: Fields<'_>, kind: Kind) -> Parsed<Record> {
         node: all.objects("node", counter)?,
         accelerator: all.facts("accelerator")?,
         launch: all.object("launch")?.map(launch).transpose()?,
+        left_out: all
+            .object("left_out")?
+            .map(left_out)
+            .transpose()?
+            .unwrap_or_default(),
+    })
+}
+
+fn left_out(one: Fields<'_>) -> Parsed<LeftOut> {
+    let count = |name| Ok::<u64, String>(one.some_whole(name)?.unwrap_or_default());
+    Ok(LeftOut {
+        frames: count("frames")?,
+        messages: count("messages")?,
+        counters: count("counters")?,
+        node: count("node")?,
     })
 }
 

@@ -5,9 +5,12 @@ use super::store::{Revision, Store};
 use super::worst::Worst;
 use crate::calls::Calls;
 use crate::{Detector, FunctionId, Judgement, Result, Sample};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What became of the records.
+///
+/// What is kept after it is counted as what is kept before: see
+/// [`Reduction`](super::Reduction).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
@@ -21,6 +24,12 @@ pub struct Pruned {
     pub not_among_worst: u64,
     /// Records of functions that the sink never named; they stay as they are.
     pub unknown: u64,
+    /// Anomalies that are there now.
+    pub recorded: u64,
+    /// Normal executions that are there now.
+    pub normals: u64,
+    /// Bytes of all that is there now, as text.
+    pub bytes: u64,
 }
 
 /// Judges each record again by what the detector knows now, which at the end of a run is most, and
@@ -35,6 +44,17 @@ pub fn prune(
     calls: &Calls,
     detector: &dyn Detector,
     per_function: usize,
+) -> Result<Pruned> {
+    prune_with(store, calls, detector, per_function, &mut |_, _, _| {})
+}
+
+/// As [`prune`], and tells of each record that was judged again, by which model and how.
+pub(crate) fn prune_with(
+    store: &mut dyn Store,
+    calls: &Calls,
+    detector: &dyn Detector,
+    per_function: usize,
+    tell: &mut dyn FnMut(&Record, FunctionId, &Judgement),
 ) -> Result<Pruned> {
     let mut ids: HashMap<(u32, String), FunctionId> = HashMap::new();
     for at in 0..calls.function_count() {
@@ -73,7 +93,7 @@ pub fn prune(
         Ok(())
     })?;
     // Which rows are among the worst: first the worst of all, then whatever comes first.
-    let mut left_out = std::collections::HashSet::new();
+    let mut left_out = HashSet::new();
     for all in anomalies.values_mut() {
         all.sort_by(|(_, one), (_, other)| {
             let first = other.severity.cmp(&one.severity);
@@ -87,6 +107,7 @@ pub fn prune(
         }
     }
     let mut used: Vec<FunctionId> = Vec::new();
+    let mut places: HashMap<FunctionId, usize> = HashMap::new();
     let mut pruned = Pruned::default();
     let mut row = 0;
     store.revise(&mut |record| {
@@ -97,6 +118,7 @@ pub fn prune(
             pruned.unknown += 1;
             return Revision::Keep;
         };
+        tell(record, *id, judgement);
         match (record.kind, judgement.label.is_anomaly()) {
             (Kind::Anomaly, false) => {
                 pruned.normal_after_all += 1;
@@ -112,7 +134,7 @@ pub fn prune(
             pruned.not_among_worst += 1;
             return Revision::Remove;
         }
-        let place = used.iter().position(|one| one == id).unwrap_or_else(|| {
+        let place = *places.entry(*id).or_insert_with(|| {
             used.push(*id);
             used.len() - 1
         });
@@ -136,7 +158,25 @@ pub fn prune(
         }))?;
     }
     store.commit()?;
+    count(store, &mut pruned)?;
     Ok(pruned)
+}
+
+/// What is there.
+fn count(store: &mut dyn Store, pruned: &mut Pruned) -> Result<()> {
+    let mut text = String::new();
+    store.each(&mut |entry| {
+        text.clear();
+        super::json::write(&entry, &mut text);
+        pruned.bytes += text.len() as u64 + 1;
+        if let Entry::Call(record) = entry {
+            match record.kind {
+                Kind::Anomaly => pruned.recorded += 1,
+                Kind::Normal => pruned.normals += 1,
+            }
+        }
+        Ok(())
+    })
 }
 
 fn sample(record: &Record, function: FunctionId) -> Sample {

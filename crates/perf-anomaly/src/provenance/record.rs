@@ -65,6 +65,22 @@ pub struct LaunchRecord {
     pub path: Vec<String>,
     /// The correlation id that it shares with the work.
     pub correlation: u64,
+    /// How many of the outermost regions are left out of the path.
+    pub left_out: u64,
+}
+
+/// What a record would have beside, were it not too much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Calls it ran in, the outermost ones.
+    pub frames: u64,
+    /// Messages of its own, the first ones.
+    pub messages: u64,
+    /// Counter values, the first ones.
+    pub counters: u64,
+    /// Values of the node.
+    pub node: u64,
 }
 
 /// Why a call was kept.
@@ -133,12 +149,18 @@ pub struct Record {
     pub accelerator: Vec<(String, String)>,
     /// What launched it, where it is work on an accelerator.
     pub launch: Option<LaunchRecord>,
+    /// What is left out, see [`RecorderParams::frames`](super::RecorderParams::frames) and
+    /// [`RecorderParams::notes`](super::RecorderParams::notes).
+    pub left_out: LeftOut,
 }
 
 impl Record {
-    /// Stack and function as one text, such as `main / solve / dot`: the same in all runs.
+    /// Stack and function as one text, such as `main / solve / dot`: the same in all runs. Where calls
+    /// are left out it begins with `..`.
     pub fn path(&self) -> String {
-        let mut names: Vec<&str> = self.stack.iter().map(|one| one.function.as_str()).collect();
+        let left_out = (self.left_out.frames > 0).then_some("..");
+        let stack = self.stack.iter().map(|one| one.function.as_str());
+        let mut names: Vec<&str> = left_out.into_iter().chain(stack).collect();
         names.push(&self.call.function);
         names.join(" / ")
     }

@@ -1,6 +1,7 @@
 //! [`Recorder`]: keeps what is worth it.
 
 use super::context::{launch, record, short};
+use super::json;
 use super::params::{CheckedRecorderParams, RecorderParams};
 use super::record::{Entry, Kind, ModelRecord, Record, RunRecord, StreamRecord};
 use super::reduction::Reduction;
@@ -8,7 +9,7 @@ use super::store::Store;
 use super::worst::Worst;
 use crate::calls::{CallKey, Calls, StreamHealth};
 use crate::detect::Functions;
-use crate::{Detector, FunctionId, Judgement, Label, Result};
+use crate::{Detector, Error, FunctionId, Judgement, Label, Result};
 use perf_core::StreamId;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -35,6 +36,10 @@ pub struct Recorder {
     wanted: usize,
     /// How many facts of a stream were written.
     facts: Vec<usize>,
+    /// The step of the last calls.
+    step: Option<u64>,
+    /// An entry as text, to know its length.
+    text: String,
 }
 
 #[derive(Debug)]
@@ -67,11 +72,13 @@ impl Recorder {
             normals: HashMap::new(),
             wanted: 0,
             facts: Vec::new(),
+            step: None,
+            text: String::new(),
         }
     }
 
-    /// After the calls of a step were judged: keeps what is worth it, one judgement a call of
-    /// [`Calls::batch`].
+    /// After the calls of a step, or of a part of one, were judged: keeps what is worth it, one judgement
+    /// a call of [`Calls::batch`].
     ///
     /// # Errors
     /// Those of the store.
@@ -90,7 +97,9 @@ impl Recorder {
             .enumerate()
             .filter_map(|(row, judgement)| is_anomaly(judgement).then_some(row))
             .collect();
-        self.before = std::mem::take(&mut self.anomalies);
+        if self.step.replace(batch.step()) != Some(batch.step()) {
+            self.before = std::mem::take(&mut self.anomalies);
+        }
         for row in &found {
             let call = batch.calls().get(*row);
             self.anomalies.extend(call.map(|call| call.key()));
@@ -111,12 +120,27 @@ impl Recorder {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn finish(mut self) -> Result<(Box<dyn Store>, Reduction)> {
-        while let Some(waiting) = self.waiting.pop_front() {
-            self.write(waiting.record)?;
+    pub fn finish(self) -> Result<(Box<dyn Store>, Reduction)> {
+        let (store, counts, error) = self.close();
+        match error {
+            Some(error) => Err(error),
+            None => Ok((store, counts)),
         }
-        self.store.commit()?;
-        Ok((self.store, self.counts))
+    }
+
+    /// As [`finish`](Self::finish), but the store is there even if it failed. Each record is tried.
+    pub(crate) fn close(mut self) -> (Box<dyn Store>, Reduction, Option<Error>) {
+        let mut first = None;
+        while let Some(waiting) = self.waiting.pop_front() {
+            first = first.or(self.write(waiting.record).err());
+        }
+        first = first.or(self.store.commit().err());
+        (self.store, self.counts, first)
+    }
+
+    /// Most anomalies a function.
+    pub(crate) fn per_function(&self) -> usize {
+        self.params.per_function
     }
 
     /// How much was kept by now of the events that a sink has taken.
@@ -128,8 +152,10 @@ impl Recorder {
     }
 
     fn put(&mut self, entry: &Entry) -> Result<bool> {
-        // An entry is not written to see how long it is: the last one past the budget may be longer.
-        if self.counts.kept_bytes >= self.params.budget {
+        self.text.clear();
+        json::write(entry, &mut self.text);
+        let bytes = self.text.len() as u64 + 1;
+        if bytes > self.params.budget.saturating_sub(self.counts.kept_bytes) {
             self.counts.over_budget += 1;
             return Ok(false);
         }
@@ -227,7 +253,8 @@ impl Recorder {
             self.counts.not_among_worst += 1;
             return Ok(());
         }
-        let mut record = record(calls, (call, sample, judgement), Kind::Anomaly, known);
+        let most = (self.params.frames, self.params.notes);
+        let mut record = record(calls, (call, sample, judgement), Kind::Anomaly, known, most);
         record.model = self.model(calls, sample.function, detector)?;
         let needs_launch = calls.is_gpu(call.stream) && record.launch.is_none();
         self.keep(calls, call.key(), record, needs_launch)?;
@@ -293,7 +320,7 @@ impl Recorder {
             if one.needs_launch
                 && let Some(found) = links.get(&one.key)
             {
-                one.record.launch = Some(launch(calls, found));
+                one.record.launch = Some(launch(calls, found, self.params.frames));
                 one.needs_launch = false;
             }
             let is_complete = one.record.after.len() >= calls.context_calls() && !one.needs_launch;
@@ -326,12 +353,7 @@ impl Recorder {
             return Ok(id);
         }
         let id = self.next_model;
-        self.next_model += 1;
-        self.models.entry(function, || (id, count));
-        if let Some(known) = self.models.get_mut(function) {
-            *known = (id, count);
-        }
-        self.put(&Entry::Model(ModelRecord {
+        let is_kept = self.put(&Entry::Model(ModelRecord {
             id,
             program: calls.function_program(function).unwrap_or_default(),
             function: calls.function_name(function),
@@ -339,6 +361,12 @@ impl Recorder {
             detector: detector.name().into(),
             facts,
         }))?;
+        if !is_kept {
+            // Better none than one that is not there.
+            return Ok(known.map_or(0, |(id, _)| id));
+        }
+        self.next_model += 1;
+        *self.models.entry(function, || (id, count)) = (id, count);
         Ok(id)
     }
 
@@ -379,7 +407,8 @@ impl Recorder {
             };
             self.normals.insert(key, true);
             self.wanted -= 1;
-            let mut record = record(calls, (call, sample, judgement), Kind::Normal, known);
+            let most = (self.params.frames, self.params.notes);
+            let mut record = record(calls, (call, sample, judgement), Kind::Normal, known, most);
             record.model = self.model(calls, sample.function, detector)?;
             self.keep(calls, call.key(), record, false)?;
         }

@@ -235,7 +235,8 @@ impl Store for Sqlite {
         if let Entry::Call(record) = entry {
             self.put_columns(self.connection.last_insert_rowid(), record)?;
         }
-        Ok(body.len() as u64)
+        // As many as a line takes, so that budgets mean the same.
+        Ok(body.len() as u64 + 1)
     }
 
     fn commit(&mut self) -> Result<()> {

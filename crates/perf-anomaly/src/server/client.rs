@@ -1,13 +1,13 @@
 //! [`Client`]: the side of a rank.
 
-use super::names::NameTable;
+use super::names::{NameTable, cut};
 use super::statistics::{FunctionStats, StepStats};
 use super::{Delta, Exchange, FunctionName, Schedule, View};
 use crate::calls::Calls;
 use crate::detect::Functions;
 use crate::{Detector, Error, FunctionId, Judgement, Model, Result};
 use perf_core::Merge;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// What became of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Client<E> {
     sequence: u64,
     /// Names of the server, by its numbers.
     names: NameTable,
+    /// What both call the functions.
+    numbers: Numbers,
     /// Statistics that were not sent yet, by the numbers of the detector.
     functions: Functions<FunctionStats>,
     steps: Vec<StepStats>,
@@ -67,6 +69,7 @@ impl<E: Exchange> Client<E> {
             session: 0,
             sequence: 0,
             names: NameTable::default(),
+            numbers: Numbers::default(),
             functions: Functions::default(),
             steps: Vec::new(),
             flying: VecDeque::new(),
@@ -149,6 +152,7 @@ impl<E: Exchange> Client<E> {
                 // was on its way to the old one.
                 self.session = 0;
                 self.names = NameTable::default();
+                self.numbers = Numbers::default();
                 for one in &mut self.flying {
                     one.is_sent = false;
                 }
@@ -164,6 +168,7 @@ impl<E: Exchange> Client<E> {
             let Some(one) = self.flying.get(place).filter(|one| !one.is_sent) else {
                 continue;
             };
+            self.numbers.update(calls, &self.names);
             self.exchange.send(&self.delta(one, calls))?;
             if let Some(one) = self.flying.get_mut(place) {
                 one.is_sent = true;
@@ -181,8 +186,11 @@ impl<E: Exchange> Client<E> {
         let mut numbers = Functions::<Option<FunctionId>>::default();
         for function in used {
             numbers.entry(function, || {
-                let name = name(calls, function);
-                self.names.get(&name).or_else(|| {
+                self.numbers.of(function).or_else(|| {
+                    let name = name(calls, function);
+                    if let Some(known) = self.names.get(&name) {
+                        return Some(known);
+                    }
                     let number = new.number(&name, usize::MAX)?;
                     Some(FunctionId(number.0.checked_add(known)?))
                 })
@@ -222,6 +230,7 @@ impl<E: Exchange> Client<E> {
         if view.session != self.session {
             self.session = view.session;
             self.names = NameTable::default();
+            self.numbers = Numbers::default();
         }
         // Views may overtake one another; each tells of names from where it was asked to.
         let new = (self.names.len() as u32).checked_sub(view.first);
@@ -231,22 +240,27 @@ impl<E: Exchange> Client<E> {
             }
         }
         self.flying.retain(|one| one.sequence > view.merged);
-        let mut own = Functions::<FunctionId>::default();
-        for function in (0..calls.function_count()).filter_map(|at| u32::try_from(at).ok()) {
-            if let Some(number) = self.names.get(&name(calls, FunctionId(function))) {
-                own.entry(number, || FunctionId(function));
-            }
-        }
-        let mut known = view.model().renumbered(|number| own.get(number).copied());
+        self.numbers.update(calls, &self.names);
+        let mut known = view.model().renumbered(|number| self.numbers.own(number));
         for one in &self.flying {
             known.merge(&one.model)?;
         }
         detector.adopt(&known)
     }
 
-    /// Counts the calls of the last step.
-    fn count(&mut self, calls: &Calls, judgements: &[Judgement]) {
-        self.steps.extend(StepStats::of(calls, judgements));
+    /// After the calls of a part of a step were judged ([`Calls::flush`]): counts them, and sends
+    /// nothing. What is new goes with the step.
+    pub fn count(&mut self, calls: &Calls, judgements: &[Judgement]) {
+        let known = self.steps.len();
+        for part in StepStats::of(calls, judgements) {
+            // Further parts of a step are of the same step.
+            let of_step = self.steps.iter_mut().take(known).rev();
+            let mut of_step = of_step.take_while(|one| one.step == part.step);
+            match of_step.find(|one| (one.program, one.rank) == (part.program, part.rank)) {
+                Some(step) => step.add(&part),
+                None => self.steps.push(part),
+            }
+        }
         let old = self.steps.len().saturating_sub(STEPS);
         self.steps.drain(..old);
         let batch = calls.batch();
@@ -260,9 +274,62 @@ impl<E: Exchange> Client<E> {
     }
 }
 
+/// Numbers of functions, of the server and of the detector. Each name is made once, however often
+/// views come.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// By the number of the detector, and by that of the server.
+    theirs: Vec<Option<FunctionId>>,
+    own: Vec<Option<FunctionId>>,
+    /// Functions that the server has not named yet.
+    unnamed: HashMap<FunctionName, FunctionId>,
+}
+
+impl Numbers {
+    /// Looks at functions and names that are new.
+    fn update(&mut self, calls: &Calls, names: &NameTable) {
+        let new = self.own.len();
+        self.own.resize(names.len(), None);
+        for (number, name) in names.names().iter().enumerate().skip(new) {
+            if let Some(function) = self.unnamed.remove(name) {
+                self.pair(function, FunctionId(number as u32));
+            }
+        }
+        for function in self.theirs.len()..calls.function_count() {
+            self.theirs.push(None);
+            let function = FunctionId(function as u32);
+            let name = name(calls, function);
+            match names.get(&name) {
+                Some(number) => self.pair(function, number),
+                None => {
+                    self.unnamed.entry(name).or_insert(function);
+                }
+            }
+        }
+    }
+
+    fn pair(&mut self, function: FunctionId, number: FunctionId) {
+        if let Some(theirs) = self.theirs.get_mut(function.0 as usize) {
+            *theirs = Some(number);
+        }
+        // Of several functions of one name, such as those that have none, the first one.
+        if let Some(own) = self.own.get_mut(number.0 as usize) {
+            own.get_or_insert(function);
+        }
+    }
+
+    fn of(&self, function: FunctionId) -> Option<FunctionId> {
+        self.theirs.get(function.0 as usize).copied().flatten()
+    }
+
+    fn own(&self, number: FunctionId) -> Option<FunctionId> {
+        self.own.get(number.0 as usize).copied().flatten()
+    }
+}
+
 fn name(calls: &Calls, function: FunctionId) -> FunctionName {
     FunctionName {
         program: calls.function_program(function).unwrap_or_default(),
-        name: calls.function_name(function).into(),
+        name: cut(&calls.function_name(function)).into(),
     }
 }

@@ -42,7 +42,7 @@ impl FunctionName {
 }
 
 /// At most as much of a name as a message holds.
-fn cut(name: &str) -> &str {
+pub(super) fn cut(name: &str) -> &str {
     let mut end = name.len().min(LONGEST as usize);
     while !name.is_char_boundary(end) {
         end -= 1;

@@ -2,7 +2,7 @@
 
 use super::StepStats;
 use crate::Moments;
-use crate::detect::Loss;
+use crate::detect::{Loss, Relabelled};
 use crate::encode::{Reader, Writer};
 use crate::{Error, Result};
 use perf_core::Merge;
@@ -85,36 +85,109 @@ pub struct Ranks(BTreeMap<(u32, u32), Rank>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Rank {
-    summary: RankSummary,
+    loss: Loss,
+    /// Anomalies a step, of the steps that are not kept any more.
+    older: Moments,
+    /// The first and the last step.
+    range: (u64, u64),
+    /// Steps that are kept, in order.
     steps: VecDeque<StepStats>,
+}
+
+impl Rank {
+    /// Adds a step, or a further part of one.
+    fn add(&mut self, step: &StepStats, history: usize) {
+        let (first, last) = self.range;
+        self.range = match self.is_empty() {
+            true => (step.step, step.step),
+            false => (first.min(step.step), last.max(step.step)),
+        };
+        self.loss.merge(&step.loss);
+        let at = self.place(step.step);
+        match self.steps.get_mut(at) {
+            Some(known) if known.step == step.step => known.add(step),
+            _ => self.steps.insert(at, *step),
+        }
+        self.keep(history);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.older.count() == 0 && self.steps.is_empty()
+    }
+
+    fn place(&self, step: u64) -> usize {
+        match self.steps.back() {
+            Some(last) if last.step < step => self.steps.len(),
+            _ => self.steps.partition_point(|one| one.step < step),
+        }
+    }
+
+    fn keep(&mut self, history: usize) {
+        while self.steps.len() > history {
+            if let Some(old) = self.steps.pop_front() {
+                self.older.push(old.loss.anomalies() as f64);
+            }
+        }
+    }
+
+    /// Anomalies a step. Steps between the first and the last in which no call ended have none.
+    fn anomalies(&self) -> Moments {
+        let mut all = self.older;
+        for step in &self.steps {
+            all.push(step.loss.anomalies() as f64);
+        }
+        let (first, last) = self.range;
+        let steps = (last - first).saturating_add(1);
+        if !self.is_empty() {
+            all.merge(&Moments::repeated(0.0, steps.saturating_sub(all.count())));
+        }
+        all
+    }
+
+    fn relabel(&mut self, step: u64, change: &Relabelled) {
+        change.apply(&mut self.loss);
+        let at = self.place(step);
+        match self.steps.get_mut(at) {
+            Some(known) if known.step == step => change.apply(&mut known.loss),
+            _ => self.older = self.older.shifted(change.more_anomalies()),
+        }
+    }
 }
 
 impl Ranks {
     /// Adds a step of a rank, of which the last `history` are kept; `false` if there are more than
     /// `limit` ranks.
+    ///
+    /// A step may come in parts: those of a step that is kept are counted as one step.
     pub fn add(&mut self, step: &StepStats, history: usize, limit: usize) -> bool {
         let key = (step.program, step.rank);
         if self.0.len() >= limit && !self.0.contains_key(&key) {
             return false;
         }
-        let rank = self.0.entry(key).or_default();
-        let summary = &mut rank.summary;
-        (summary.program, summary.rank) = key;
-        summary.anomalies.push(step.loss.anomalies() as f64);
-        summary.loss.merge(&step.loss);
-        if rank.steps.len() >= history {
-            rank.steps.pop_front();
-        }
-        rank.steps.push_back(*step);
+        self.0.entry(key).or_default().add(step, history);
         true
     }
 
     /// All ranks by their anomalies a step, the highest first.
     pub fn ranked(&self, by: Ranking) -> Vec<RankSummary> {
-        let mut all: Vec<_> = self.0.values().map(|rank| rank.summary).collect();
+        let summary = |(&(program, rank), of): (&(u32, u32), &Rank)| RankSummary {
+            program,
+            rank,
+            anomalies: of.anomalies(),
+            loss: of.loss,
+        };
+        let mut all: Vec<_> = self.0.iter().map(summary).collect();
         // Stable: equal ones stay in order of program and rank.
         all.sort_by(|one, other| other.key(by).total_cmp(&one.key(by)));
         all
+    }
+
+    /// A call of a step of a rank has another label. Of a step that is not kept any more, the sums and
+    /// means follow, the deviation, minimum and maximum do not.
+    pub(crate) fn relabel(&mut self, (program, rank, step): (u32, u32, u64), change: &Relabelled) {
+        if let Some(rank) = self.0.get_mut(&(program, rank)) {
+            rank.relabel(step, change);
+        }
     }
 
     /// The last steps of a rank, the oldest first.
@@ -126,38 +199,114 @@ impl Ranks {
     /// Anomalies a rank in one step, over all ranks that have told of it and still keep it.
     pub fn across(&self, step: u64) -> Moments {
         let all = self.0.values().filter_map(|rank| {
-            let mut steps = rank.steps.iter();
-            steps.find(|one| one.step == step)
+            let at = rank.place(step);
+            rank.steps.get(at).filter(|one| one.step == step)
         });
         all.map(|one| one.loss.anomalies() as f64).collect()
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
         to.u32(self.0.len() as u32);
-        for rank in self.0.values() {
-            to.u32(rank.summary.program);
-            to.u32(rank.summary.rank);
-            rank.summary.anomalies.encode(to);
-            rank.summary.loss.encode(to);
+        for ((program, number), rank) in &self.0 {
+            to.u32(*program);
+            to.u32(*number);
+            rank.loss.encode(to);
+            rank.older.encode(to);
+            to.varint(rank.range.0);
+            to.varint(rank.range.1);
             let steps: Vec<_> = rank.steps.iter().copied().collect();
             StepStats::write(&steps, to);
         }
     }
 
-    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let count = from.count(Moments::BYTES + 24, "as many ranks as there are")?;
+    pub(super) fn read(from: &mut Reader<'_>, history: usize) -> Result<Self> {
+        let count = from.count(Self::LEAST, "as many ranks as there are")?;
         let mut ranks = Ranks::default();
         for _ in 0..count {
-            let summary = RankSummary {
-                program: from.u32("a program")?,
-                rank: from.u32("a rank")?,
-                anomalies: Moments::decode(from)?,
-                loss: Loss::decode(from)?,
+            let key = (from.u32("a program")?, from.u32("a rank")?);
+            let loss = Loss::decode(from)?;
+            let older = Moments::decode(from)?;
+            let range = (from.varint("a step")?, from.varint("a step")?);
+            if range.0 > range.1 {
+                return Err(from.error(1, "a last step that is not before the first"));
+            }
+            let mut rank = Rank {
+                loss,
+                older,
+                range,
+                steps: VecDeque::new(),
             };
-            let steps = StepStats::read(from)?.into();
-            let key = (summary.program, summary.rank);
-            ranks.0.insert(key, Rank { summary, steps });
+            for step in StepStats::read(from)? {
+                if rank.steps.back().is_some_and(|last| last.step >= step.step) {
+                    return Err(from.error(1, "steps in order"));
+                }
+                rank.steps.push_back(step);
+            }
+            rank.keep(history);
+            ranks.0.insert(key, rank);
         }
         Ok(ranks)
+    }
+
+    /// Least bytes of a rank.
+    const LEAST: usize = 8 + 5 + 1 + 2 + 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_core::Nanos;
+
+    fn part(step: u64, too_slow: u64) -> StepStats {
+        StepStats {
+            step,
+            start: Nanos(10),
+            end: Nanos(20),
+            loss: Loss {
+                calls: 10,
+                too_slow,
+                ..Loss::default()
+            },
+            ..StepStats::default()
+        }
+    }
+
+    #[test]
+    fn parts_of_a_step_are_one_step_and_empty_steps_count() {
+        let mut ranks = Ranks::default();
+        for (step, anomalies) in [(3, 1), (3, 2), (4, 0), (7, 5), (4, 1), (9, 0)] {
+            assert!(ranks.add(&part(step, anomalies), 4, 1));
+        }
+        let [rank] = ranks.ranked(Ranking::Total)[..] else {
+            panic!("one rank")
+        };
+        // Steps 3 to 9: 3, 1, 0, 0, 5, 0, 0.
+        let of = rank.anomalies;
+        assert_eq!((of.count(), of.sum(), of.max()), (7, 9.0, Some(5.0)));
+        assert_eq!(of.min(), Some(0.0));
+        assert_eq!((rank.loss.calls, rank.loss.anomalies()), (60, 9));
+        let kept: Vec<u64> = ranks.steps(0, 0).map(|one| one.step).collect();
+        assert_eq!(kept, [3, 4, 7, 9]);
+        assert_eq!(ranks.across(3).sum(), 3.0);
+        let mut to = Writer::default();
+        ranks.write(&mut to);
+        let read = Ranks::read(&mut Reader::new(&to.0), 4).expect("it was just written");
+        assert_eq!(read, ranks);
+        // What is no longer kept stays in the sums.
+        let fewer = Ranks::read(&mut Reader::new(&to.0), 2).expect("it was just written");
+        assert_eq!(fewer.steps(0, 0).count(), 2);
+        assert_eq!(fewer.ranked(Ranking::Total)[0].anomalies.sum(), 9.0);
+    }
+
+    #[test]
+    fn a_step_past_all_others_costs_no_memory() {
+        let mut ranks = Ranks::default();
+        ranks.add(&part(0, 1), 4, 1);
+        ranks.add(&part(u64::MAX, 1), 4, 1);
+        let all = ranks.ranked(Ranking::Mean);
+        assert_eq!(
+            (all[0].anomalies.count(), all[0].anomalies.sum()),
+            (u64::MAX, 2.0)
+        );
     }
 }

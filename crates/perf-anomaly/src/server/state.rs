@@ -338,7 +338,7 @@ impl Server {
             let stats = FunctionStats::read(&mut from)?;
             server.functions.entry(function, || stats);
         }
-        server.ranks = Ranks::read(&mut from)?;
+        server.ranks = Ranks::read(&mut from, server.params.history)?;
         for _ in 0..from.count(16, "as many clients as there are")? {
             let client = from.u64("a client")?;
             server

@@ -66,6 +66,14 @@ impl StepStats {
         all
     }
 
+    /// Adds what another part of the same step of the same rank was.
+    pub(super) fn add(&mut self, part: &StepStats) {
+        self.start = self.start.min(part.start);
+        self.end = self.end.max(part.end);
+        self.loss.merge(&part.loss);
+        self.scores.merge(&part.scores);
+    }
+
     pub(super) fn write(all: &[StepStats], to: &mut Writer) {
         to.u32(all.len() as u32);
         for one in all {

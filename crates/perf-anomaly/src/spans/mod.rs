@@ -81,8 +81,10 @@ impl Spans {
         self
     }
 
-    /// Calls `what` after each step, on the thread of the layer, with what was judged in it: to print the
-    /// worst calls, or to raise an alarm. Spans of that thread are not watched.
+    /// Calls `what` whenever calls were judged, on the thread of the layer, with their step: to print the
+    /// worst calls, or to raise an alarm. That is after each step, before where much comes in one, so
+    /// that a number may come more than once, and at the end with what was open. Spans of that thread are
+    /// not watched.
     pub fn each_step(mut self, what: impl FnMut(&mut Monitor, u64) + Send + 'static) -> Self {
         self.each_step = Some(Box::new(what));
         self

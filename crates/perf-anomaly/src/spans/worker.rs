@@ -2,14 +2,14 @@
 
 use super::lane::{Lane, Note, Shared, be_quiet, lock};
 use super::{SpanLayer, Spans};
-use crate::{Error, Monitor, Report, Result};
+use crate::{Error, Monitor, Report, Result, Unfinished};
 use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Spans are being watched: ends it, with what was found. Dropping it ends it as well.
 #[derive(Debug)]
@@ -50,11 +50,18 @@ impl Watching {
     /// that ended here.
     ///
     /// # Errors
-    /// The first error of the monitor's store or server.
-    pub fn finish(mut self) -> Result<Report> {
+    /// [`Unfinished`], which has the report too, with the first error of the monitor's store or server;
+    /// without a report where the thread panicked.
+    pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
         match self.stop() {
-            Some(monitor) => monitor.finish(),
-            None => Err(Error::Spans("it panicked".into())),
+            Some(mut monitor) => {
+                monitor.add_left_out(self.left_out());
+                monitor.finish()
+            }
+            None => Err(Unfinished {
+                error: Error::Spans("it panicked".into()),
+                report: None,
+            }),
         }
     }
 
@@ -87,25 +94,48 @@ struct Worker {
 impl Worker {
     fn run(mut self) -> Monitor {
         be_quiet();
-        let mut end = Instant::now() + self.spans.period;
+        let mut end = self.end();
         loop {
             let is_over = self.wait(end);
             self.drain();
             if is_over || Instant::now() >= end {
                 self.spans.monitor.end_step(self.step);
-                if let Some(each_step) = &mut self.spans.each_step {
-                    each_step(&mut self.spans.monitor, self.step);
-                }
-                self.step += 1;
-                end = Instant::now() + self.spans.period;
+                self.judged();
+                let since = self.shared.origin.elapsed().as_nanos() / self.spans.period.as_nanos();
+                let step = u64::try_from(since).unwrap_or(u64::MAX);
+                self.step = step.max(self.step.saturating_add(1));
+                end = self.end();
             } else {
                 // Much came in a short time: it must not wait for the end of the step.
                 self.spans.monitor.flush();
+                self.judged();
             }
             if is_over {
+                self.spans.monitor.close();
+                if !self.spans.monitor.batch().is_empty() {
+                    self.judged();
+                }
                 return self.spans.monitor;
             }
         }
+    }
+
+    /// Tells the program what was judged.
+    fn judged(&mut self) {
+        if let Some(each_step) = &mut self.spans.each_step {
+            let step = self.spans.monitor.batch().step();
+            each_step(&mut self.spans.monitor, step);
+        }
+    }
+
+    /// When the step ends: steps have equal lengths from the beginning on, whatever a step costs.
+    fn end(&self) -> Instant {
+        let period = self.spans.period.as_nanos();
+        let end = period.saturating_mul(u128::from(self.step) + 1);
+        // 584 years.
+        let end = Duration::from_nanos(u64::try_from(end).unwrap_or(u64::MAX));
+        let end = self.shared.origin.checked_add(end);
+        end.unwrap_or_else(|| Instant::now() + self.spans.period)
     }
 
     /// Sleeps until the step ends, or there is much to do, or it is over, which is `true`.

@@ -7,6 +7,7 @@ mod sketch;
 
 pub use params::{TailChecked, TailParams};
 pub use sketch::Sketch;
+pub(super) use sketch::edge;
 
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
@@ -30,7 +31,8 @@ use perf_core::{Merge, Nanos};
 ///   [`mode_share`](TailParams::mode_share) of the calls and lies a gap apart; a call between two is
 ///   abnormal, too slow for the one below or too fast for the one above, whichever is nearer.
 /// * The past counts less: at [`memory`](TailParams::memory) calls all counts are halved. Where a
-///   function changes, its calls are abnormal until they are a mode.
+///   function changes, its calls are abnormal until they are a mode; a [`Drift`](crate::Drift) tells of
+///   the change, and can let the model start over.
 /// * The score is `-log10` of the probability of a call that far out in its mode. The expected run
 ///   time is the median of the mode, within 0.8 %.
 ///
@@ -286,6 +288,16 @@ impl Detector for Tail {
             }
         }
         facts
+    }
+
+    fn forget(&mut self, function: FunctionId) {
+        // What nobody was told yet is still to be told.
+        if self.untold.is_none() {
+            self.untold = Some(self.sketches());
+        }
+        if let Some(watched) = self.known.get_mut(function) {
+            *watched = Watched::new(Sketch::new(self.params.resolution()), &self.params);
+        }
     }
 
     fn ignore(&mut self, function: FunctionId, ignored: bool) {

@@ -46,7 +46,7 @@ fn bucket(value: u64) -> usize {
 }
 
 /// The smallest value of a bucket, the first one above the last bucket being 2^64.
-pub(crate) fn edge(bucket: usize) -> f64 {
+pub(in crate::detect) fn edge(bucket: usize) -> f64 {
     if bucket < PER_OCTAVE {
         return bucket as f64;
     }

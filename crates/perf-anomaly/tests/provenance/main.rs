@@ -1,13 +1,19 @@
 //! What is kept of anomalies, how much it is, and how it is found again.
 
+#[path = "../common/mod.rs"]
 mod common;
+
+mod bounds;
+mod pruned;
+mod stores;
 
 use common::Random;
 use perf_anomaly::calls::{Calls, CallsParams};
 use perf_anomaly::provenance::{
     Comparison, Entry, Kind, Lines, Memory, Order, Query, Record, Recorder, RecorderParams,
-    Reduction, Store, merge, open, prune,
+    Reduction, Revision, Store, merge, open, prune,
 };
+use perf_anomaly::server::Ranking;
 use perf_anomaly::{Error, Label, Monitor, Tail};
 use perf_core::{EventSink, MetricId, Nanos, Peer, StreamEvent, StreamId, StreamKey, Value};
 use std::path::PathBuf;
@@ -412,38 +418,6 @@ fn queries_answer_what_a_look_at_all_records_does() {
 }
 
 #[test]
-fn budgets_and_filters_count_what_they_leave_out() {
-    let run = |name: &str, recorder: RecorderParams| {
-        let store = stores(name).remove(0);
-        let (mut store, reduction, _) =
-            synthetic(monitor(Calls::params(), recorder, store), 200_000, 0);
-        let counted = reduction.recorded + reduction.filtered + reduction.not_among_worst;
-        let found = records(&mut *store, Kind::Anomaly);
-        assert_eq!(found.len() as u64, reduction.recorded);
-        (reduction, counted, found)
-    };
-    let (all, counted, _) = run("all", Recorder::params());
-    assert_eq!((counted, all.recorded), (all.anomalies, all.anomalies));
-    let (worst, counted, found) = run("worst", Recorder::params().per_function(1));
-    assert_eq!((counted, worst.anomalies), (all.anomalies, all.anomalies));
-    assert!(worst.not_among_worst > 0 && worst.recorded < all.recorded);
-    assert!(found.iter().any(|one| one.severity > Nanos(300_000)));
-    let (slow, counted, found) = run(
-        "slow",
-        Recorder::params().severity(Nanos(300_000)).normals(false),
-    );
-    assert_eq!((counted, slow.recorded), (all.anomalies, 20));
-    assert!(found.iter().all(|one| one.label == Label::TooSlow) && slow.normals == 0);
-    let (steps, _, found) = run("steps", Recorder::params().steps(3..=5).too_fast(false));
-    assert!(steps.filtered > 0 && found.iter().all(|one| (3..=5).contains(&one.step)));
-    let (small, counted, _) = run("small", Recorder::params().budget(20_000));
-    assert!(small.over_budget > 0 && counted < small.anomalies);
-    assert!(small.kept_bytes < 20_000 + 10_000, "{small:?}");
-    assert!(Recorder::params().budget(3).check().is_err());
-    assert!(Recorder::params().per_function(0).check().is_err());
-}
-
-#[test]
 fn ranks_are_merged_and_runs_compared() {
     let run = |name: &str, rank: u32| {
         let store = stores(name).remove(0);
@@ -518,159 +492,4 @@ fn ranks_are_merged_and_runs_compared() {
             (2 * anomalies, 2 * anomalies)
         );
     }
-}
-
-#[test]
-fn the_final_model_has_the_last_word() {
-    for store in stores("pruned") {
-        let params = Recorder::params().normals(true);
-        let mut monitor = monitor(Calls::params(), params, store);
-        let stream = monitor.stream(key(0, 0));
-        let mut program = Program { stream, at: 0 };
-        // At first all take 100 us. Then 300 us: abnormal, until it is known to be usual. One is slow
-        // by any measure.
-        for at in 0..4000_i64 {
-            let usual = if at < 400 { 100_000 } else { 300_000 };
-            let slow = if at == 3000 { 40 } else { 1 };
-            program.call(&mut monitor, "solve", slow * (usual + at * 37 % 3000));
-            if at % 100 == 99 {
-                monitor.end_step(at as u64 / 100);
-            }
-        }
-        let report = monitor.finish().expect("nothing fails");
-        let (mut store, reduction) = report.store.expect("it has a recorder");
-        assert!(reduction.recorded > 10, "{reduction:?}");
-        let pruned =
-            prune(&mut *store, &report.calls, &*report.detector, 1000).expect("it is sound");
-        assert_eq!(pruned.normal_after_all, reduction.recorded - 1);
-        assert_eq!(pruned.unknown, 0);
-        let left = records(&mut *store, Kind::Anomaly);
-        let [one] = &left[..] else {
-            panic!("one is left, not {}", left.len())
-        };
-        assert!(one.severity > Nanos(11_000_000));
-        let mut model = None;
-        store
-            .each(&mut |entry| {
-                if let Entry::Model(found) = entry
-                    && found.id == one.model
-                {
-                    model = Some(found);
-                }
-                Ok(())
-            })
-            .expect("it was just written");
-        let model = model.expect("records refer to models that are there");
-        assert_eq!(model.step, one.step.max(30));
-        let modes = model
-            .facts
-            .iter()
-            .filter(|(name, _)| name.ends_with("median"));
-        assert_eq!(modes.count(), 2);
-        // Of a function, only the worst are left where one wants so.
-        let again = prune(&mut *store, &report.calls, &*report.detector, 1).expect("it is sound");
-        assert_eq!(
-            (again.kept, again.not_among_worst),
-            (1 + pruned.kept - 1, 0)
-        );
-    }
-}
-
-#[test]
-fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
-    let path = scratch("damaged.jsonl");
-    let store = Box::new(Lines::create(&path).expect("tests may write here"));
-    let _ = accelerated(monitor(Calls::params(), Recorder::params(), store));
-    let text = std::fs::read_to_string(&path).expect("it was just written");
-    let lines: Vec<&str> = text.lines().collect();
-    // Every prefix of the file is a store.
-    for end in (0..text.len()).step_by(97) {
-        std::fs::write(&path, &text.as_bytes()[..end]).expect("tests may write here");
-        let mut store = Lines::open(&path).expect("it is there");
-        let mut entries = 0;
-        let mut count = |_: Entry| {
-            entries += 1;
-            Ok(())
-        };
-        store.each(&mut count).expect("it can be read");
-        let whole = text[..end].matches('\n').count();
-        let unreadable = store.unreadable().map_or(0, |(count, _)| count as usize);
-        assert!(entries >= whole && entries + unreadable <= whole + 1);
-    }
-    // What comes after a line that was cut off is read.
-    let cut = &text[..text.len() - 20];
-    std::fs::write(&path, cut).expect("tests may write here");
-    let mut store = Lines::open(&path).expect("it is there");
-    store
-        .put(&Entry::Stream(Default::default()))
-        .expect("tests may write here");
-    let mut last = None;
-    store
-        .each(&mut |entry| {
-            last = Some(entry);
-            Ok(())
-        })
-        .expect("it can be read");
-    assert_eq!(last, Some(Entry::Stream(Default::default())));
-    let (count, what) = store.unreadable().expect("a line was cut off");
-    assert_eq!(count, 1);
-    assert!(
-        what.starts_with(&format!("line {}: ", lines.len())),
-        "{what}"
-    );
-    // Fields that are missing or of the wrong kind are named.
-    for (line, expected) in [
-        ("[]", "line 1: expected an object"),
-        (r#"{"type":"dog"}"#, "line 1: no entry has the type `dog`"),
-        (
-            r#"{"type":"stream","program":0,"rank":0}"#,
-            "line 1: `thread` is missing",
-        ),
-        (
-            r#"{"type":"run","format":9}"#,
-            "line 1: the format is of version 9, expected 1",
-        ),
-        (
-            r#"{"type":"stream","program":-1}"#,
-            "line 1: `program` is not a whole number",
-        ),
-    ] {
-        std::fs::write(&path, line).expect("tests may write here");
-        let mut store = open(&path).expect("it is there");
-        store.each(&mut |_| Ok(())).expect("it can be read");
-        assert_eq!(store.unreadable(), Some((1, expected.to_string())));
-    }
-    let error = open(scratch("nowhere.jsonl")).expect_err("there is none");
-    assert!(
-        matches!(&error, Error::Store { file, .. } if file.ends_with("nowhere.jsonl")),
-        "{error}"
-    );
-}
-
-#[cfg(feature = "sqlite")]
-#[test]
-fn databases_of_others_are_left_alone() {
-    use perf_anomaly::provenance::Sqlite;
-    let path = scratch("other.sqlite");
-    let _ = std::fs::remove_file(&path);
-    let other = rusqlite::Connection::open(&path).expect("tests may write here");
-    other
-        .execute_batch("create table t (a)")
-        .expect("tests may write here");
-    let error = open(&path).expect_err("it is somebody else's").to_string();
-    assert!(
-        error.ends_with("the database holds no provenance"),
-        "{error}"
-    );
-    std::fs::write(&path, b"SQLite format 3\0 and then nothing").expect("tests may write here");
-    assert!(open(&path).is_err());
-    assert!(Sqlite::open(scratch("nowhere.sqlite")).is_err());
-    // A store that is there is opened by its first bytes.
-    let path = scratch("mine.sqlite");
-    Sqlite::create(&path)
-        .expect("tests may write here")
-        .commit()
-        .expect("nothing to do");
-    let mut store = open(&path).expect("it was just made");
-    assert_eq!(store.query(&Query::default()).expect("it is empty"), []);
 }

@@ -1,0 +1,199 @@
+//! [`State`]: what is known of one function.
+
+use super::super::Sketch;
+use super::test::{rank_sum, usual};
+use super::{Change, DriftChecked};
+use crate::Result;
+use crate::encode::{Reader, Writer};
+use perf_core::{Merge, Nanos};
+
+/// Calls from a step on.
+#[derive(Clone, Debug, PartialEq)]
+struct Window {
+    /// The step of the first call; the largest number for none.
+    since: u64,
+    calls: Sketch,
+}
+
+/// The calls of a function since it last changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct State {
+    /// What it is compared with.
+    before: Sketch,
+    /// The window that is being filled.
+    recent: Window,
+    /// The window before, where it was slower or faster than what it is compared with: which of both
+    /// it was shows after a merge that both have happened.
+    slower: Window,
+    faster: Window,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Window {
+            since: u64::MAX,
+            calls: Sketch::default(),
+        }
+    }
+}
+
+impl Window {
+    fn new(resolution: Nanos) -> Self {
+        Window {
+            since: u64::MAX,
+            calls: Sketch::new(resolution),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.calls.count() == 0
+    }
+}
+
+impl Merge for Window {
+    fn merge(&mut self, other: &Self) {
+        self.since = self.since.min(other.since);
+        self.calls.merge(&other.calls);
+    }
+}
+
+impl Merge for State {
+    fn merge(&mut self, other: &Self) {
+        self.before.merge(&other.before);
+        self.recent.merge(&other.recent);
+        self.slower.merge(&other.slower);
+        self.faster.merge(&other.faster);
+    }
+}
+
+impl State {
+    /// Least bytes of one.
+    pub(super) const LEAST: usize = 12 + 3 * (12 + 1);
+
+    pub(super) fn new(resolution: Nanos) -> Self {
+        State {
+            before: Sketch::new(resolution),
+            recent: Window::new(resolution),
+            slower: Window::new(resolution),
+            faster: Window::new(resolution),
+        }
+    }
+
+    /// One more call; what it shows.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        step: u64,
+        runtime: Nanos,
+        params: &DriftChecked,
+    ) -> Option<Change> {
+        self.recent.since = self.recent.since.min(step);
+        self.recent.calls.push(runtime);
+        match self.recent.calls.count() < params.window() {
+            true => None,
+            false => self.look(params),
+        }
+    }
+
+    pub(super) fn usual(&self, params: &DriftChecked) -> Option<Nanos> {
+        match self.before.count() < params.window() {
+            true => None,
+            false => usual(&self.before),
+        }
+    }
+
+    /// A window is full.
+    #[cold]
+    fn look(&mut self, params: &DriftChecked) -> Option<Change> {
+        let empty = || Window::new(params.resolution());
+        let recent = std::mem::replace(&mut self.recent, empty());
+        let slower = std::mem::replace(&mut self.slower, empty());
+        let faster = std::mem::replace(&mut self.faster, empty());
+        let found = self.compare(&recent.calls, params);
+        let (suspect, other) = match found {
+            Some(change) if change.is_slower() => (slower, faster),
+            _ => (faster, slower),
+        };
+        // What was not confirmed was a disturbance.
+        self.before.merge(&other.calls);
+        let outcome = match found {
+            None => {
+                self.before.merge(&suspect.calls);
+                self.before.merge(&recent.calls);
+                None
+            }
+            Some(change) if suspect.is_empty() => {
+                match change.is_slower() {
+                    true => self.slower = recent,
+                    false => self.faster = recent,
+                }
+                None
+            }
+            Some(change) => {
+                self.before = recent.calls;
+                Some(Change {
+                    step: suspect.since,
+                    ..change
+                })
+            }
+        };
+        while self.before.count() > params.memory() {
+            self.before.halve();
+        }
+        outcome
+    }
+
+    /// Whether a window differs from what was before, by more than chance and by enough.
+    fn compare(&self, window: &Sketch, params: &DriftChecked) -> Option<Change> {
+        if self.before.count() < params.window() {
+            return None;
+        }
+        let score = rank_sum(&self.before, window);
+        if score.abs() < params.bound() {
+            return None;
+        }
+        let (from, to) = (usual(&self.before)?, usual(window)?);
+        let (short, long) = match score > 0.0 {
+            true => (from, to),
+            false => (to, from),
+        };
+        let difference = long.0.saturating_sub(short.0);
+        let is_enough = difference as f64 >= short.0 as f64 * params.least()
+            && difference > params.resolution().0.saturating_mul(2);
+        is_enough.then_some(Change {
+            from,
+            to,
+            calls: self.before.count(),
+            score,
+            ..Change::default()
+        })
+    }
+
+    pub(super) fn encode(&self, to: &mut Writer) {
+        self.before.encode(to);
+        for window in [&self.recent, &self.slower, &self.faster] {
+            to.varint(window.since.wrapping_add(1));
+            window.calls.encode(to);
+        }
+    }
+
+    pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self> {
+        let before = Sketch::decode(from)?;
+        let mut windows = [(); 3].map(|()| Window::default());
+        for window in &mut windows {
+            // The largest number becomes 0, which takes one byte.
+            window.since = from.varint("a step")?.wrapping_sub(1);
+            window.calls = Sketch::decode(from)?;
+            if (window.since == u64::MAX) != window.is_empty() {
+                return Err(from.error(0, "a step where there are calls"));
+            }
+        }
+        let [recent, slower, faster] = windows;
+        Ok(State {
+            before,
+            recent,
+            slower,
+            faster,
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! Files that are damaged, not ours, or not to be written.
+
+use super::*;
+
+#[test]
+fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
+    let path = scratch("damaged.jsonl");
+    let store = Box::new(Lines::create(&path).expect("tests may write here"));
+    let _ = accelerated(monitor(Calls::params(), Recorder::params(), store));
+    let text = std::fs::read_to_string(&path).expect("it was just written");
+    let lines: Vec<&str> = text.lines().collect();
+    // Every prefix of the file is a store.
+    for end in (0..text.len()).step_by(97) {
+        std::fs::write(&path, &text.as_bytes()[..end]).expect("tests may write here");
+        let mut store = Lines::open(&path).expect("it is there");
+        let mut entries = 0;
+        let mut count = |_: Entry| {
+            entries += 1;
+            Ok(())
+        };
+        store.each(&mut count).expect("it can be read");
+        let whole = text[..end].matches('\n').count();
+        let unreadable = store.unreadable().map_or(0, |(count, _)| count as usize);
+        assert!(entries >= whole && entries + unreadable <= whole + 1);
+    }
+    // What comes after a line that was cut off is read.
+    let cut = &text[..text.len() - 20];
+    std::fs::write(&path, cut).expect("tests may write here");
+    let mut store = Lines::open(&path).expect("it is there");
+    store
+        .put(&Entry::Stream(Default::default()))
+        .expect("tests may write here");
+    let mut last = None;
+    store
+        .each(&mut |entry| {
+            last = Some(entry);
+            Ok(())
+        })
+        .expect("it can be read");
+    assert_eq!(last, Some(Entry::Stream(Default::default())));
+    let (count, what) = store.unreadable().expect("a line was cut off");
+    assert_eq!(count, 1);
+    assert!(
+        what.starts_with(&format!("line {}: ", lines.len())),
+        "{what}"
+    );
+    // Fields that are missing or of the wrong kind are named.
+    for (line, expected) in [
+        ("[]", "line 1: expected an object"),
+        (r#"{"type":"dog"}"#, "line 1: no entry has the type `dog`"),
+        (
+            r#"{"type":"stream","program":0,"rank":0}"#,
+            "line 1: `thread` is missing",
+        ),
+        (
+            r#"{"type":"run","format":9}"#,
+            "line 1: the format is of version 9, expected 1",
+        ),
+        (
+            r#"{"type":"stream","program":-1}"#,
+            "line 1: `program` is not a whole number",
+        ),
+    ] {
+        std::fs::write(&path, line).expect("tests may write here");
+        let mut store = open(&path).expect("it is there");
+        store.each(&mut |_| Ok(())).expect("it can be read");
+        assert_eq!(store.unreadable(), Some((1, expected.to_string())));
+    }
+    let error = open(scratch("nowhere.jsonl")).expect_err("there is none");
+    assert!(
+        matches!(&error, Error::Store { file, .. } if file.ends_with("nowhere.jsonl")),
+        "{error}"
+    );
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn databases_of_others_are_left_alone() {
+    use perf_anomaly::provenance::Sqlite;
+    let path = scratch("other.sqlite");
+    let _ = std::fs::remove_file(&path);
+    let other = rusqlite::Connection::open(&path).expect("tests may write here");
+    other
+        .execute_batch("create table t (a)")
+        .expect("tests may write here");
+    let error = open(&path).expect_err("it is somebody else's").to_string();
+    assert!(
+        error.ends_with("the database holds no provenance"),
+        "{error}"
+    );
+    std::fs::write(&path, b"SQLite format 3\0 and then nothing").expect("tests may write here");
+    assert!(open(&path).is_err());
+    assert!(Sqlite::open(scratch("nowhere.sqlite")).is_err());
+    // A store that is there is opened by its first bytes.
+    let path = scratch("mine.sqlite");
+    Sqlite::create(&path)
+        .expect("tests may write here")
+        .commit()
+        .expect("nothing to do");
+    let mut store = open(&path).expect("it was just made");
+    assert_eq!(store.query(&Query::default()).expect("it is empty"), []);
+}
+
+#[test]
+fn a_file_that_may_only_be_read_is_read_and_not_written() {
+    let path = scratch("readonly.jsonl");
+    // Another test run may have left it.
+    let _ = std::fs::remove_file(&path);
+    let store = Box::new(Lines::create(&path).expect("tests may write here"));
+    let _ = accelerated(monitor(Calls::params(), Recorder::params(), store));
+    // Its last line is cut off: nobody mends it who only reads.
+    let text = std::fs::read_to_string(&path).expect("it was just written");
+    std::fs::write(&path, &text[..text.len() - 9]).expect("tests may write here");
+    let mut permissions = std::fs::metadata(&path).expect("it is there").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions.clone()).expect("it is ours");
+    let mut store = open(&path).expect("it may be read");
+    assert!(!records(&mut *store, Kind::Anomaly).is_empty());
+    drop(store);
+    let left = std::fs::read_to_string(&path).expect("it is there");
+    assert_eq!(left, text[..text.len() - 9]);
+    #[allow(
+        clippy::permissions_set_readonly_false,
+        reason = "it is in the folder of this test"
+    )]
+    permissions.set_readonly(false);
+    std::fs::set_permissions(&path, permissions).expect("it is ours");
+}
+
+#[test]
+fn lines_that_cannot_be_read_stay_when_records_are_revised() {
+    let path = scratch("revised.jsonl");
+    let store = Box::new(Lines::create(&path).expect("tests may write here"));
+    let (store, _) = accelerated(monitor(Calls::params(), Recorder::params(), store));
+    drop(store);
+    let text = std::fs::read_to_string(&path).expect("it was just written");
+    let mut bytes = b"{\"type\":\"from a later version\",\"x\":1}\n".to_vec();
+    bytes.extend(text.as_bytes());
+    bytes.extend(b"\xff\xfe not text\n{\"type\":\"anomaly\",\"cut");
+    std::fs::write(&path, &bytes).expect("tests may write here");
+    let mut store = Lines::open(&path).expect("it is there");
+    let removed = store
+        .revise(&mut |record| match record.kind {
+            Kind::Anomaly => Revision::Remove,
+            _ => Revision::Keep,
+        })
+        .expect("it can be written");
+    assert_eq!(removed, 2);
+    assert_eq!(store.unreadable().map(|(count, _)| count), Some(3));
+    let left = std::fs::read(&path).expect("it is there");
+    let lines: Vec<&[u8]> = left.split(|byte| *byte == b'\n').collect();
+    assert!(lines[0].starts_with(b"{\"type\":\"from a later version\""));
+    assert!(lines.contains(&b"\xff\xfe not text".as_slice()));
+    assert!(lines.contains(&b"{\"type\":\"anomaly\",\"cut".as_slice()));
+    assert_eq!(
+        text.lines().count() + 3 - 2,
+        lines.len() - 1,
+        "two records less"
+    );
+    // And one can go on.
+    store
+        .put(&Entry::Stream(Default::default()))
+        .expect("tests may write here");
+    store.commit().expect("tests may write here");
+    let more = std::fs::read(&path).expect("it is there");
+    assert!(more.starts_with(&left) && more.len() > left.len());
+}
