@@ -112,6 +112,24 @@ pub(super) struct Step {
     pub(super) place: Place,
 }
 
+/// The rows of a table.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) numbers: Vec<u64>,
+    pub(super) place: Place,
+    /// Why there are not all of them.
+    pub(super) damage: Option<Error>,
+}
+
+/// Whether what is there is not whole: a file that is still being written may be so for a while.
+pub(super) fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Truncated { .. } | Error::Malformed { .. } => true,
+        Error::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
 impl Bp4 {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let mut steps = Member::open(&path.join(STEPS))?;
@@ -154,20 +172,50 @@ impl Bp4 {
         })
     }
 
+    /// Whether a header and an index are there: what is wrong with them will not change.
+    pub(super) fn has_header(path: &Path) -> bool {
+        let header = std::fs::metadata(path.join(STEPS));
+        header.is_ok_and(|found| found.len() >= HEADER) && path.join(INDEX).exists()
+    }
+
     /// Looks for the next step.
     pub(super) fn look(&mut self) -> Result<Ahead> {
         let at = HEADER + self.next * RECORD;
         // Who closes a file writes that before it ends, so this is read first.
-        let active = self
-            .steps
-            .read(ACTIVE as u64, 1, "the header of an index of steps")?;
-        let is_active = active.first().is_some_and(|active| *active != 0);
+        let is_active = self.is_active()?;
         let rest = self.steps.len()?.saturating_sub(at);
         Ok(match (rest >= RECORD, is_active) {
             (true, _) => Ahead::Step(self.next),
             (false, true) => Ahead::Waiting,
             (false, false) => Ahead::End(rest > 0),
         })
+    }
+
+    /// Whether somebody still writes.
+    pub(super) fn is_active(&mut self) -> Result<bool> {
+        let what = "the header of an index of steps";
+        let active = self.steps.read(ACTIVE as u64, 1, what)?;
+        Ok(active.first().is_some_and(|active| *active != 0))
+    }
+
+    /// The index of the next step, once all data are there that it tells of.
+    pub(super) fn whole_step(&mut self) -> Result<Step> {
+        let step = self.step()?;
+        for variable in &step.variables {
+            for block in variable.blocks.iter().filter(|one| !one.dims.is_empty()) {
+                let rows = block.dims.iter().map(|[local, ..]| *local);
+                let count = rows.fold(1_u64, u64::saturating_mul);
+                let len = count.saturating_mul(variable.kind.size());
+                let data = self.data(block.file)?;
+                if block.payload.saturating_add(len) > data.len()? && !block.is_transformed {
+                    return Err(Error::Truncated {
+                        place: data.place(block.payload),
+                        expected: "the rows of a table".into(),
+                    });
+                }
+            }
+        }
+        Ok(step)
     }
 
     /// Goes past the next step without reading it.
@@ -235,14 +283,22 @@ impl Bp4 {
     }
 
     /// The rows of a table of whole numbers with `width` columns, one after the other, and where
-    /// they are.
-    pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<(Vec<u64>, Place)> {
+    /// they are. A block that is damaged is left out; what is wrong with the first of them comes with the rest.
+    pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<Table> {
         let mut blocks: Vec<&Block> = variable.blocks.iter().collect();
         blocks.sort_by_key(|block| block.dims.first().map(|[_, _, start]| *start));
         let mut numbers = Vec::new();
         let mut first = None;
+        let mut damage = None;
         for block in blocks {
-            let place = self.block(variable, block, width, &mut numbers)?;
+            let place = match self.block(variable, block, width, &mut numbers) {
+                Ok(place) => place,
+                Err(error) if is_damage(&error) => {
+                    damage.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             // Blocks that lie over one another would make much of little.
             let bytes = (numbers.len() as u64).saturating_mul(variable.kind.size());
             let mut there = 0_u64;
@@ -258,7 +314,11 @@ impl Bp4 {
             }
             first.get_or_insert(place);
         }
-        Ok((numbers, first.unwrap_or_default()))
+        Ok(Table {
+            numbers,
+            place: first.unwrap_or_default(),
+            damage,
+        })
     }
 
     fn block(

@@ -30,6 +30,22 @@ fn is_bp3(input: &Input) -> bool {
     input.has_extension("bp") && !input.head.is_empty()
 }
 
+/// The BP4 files that a path stands for by now, for who waits for them: what is not there, or has no file
+/// in it, has none yet.
+///
+/// # Errors
+/// [`Error::Unsupported`] for other formats of ADIOS.
+pub(super) fn files_by_now(path: &Path) -> Result<Vec<PathBuf>> {
+    if path.extension().is_some_and(|found| found == "bp") && !path.is_file() {
+        return Ok(vec![path.into()]);
+    }
+    match files(path) {
+        Err(Error::UnknownFormat { .. }) => Ok(Vec::new()),
+        Err(error) if bp4::is_damage(&error) => Ok(Vec::new()),
+        outcome => outcome,
+    }
+}
+
 /// The BP4 files that a path stands for, in order of their numbers.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let input = Input::look(path)?;

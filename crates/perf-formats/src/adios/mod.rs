@@ -23,6 +23,7 @@ mod fields;
 mod format;
 mod index;
 mod names;
+mod one;
 pub mod rules;
 mod tau;
 
@@ -30,20 +31,25 @@ pub use format::FORMAT;
 
 use crate::streams::Follow;
 use crate::{Error, OpenOptions, Result};
-use bp4::{Ahead, Bp4};
-use names::{Names, Programs};
+use names::Programs;
+use one::{Next, OneFile};
 use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Place};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tau::Tables;
 
 /// Events of one or more BP4 files, step by step: a step has the events of all files, file by file.
 ///
+/// While files are [followed](Self::follow), a step waits for [`Follow::patience`] for those that do not have it
+/// yet. Who is late then is not waited for any more; its steps come with later ones of the others, or as
+/// a further part of the last one, and are [counted](rules::LATE). What is announced and not there,
+/// or not whole, is looked for as long as the file is being written, but not for longer than that.
+///
 /// ```no_run
 /// use perf_core::EventSource;
 /// use perf_formats::{OpenOptions, adios::Adios, streams::{Follow, TraceBuilder}};
-/// // A folder of files: tau-metrics-app-0.bp, tau-metrics-app-1.bp, ..
-/// let mut source = Adios::open(&["run"], &OpenOptions::new())?.follow(Follow::default());
+/// // A folder of files, which may come later: tau-metrics-app-0.bp, tau-metrics-app-1.bp, ..
+/// let mut source = Adios::following(&["run"], Follow::default(), &OpenOptions::new())?;
 /// let mut trace = TraceBuilder::default();
 /// while source.next_step(&mut trace)? {}
 /// println!("{}", source.diagnostics());
@@ -51,6 +57,8 @@ use tau::Tables;
 /// ```
 #[derive(Debug)]
 pub struct Adios {
+    /// What was asked for, where files may come later.
+    roots: Vec<PathBuf>,
     files: Vec<OneFile>,
     programs: Programs,
     follow: Option<Follow>,
@@ -58,15 +66,8 @@ pub struct Adios {
     is_strict: bool,
     cancel: CancelToken,
     diagnostics: Diagnostics,
-}
-
-#[derive(Debug)]
-struct OneFile {
-    file: Bp4,
-    names: Names,
-    /// The step that comes next; `None` at the end.
-    ahead: Option<u64>,
-    is_looked: bool,
+    /// The step that was given last.
+    last: Option<u64>,
 }
 
 impl Adios {
@@ -80,15 +81,32 @@ impl Adios {
         let mut files = Vec::new();
         for path in paths {
             for path in format::files(path.as_ref())? {
-                files.push(OneFile {
-                    file: Bp4::open(&path)?,
-                    names: Names::default(),
-                    ahead: None,
-                    is_looked: false,
-                });
+                files.push(OneFile::open(path)?);
             }
         }
-        Ok(Adios {
+        Ok(Self::new(files, options))
+    }
+
+    /// Follows BP4 files that may not be there yet, and folders to which files may be added as long as
+    /// any of them is being written. A header that is missing or not whole is waited for.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for other formats of ADIOS.
+    pub fn following<P: AsRef<Path>>(
+        paths: &[P],
+        follow: Follow,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self> {
+        let mut source = Self::new(Vec::new(), options);
+        source.roots = paths.iter().map(|path| path.as_ref().into()).collect();
+        source.follow = Some(follow);
+        source.scan()?;
+        Ok(source)
+    }
+
+    fn new(files: Vec<OneFile>, options: &OpenOptions<'_>) -> Self {
+        Adios {
+            roots: Vec::new(),
             files,
             programs: Programs::default(),
             follow: None,
@@ -96,7 +114,20 @@ impl Adios {
             is_strict: options.is_strict(),
             cancel: options.token().clone(),
             diagnostics: Diagnostics::default(),
-        })
+            last: None,
+        }
+    }
+
+    /// Adds files that have come.
+    fn scan(&mut self) -> Result<()> {
+        for root in &self.roots {
+            for path in format::files_by_now(root)? {
+                if self.files.iter().all(|one| one.path() != path) {
+                    self.files.push(OneFile::later(path));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Calls the program of all files this number, whatever its name.
@@ -105,9 +136,9 @@ impl Adios {
         self
     }
 
-    /// Waits for more while the files are being written, all for the slowest of them: until the writers close them, nothing came
-    /// for as long as [`Follow::idle`] says, or the token of the options was cancelled. Without it
-    /// the steps there are now are all.
+    /// Waits for more while the files are being written: until the writers close them, nothing came for as
+    /// long as [`Follow::idle`] says, or the token of the options was cancelled. Without it the steps
+    /// there are now are all. For files that may not be there yet see [`following`](Self::following).
     pub fn follow(mut self, follow: Follow) -> Self {
         self.follow = Some(follow);
         self
@@ -121,30 +152,33 @@ impl Adios {
     /// Finds out which step of each file comes next. All are waited for together.
     fn look(&mut self) -> Result<()> {
         let quiet = Instant::now();
+        let mut ready = None;
         loop {
-            let mut is_waiting = false;
-            for one in self.files.iter_mut().filter(|one| !one.is_looked) {
-                let ahead = one.file.look()?;
-                is_waiting |= ahead == Ahead::Waiting;
-                if let Ahead::End(true) = ahead {
-                    self.diagnostics.add(rules::UNFINISHED, one.file.place());
-                }
-                one.is_looked = ahead != Ahead::Waiting;
-                one.ahead = match ahead {
-                    Ahead::Step(step) => Some(step),
-                    Ahead::Waiting | Ahead::End(_) => None,
-                };
+            self.scan()?;
+            for one in self.files.iter_mut().filter(|one| one.next.is_none()) {
+                one.look(self.follow, &mut self.diagnostics)?;
             }
-            let Some(follow) = self.follow.filter(|_| is_waiting) else {
+            let Some(follow) = self.follow else {
                 return Ok(());
             };
-            if self.cancel.is_cancelled() {
+            let is_any = self.files.iter().any(|one| one.step().is_some());
+            let is_waiting = match self.files.is_empty() {
+                true => true,
+                false => self.files.iter().any(|one| one.is_awaited(is_any)),
+            };
+            if !is_waiting || self.cancel.is_cancelled() {
                 return Ok(());
             }
-            if follow.idle.is_some_and(|idle| quiet.elapsed() >= idle) {
-                for one in self.files.iter_mut().filter(|one| !one.is_looked) {
-                    one.is_looked = true;
-                    self.diagnostics.add(rules::GIVEN_UP, one.file.place());
+            let since = is_any.then(|| *ready.get_or_insert_with(Instant::now));
+            if since.is_some_and(|since| since.elapsed() >= follow.patience) {
+                let late = self.files.iter_mut().filter(|one| one.next.is_none());
+                late.for_each(|one| one.is_late = true);
+                return Ok(());
+            }
+            if !is_any && follow.idle.is_some_and(|idle| quiet.elapsed() >= idle) {
+                for one in self.files.iter_mut().filter(|one| one.next.is_none()) {
+                    self.diagnostics.add(rules::GIVEN_UP, one.place());
+                    one.next = Some(Next::End);
                 }
                 return Ok(());
             }
@@ -155,17 +189,19 @@ impl Adios {
     /// Pushes the next step of a file. One that is damaged is skipped; its names are kept as far as
     /// they can be read.
     fn push(&mut self, index: usize, sink: &mut dyn EventSink) -> Result<()> {
-        let Some(one) = self.files.get_mut(index) else {
+        let Some((one, file)) = self.files.get_mut(index).and_then(OneFile::parts) else {
             return Ok(());
         };
-        one.is_looked = false;
-        let place = one.file.place();
-        let step = one.file.step();
-        one.file.skip();
+        let place = file.place();
+        let step = match one.index.take() {
+            Some(step) => Ok(step),
+            None => file.step(),
+        };
+        file.skip();
         let tables = step.and_then(|step| {
             one.names
                 .learn(&step, self.definitions, &mut self.diagnostics);
-            Tables::read(&mut one.file, &step, &mut self.diagnostics)
+            Tables::read(file, &step, self.is_strict, &mut self.diagnostics)
         });
         match tables {
             Ok(tables) => tables.push(
@@ -174,11 +210,31 @@ impl Adios {
                 sink,
                 &mut self.diagnostics,
             ),
-            Err(error @ (Error::Truncated { .. } | Error::Malformed { .. })) if !self.is_strict => {
+            Err(error) if bp4::is_damage(&error) && !self.is_strict => {
                 let why: Place = place.record(error.to_string());
                 self.diagnostics.add(rules::DAMAGED_STEP, why);
             }
             Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Pushes all steps of a file up to `step`.
+    fn push_until(&mut self, index: usize, step: u64, sink: &mut dyn EventSink) -> Result<()> {
+        while let Some(one) = self.files.get_mut(index) {
+            let Some(own) = one.step().filter(|own| *own <= step) else {
+                break;
+            };
+            one.next = None;
+            let is_late = own < step || self.last == Some(step);
+            if is_late {
+                let place = one.place();
+                self.diagnostics.add(rules::LATE, place);
+            }
+            self.push(index, sink)?;
+            if let Some(one) = self.files.get_mut(index).filter(|_| is_late) {
+                one.look(self.follow, &mut self.diagnostics)?;
+            }
         }
         Ok(())
     }
@@ -189,18 +245,19 @@ impl EventSource for Adios {
 
     fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool> {
         self.look()?;
-        let Some(step) = self.files.iter().filter_map(|one| one.ahead).min() else {
+        let ahead = self.files.iter().filter_map(OneFile::step);
+        let Some(first) = ahead.clone().min() else {
             return Ok(false);
         };
+        // Steps count up: who is late comes with the next one, or once more with the last.
+        let step = match self.last {
+            Some(last) if first <= last => ahead.filter(|step| *step > last).min().unwrap_or(last),
+            _ => first,
+        };
         for index in 0..self.files.len() {
-            if self
-                .files
-                .get(index)
-                .is_some_and(|one| one.ahead == Some(step))
-            {
-                self.push(index, sink)?;
-            }
+            self.push_until(index, step, sink)?;
         }
+        self.last = Some(step);
         if self.is_strict {
             crate::options::judge(&self.diagnostics)?;
         }

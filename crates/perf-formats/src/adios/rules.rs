@@ -12,6 +12,18 @@ pub const DAMAGED_STEP: Rule = rule(
     Weight::Loss,
     "a step is cut off or damaged; skipped",
 );
+/// A table whose data are not whole.
+pub const DAMAGED_TABLE: Rule = rule(
+    "damaged-table",
+    Weight::Loss,
+    "a part of a table is missing, cut off or damaged; the rest of the step is kept",
+);
+/// A file whose step came after that step had been given.
+pub const LATE: Rule = rule(
+    "late-step",
+    Weight::Note,
+    "a file was late: its step was taken with a later one of the others",
+);
 /// The index of steps ends within one.
 pub const UNFINISHED: Rule = rule(
     "unfinished-step",

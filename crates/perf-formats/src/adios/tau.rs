@@ -51,8 +51,14 @@ struct Lane {
 }
 
 impl Tables {
-    pub(super) fn read(file: &mut Bp4, step: &Step, found: &mut Diagnostics) -> Result<Self> {
-        let mut read = |table: Table| rows(file, step, &table, found);
+    /// The tables of a step. What is damaged of one is left out and counted, unless that is an error.
+    pub(super) fn read(
+        file: &mut Bp4,
+        step: &Step,
+        is_strict: bool,
+        found: &mut Diagnostics,
+    ) -> Result<Self> {
+        let mut read = |table: Table| rows(file, step, &table, is_strict, found);
         Ok(Tables {
             functions: read(FUNCTIONS)?,
             counters: read(COUNTERS)?,
@@ -133,7 +139,13 @@ impl Lane {
 }
 
 /// The rows of a table, as many as their count says. A table without rows is not written.
-fn rows(file: &mut Bp4, step: &Step, table: &Table, found: &mut Diagnostics) -> Result<Rows> {
+fn rows(
+    file: &mut Bp4,
+    step: &Step,
+    table: &Table,
+    is_strict: bool,
+    found: &mut Diagnostics,
+) -> Result<Rows> {
     let Table(name, count, width) = *table;
     let variable = |name: &str| step.variables.iter().find(|one| one.name == name);
     // Each of several writers has a block of its own rows.
@@ -152,7 +164,16 @@ fn rows(file: &mut Bp4, step: &Step, table: &Table, found: &mut Diagnostics) -> 
         }
         return Ok(rows);
     };
-    (rows.numbers, rows.place) = file.table(variable, width as u64)?;
+    let read = file.table(variable, width as u64)?;
+    (rows.numbers, rows.place) = (read.numbers, read.place);
+    if let Some(error) = read.damage {
+        if is_strict {
+            return Err(error);
+        }
+        let why = step.place.clone().record(error.to_string());
+        found.add(rules::DAMAGED_TABLE, why);
+        return Ok(rows);
+    }
     let there = (rows.numbers.len() / width) as u64;
     match count.map(|count| count.cmp(&there)) {
         Some(Ordering::Greater) => found.add(rules::COUNT, rows.place.clone()),

@@ -54,6 +54,9 @@ pub struct Follow {
     pub poll: Duration,
     /// How long nothing may come before that is taken for the end. Default: for ever.
     pub idle: Option<Duration>,
+    /// How long a step of several [`Adios`](crate::adios::Adios) files waits for those that do not have it yet,
+    /// and for what is announced and not there or not whole. Default: 2 s.
+    pub patience: Duration,
 }
 
 impl Default for Follow {
@@ -61,6 +64,7 @@ impl Default for Follow {
         Follow {
             poll: Duration::from_millis(100),
             idle: None,
+            patience: Duration::from_secs(2),
         }
     }
 }
@@ -69,6 +73,12 @@ impl Follow {
     /// Looks whether there is more this often.
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every;
+        self
+    }
+
+    /// Waits so long for who is late.
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
         self
     }
 
