@@ -1,11 +1,12 @@
 //! Reading Cube profiles: perfkit and pycubexr. All of them were written by perfkit, so that this
-//! shows as well that the public reader takes what perfkit writes.
+//! shows as well that the public reader takes what perfkit writes. Where rows are not packed, a loop
+//! in C that reads the bytes of the file shows how much of the cost is none of a reader's doing.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::race::{Race, Runner};
-use super::{Options, target_folder, workshop};
+use super::{Options, compile_peer, missing, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 
@@ -24,6 +25,10 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
         ("many call paths", "64", "4000", "0"),
         ("many call paths, packed", "64", "4000", "1"),
     ];
+    let bytes = match missing(&[("cc", "gcc")]) {
+        Some(package) => Err(package),
+        None => Ok(compile_peer("bytes", &[], &[])?),
+    };
     let mut races = Vec::new();
     for (name, locations, paths, packed) in profiles {
         let file = format!("cube-{locations}x{paths}-{packed}.cubex");
@@ -41,14 +46,24 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             )?;
             std::fs::rename(&part, &file).map_err(|error| error.to_string())?;
         }
-        races.push(race(format!("all of it: {name}"), "read", &ours, &file));
+        let mut all = race(format!("all of it: {name}"), "read", &ours, &file);
+        if packed == "0" {
+            let bytes = bytes.as_ref().map_err(|package| *package);
+            let words = bytes.map(|program| vec![text(program), text(&file)]);
+            all.runners
+                .push(Runner::new("its bytes alone, in C", words));
+        }
+        races.push(all);
         races.push(race(format!("one view: {name}"), "view", &ours, &file));
     }
     Ok(races)
 }
 
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
 fn race(title: String, mode: &str, ours: &Path, file: &Path) -> Race {
-    let text = |path: &Path| path.to_string_lossy().into_owned();
     let we = vec![text(ours), mode.into(), text(file)];
     let theirs = python("pycubexr", "pycubexr (pip)").map(|python| {
         let peer = text(&root().join("data/peers/cube.py"));

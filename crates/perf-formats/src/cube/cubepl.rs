@@ -55,8 +55,7 @@ impl Expression {
         }
     }
 
-    /// The expression for each of `count` columns; `fetch` yields those of a metric. Division by
-    /// zero is infinite or not a number.
+    /// The expression for each of `count` columns; `fetch` yields those of a metric.
     pub(super) fn evaluate<E>(
         &self,
         count: usize,
@@ -78,7 +77,7 @@ impl Expression {
                         Operation::Add => *left + right,
                         Operation::Subtract => *left - right,
                         Operation::Multiply => *left * right,
-                        Operation::Divide => *left / right,
+                        Operation::Divide => ratio(*left, right),
                         Operation::Min => left.min(right),
                         Operation::Max => left.max(right),
                     };
@@ -86,6 +85,15 @@ impl Expression {
                 left
             }
         })
+    }
+}
+
+/// A ratio as CubeLib takes it: by zero it is 0 of 0, and the largest number there is of others.
+fn ratio(of: f64, by: f64) -> f64 {
+    match by == 0.0 {
+        true if of == 0.0 => 0.0,
+        true => f64::MAX.copysign(of),
+        false => of / by,
     }
 }
 
@@ -274,6 +282,21 @@ mod tests {
                 .evaluate(1, Scope::Inclusive, none),
             Ok(vec![2.0])
         );
+    }
+
+    #[test]
+    fn ratios_by_zero_are_those_of_the_reference_library() {
+        let quotient = parse("metric::time(i) / metric::visits(i)").unwrap();
+        let times = [0.0, -0.0, 2.0, -2.0, 3.0];
+        let visits = [0.0, 0.0, 0.0, 0.0, 2.0];
+        let mut fetch = |metric: MetricId, _| {
+            Ok::<_, ()>(match metric.0 {
+                0 => times.to_vec(),
+                _ => visits.to_vec(),
+            })
+        };
+        let values = quotient.evaluate(5, Scope::Inclusive, &mut fetch);
+        assert_eq!(values, Ok(vec![0.0, 0.0, f64::MAX, -f64::MAX, 1.5]));
     }
 
     #[test]

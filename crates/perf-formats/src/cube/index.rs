@@ -5,7 +5,6 @@ use super::tar::Member;
 use crate::bytes::Bytes;
 use crate::{Error, Result};
 use perf_core::{CallPathId, Diagnostics, Place};
-use std::collections::HashMap;
 
 const INDEX: &[u8] = b"CUBEX.INDEX";
 const DATA: &[u8] = b"CUBEX.DATA";
@@ -169,29 +168,45 @@ impl Files<'_> {
         let streams = self.data.start + 19 + size;
         let end = self.data.start + self.data.size;
         let (entries, _) = entries.as_chunks::<24>();
+        let place = |entry: usize| self.place(self.data, "data", 19 + entry as u64 * 24);
+        table.packed = vec![Span { start: 0, size: 0 }; count];
+        let mut is_known = vec![false; count];
+        let (mut cut, mut left) = (0, count as u64);
         // Streams may be stored in any order: what says which row one is, is its start.
-        let mut by_start = HashMap::with_capacity(entries.len());
-        for entry in entries {
-            let start = u64_at(&entry[8..], table.is_big);
-            let size = u64_at(&entry[16..], table.is_big);
-            let start = streams.saturating_add(start);
-            by_start.insert(u64_at(entry, table.is_big), Span { start, size });
-        }
-        let mut cut = 0;
-        for place in 0..count as u64 {
-            let span = by_start.get(&place.wrapping_mul(table.row)).copied();
-            // A row without a stream is zero.
-            let mut span = span.unwrap_or(Span { start: 0, size: 0 });
-            if span.size > 0 && span.start.saturating_add(span.size) > end {
-                cut += 1;
-                span.size = 0;
+        for (at, entry) in entries.iter().enumerate() {
+            let start = streams.saturating_add(u64_at(&entry[8..], table.is_big));
+            let mut size = u64_at(&entry[16..], table.is_big);
+            let row = row_at(u64_at(entry, table.is_big), table.row);
+            let slot =
+                row.and_then(|row| Some((is_known.get_mut(row)?, table.packed.get_mut(row)?)));
+            let Some((is_known, span)) = slot else {
+                found.add(rules::STRAY_ENTRIES, place(at));
+                continue;
+            };
+            if std::mem::replace(is_known, true) {
+                found.add(rules::DUPLICATE_ENTRIES, place(at));
+            } else {
+                left -= 1;
             }
-            table.packed.push(span);
+            if size > 0 && start.saturating_add(size) > end {
+                cut += 1;
+                size = 0;
+            }
+            *span = Span { start, size };
+        }
+        if table.row > 0 {
+            found.add_many(rules::MISSING_ENTRIES, left, place(entries.len()));
         }
         let place = self.place(self.data, "data", self.data.size);
         found.add_many(rules::MISSING_ROWS, cut, place);
         Ok(count)
     }
+}
+
+/// The row that starts so many bytes behind the first one.
+fn row_at(start: u64, row: u64) -> Option<usize> {
+    let whole = start.checked_rem(row)? == 0;
+    whole.then(|| usize::try_from(start / row).ok())?
 }
 
 impl Table {

@@ -126,13 +126,8 @@ impl Cube {
             });
         };
         let file: Arc<str> = format!("{}/{ANCHOR}", bytes.name()).into();
-        let mut document = bytes.read(member.start, member.size, "the anchor")?;
-        if document.starts_with(&bytes::GZIP) {
-            document = bytes::unpack(document.as_slice(), &file, options.get_limits())?;
-        }
+        let mut anchor = read_anchor(&bytes, member, &file, options, &mut found)?;
         options.advance(member.size, total)?;
-        let mut anchor: Anchor = anchor::parse(&document, &file, options, &mut found)?;
-        drop(document);
         let version = std::mem::take(&mut anchor.version);
         let mut resolver = Resolver {
             file: &file,
@@ -299,6 +294,25 @@ impl Cube {
 }
 
 const ANCHOR: &str = "anchor.xml";
+
+/// Bytes of the anchor that are read at once.
+const PART: usize = 1 << 16;
+
+fn read_anchor(
+    bytes: &Bytes,
+    member: Member,
+    file: &Arc<str>,
+    options: &OpenOptions<'_>,
+    found: &mut Diagnostics,
+) -> Result<Anchor> {
+    let head = bytes.read(member.start, member.size.min(2), "the anchor")?;
+    if head != bytes::GZIP {
+        return anchor::parse_parts(bytes, member, PART, file, options, found);
+    }
+    let packed = bytes.read(member.start, member.size, "the anchor")?;
+    let document = bytes::unpack(packed.as_slice(), file, options.get_limits())?;
+    anchor::parse(&document, file, options, found)
+}
 
 /// Whether a file begins like an XML document.
 pub(super) fn is_document(head: &[u8]) -> bool {

@@ -61,6 +61,24 @@ pub const MISSING_ROWS: Rule = rule(
     Weight::Loss,
     "the data end before the rows that the index names; these are zero",
 );
+/// Packed rows without an entry.
+pub const MISSING_ENTRIES: Rule = rule(
+    "missing-entries",
+    Weight::Loss,
+    "the table of packed rows has no entry for a row that the index names; it is zero",
+);
+/// Several entries for one packed row.
+pub const DUPLICATE_ENTRIES: Rule = rule(
+    "duplicate-entries",
+    Weight::Repair,
+    "the table of packed rows has several entries for one row; the last is kept",
+);
+/// Entries for no packed row.
+pub const STRAY_ENTRIES: Rule = rule(
+    "stray-entries",
+    Weight::Loss,
+    "the table of packed rows has an entry for no row that the index names; left out",
+);
 /// Row numbers past the call paths.
 pub const BAD_ROWS: Rule = rule(
     "bad-rows",

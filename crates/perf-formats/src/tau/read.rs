@@ -153,7 +153,8 @@ impl Tau {
         let mut found = Diagnostics::default();
         let mut names = Names::default();
         let file = text::parse(text, name, &mut names, options, &mut found)?;
-        names.metrics.push(file.metric.clone());
+        let metric = file.metric.clone();
+        names.metrics.push(metric.unwrap_or_else(|| TIME.into()));
         let mut merge = Merge::default();
         merge.add(0, Key::default(), file);
         let tables = merge.finish(names, 1);
@@ -205,6 +206,9 @@ impl Tau {
         &self.tables.threads
     }
 }
+
+/// The metric of files that do not say which.
+const TIME: &str = "Time";
 
 /// Names that got an index.
 #[derive(Clone, Debug, Default)]
@@ -310,19 +314,26 @@ fn texts(
     let mut names = Names::default();
     let mut merge = Merge::default();
     for (metric, (name, files)) in metrics.iter().enumerate() {
-        let mut own = None;
+        // What the files say about the metric counts before the name of their folder, in which
+        // characters may be replaced.
+        let mut own: Option<String> = None;
         for (key, path) in files {
             let bytes = Bytes::open(path, options.get_limits())?;
             let file = std::sync::Arc::clone(bytes.name());
             options.advance(bytes.len(), 0)?;
             let bytes = bytes.into_memory()?;
             let thread = text::parse(&bytes, &file, &mut names, options, found)?;
-            own.get_or_insert_with(|| thread.metric.clone());
+            if let Some(metric) = &thread.metric {
+                let before = own.get_or_insert_with(|| metric.clone());
+                let is_other = before != metric || (!name.is_empty() && name != metric);
+                let place = Place::file(file).record(metric.clone());
+                found.add_many(rules::METRIC_NAME, is_other.into(), place);
+            }
             merge.add(metric, *key, thread);
         }
-        // The folder is named after the metric; a folder without metrics is read from the files.
-        let own = own.filter(|_| name.is_empty());
-        names.metrics.push(own.unwrap_or_else(|| name.clone()));
+        let own = own.filter(|own| name.is_empty() || !names.metrics.contains(own));
+        let folder = if name.is_empty() { TIME } else { name };
+        names.metrics.push(own.unwrap_or_else(|| folder.into()));
     }
     for (key, thread) in &merge.threads {
         let missing = metrics.len() - thread.seen.len();

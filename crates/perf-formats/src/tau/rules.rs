@@ -19,6 +19,13 @@ pub const MISSING_FILE: Rule = rule(
     Weight::Loss,
     "a thread has no file for one of the metrics; its values of that are zero",
 );
+/// A metric with two names.
+pub const METRIC_NAME: Rule = rule(
+    "metric-name",
+    Weight::Note,
+    "a file calls its metric otherwise than its folder or the files before; the first name that \
+     stands in a file counts, or that of the folder if another metric has that name",
+);
 /// User events that end early.
 pub const TRUNCATED_EVENTS: Rule = rule(
     "truncated-events",

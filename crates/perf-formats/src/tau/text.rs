@@ -9,7 +9,8 @@ use perf_core::{Diagnostics, Place};
 /// A file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
-    pub(super) metric: String,
+    /// Name of the metric, where the file says it.
+    pub(super) metric: Option<String>,
     /// With (exclusive, inclusive).
     pub(super) entries: Vec<(Entry, f64, f64)>,
     pub(super) events: Vec<EventEntry>,
@@ -99,7 +100,7 @@ pub(super) fn parse(
     let (line, at) = lines.expect("a count and `templated_functions`")?;
     let (functions, title) = lines.count(line, at, "templated_functions")?;
     let metric = title.strip_prefix("templated_functions_MULTI_");
-    file.metric = metric.unwrap_or("Time").to_string();
+    file.metric = metric.filter(|name| !name.is_empty()).map(String::from);
     header(&mut lines, &mut file)?;
     for _ in 0..functions {
         let (line, at) = lines.expect("a function")?;
@@ -180,7 +181,7 @@ fn header(lines: &mut Lines<'_>, file: &mut File) -> Result<()> {
             Token::Close(b"attribute") => {
                 let entry = (std::mem::take(&mut name), std::mem::take(&mut value));
                 if entry.0 == "Metric Name" && !entry.1.is_empty() {
-                    file.metric.clone_from(&entry.1);
+                    file.metric = Some(entry.1.clone());
                 }
                 file.metadata.push(entry);
             }

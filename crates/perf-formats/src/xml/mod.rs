@@ -59,6 +59,8 @@ pub(crate) struct Unfinished(pub(crate) usize);
 #[derive(Clone, Debug)]
 pub(crate) struct Xml<'a> {
     bytes: &'a [u8],
+    /// Bytes of the document before these.
+    before: usize,
     at: usize,
     /// All of it, if it is UTF-8: then texts need no look for what is not.
     #[cfg(feature = "cube")]
@@ -70,19 +72,25 @@ pub(crate) struct Xml<'a> {
 
 impl<'a> Xml<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Xml::part(bytes, 0)
+    }
+
+    /// A part of a document that has `before` bytes before it. Offsets are those of the document.
+    pub(crate) fn part(bytes: &'a [u8], before: usize) -> Self {
         Xml {
             bytes,
+            before,
             at: 0,
             #[cfg(feature = "cube")]
             utf8: std::str::from_utf8(bytes).ok(),
             #[cfg(feature = "cube")]
-            has_entities: memchr(b'&', bytes).is_some(),
+            has_entities: bytes.contains(&b'&'),
         }
     }
 
     /// Offset of the next token.
     pub(crate) fn at(&self) -> usize {
-        self.at
+        self.before + self.at
     }
 
     /// The next token; `None` at the end. Comments, declarations and instructions are skipped.
@@ -92,7 +100,7 @@ impl<'a> Xml<'a> {
             match rest {
                 [] => return Ok(None),
                 [b'<', b'/', body @ ..] => {
-                    let length = find(b'>', body).ok_or(Unfinished(self.at))?;
+                    let length = find(b'>', body).ok_or(Unfinished(self.at()))?;
                     self.at += length + 3;
                     return Ok(Some(Token::Close(body[..length].trim_ascii())));
                 }
@@ -132,7 +140,7 @@ impl<'a> Xml<'a> {
         let rest = self.rest();
         for (start, end) in KINDS {
             if let Some(body) = rest.strip_prefix(start) {
-                let length = memmem::find(body, end).ok_or(Unfinished(self.at))?;
+                let length = memmem::find(body, end).ok_or(Unfinished(self.at()))?;
                 self.at += start.len() + length + end.len();
                 return Ok((start.len() == 9).then(|| &body[..length]));
             }
@@ -141,7 +149,7 @@ impl<'a> Xml<'a> {
     }
 
     fn tag(&mut self) -> Result<Tag<'a>, Unfinished> {
-        let start = self.at;
+        let start = self.at();
         let body = self.rest().get(1..).unwrap_or_default();
         // A `>` within quotes is no end. A quote counts only behind `=`, since unquoted values
         // may hold one.

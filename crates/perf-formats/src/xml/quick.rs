@@ -91,7 +91,7 @@ impl<'a> Xml<'a> {
                 Some(plain) => Cow::Borrowed(plain),
                 None => text(raw),
             },
-            end: self.bytes.len() - close.len(),
+            end: self.before + self.bytes.len() - close.len(),
         })
     }
 
@@ -117,7 +117,7 @@ impl<'a> Xml<'a> {
             [b'/', b'>', behind @ ..] => (true, behind),
             _ => return None,
         };
-        let at = self.at;
+        let at = self.at();
         self.at = self.bytes.len() - behind.len();
         Some(Tag {
             name,
@@ -129,13 +129,14 @@ impl<'a> Xml<'a> {
 
     /// Goes to a place further on.
     pub(crate) fn skip_to(&mut self, at: usize) {
-        self.at = at;
+        self.at = at.saturating_sub(self.before);
     }
 
     /// Whether what stands in `range` stands here as well.
     pub(crate) fn repeats(&self, range: Range<usize>) -> bool {
-        let before = self.bytes.get(range);
-        before.is_some_and(|before| self.rest().starts_with(before))
+        let of = |at: usize| at.checked_sub(self.before);
+        let said = || self.bytes.get(of(range.start)?..of(range.end)?);
+        said().is_some_and(|said| self.rest().starts_with(said))
     }
 
     /// Goes behind blanks.

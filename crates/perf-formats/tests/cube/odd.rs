@@ -395,13 +395,13 @@ const SMALL: &str = "<cube version=\"4.4\"><metrics><metric id=\"0\" type=\"EXCL
     <cnode id=\"1\" calleeId=\"0\"/></cnode></program><system><systemtreenode Id=\"0\">\
     <locationgroup Id=\"0\"><location Id=\"0\"/></locationgroup></systemtreenode></system></cube>";
 
-fn small(index: &[u8], data: &[u8]) -> Result<Cube, Error> {
+fn small_archive(index: &[u8], data: &[u8]) -> Vec<u8> {
     let anchor = member("anchor.xml", SMALL.as_bytes());
-    read(archive(&[
-        member("0.index", index),
-        member("0.data", data),
-        anchor,
-    ]))
+    archive(&[member("0.index", index), member("0.data", data), anchor])
+}
+
+fn small(index: &[u8], data: &[u8]) -> Result<Cube, Error> {
+    read(small_archive(index, data))
 }
 
 #[test]
@@ -426,6 +426,22 @@ fn damage_in_packed_rows_is_found_and_located() {
     let cube = small(&both, &[short, streams.clone()].concat()).unwrap();
     assert_eq!(row(&cube, 0, 0), Some(vec![1.0]));
     assert_eq!(row(&cube, 0, 1), None);
+    assert_eq!(cube.diagnostics().count(rules::MISSING_ENTRIES), 1);
+    assert_eq!(cube.diagnostics().count(rules::STRAY_ENTRIES), 1);
+    // Two entries for the first row, none for the second.
+    let mut twice = head.clone();
+    twice[43..51].copy_from_slice(&0_u64.to_le_bytes());
+    let bytes = [twice, streams.clone()].concat();
+    let cube = small(&both, &bytes).unwrap();
+    assert_eq!(row(&cube, 0, 0), Some(vec![2.0]));
+    assert_eq!(row(&cube, 0, 1), None);
+    assert_eq!(cube.diagnostics().count(rules::DUPLICATE_ENTRIES), 1);
+    assert_eq!(cube.diagnostics().count(rules::MISSING_ENTRIES), 1);
+    assert_eq!(cube.diagnostics().repairs(), 2);
+    let strict = OpenOptions::new().strict(true);
+    let bytes = small_archive(&both, &bytes);
+    let refused = Cube::from_bytes(bytes, "test.cubex", &strict);
+    assert!(matches!(refused, Err(Error::Strict { .. })));
     // Size 0 is no row; a stream past the end is counted.
     let mut none = head.clone();
     none[35..43].copy_from_slice(&0_u64.to_le_bytes());

@@ -259,6 +259,37 @@ fn threads_of_several_metrics_meet_by_key() {
     assert!(matches!(strict, Err(Error::Strict { .. })));
 }
 
+#[test]
+fn files_name_their_metric_before_folders() {
+    let plain = |name: &str| {
+        let inside = "1 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #";
+        let metadata = format!(
+            " <metadata><attribute><name>Metric Name</name><value>{name}</value></attribute></metadata>"
+        );
+        let metadata = if name.is_empty() { "" } else { &metadata };
+        format!("{inside}{metadata}\n\"main\" 1 0 2 2 0 GROUP=\"A\"\n0 aggregates\n")
+    };
+    let main = [("main", 1.0, 1.0)];
+    let files = [
+        // A name that no folder can have, one that line 1 says, none at all, and one twice.
+        ("MULTI__A_NODE_0/profile.0.0.0", plain("A:::NODE 0")),
+        ("MULTI__A_NODE_0/profile.1.0.0", plain("A:::NODE 0")),
+        ("MULTI__B/profile.0.0.0", text("B2", &main)),
+        ("MULTI__B/profile.1.0.0", text("B3", &main)),
+        ("MULTI__C/profile.0.0.0", plain("")),
+        ("MULTI__C/profile.1.0.0", plain("")),
+        ("MULTI__D/profile.0.0.0", text("D", &main)),
+        ("MULTI__D/profile.1.0.0", text("D", &main)),
+        ("MULTI__E/profile.0.0.0", text("D", &main)),
+        ("MULTI__E/profile.1.0.0", text("D", &main)),
+    ];
+    let folder = Folder::new("names", &files);
+    let tau = open(&folder.0);
+    assert_eq!(tau.metrics(), ["A:::NODE 0", "B2", "C", "D", "E"]);
+    assert_eq!(tau.diagnostics().count(rules::METRIC_NAME), 6);
+    assert_eq!(tau.diagnostics().repairs(), 0);
+}
+
 fn parse(text: &str) -> Result<(Profile, Diagnostics), Error> {
     Tau::from_text(text.as_bytes(), "t", &OpenOptions::new()).map(Tau::into_parts)
 }

@@ -1,17 +1,21 @@
 //! Opening tags: each thing of a document gets its place in a table.
 
 use super::super::names::{self, property};
-use super::parse::{Parser, What};
+use super::parse::Parser;
+use super::stack::What;
 use super::{Cart, Cnode, Metric, Space, TextRow, Whose};
 use crate::xml::{self, Tag, number, text};
 use crate::{Error, Result};
 use perf_core::{Location, LocationGroup, LocationGroupId, Region, SystemNode, SystemNodeId};
 
 fn owned(raw: Option<&[u8]>) -> String {
-    raw.map_or_else(String::new, |raw| text(raw).into_owned())
+    match raw {
+        None | Some([]) => String::new(),
+        Some(raw) => text(raw).into_owned(),
+    }
 }
 
-impl<'a> Parser<'a> {
+impl<'a> Parser<'a, '_> {
     /// What an element is; `end` is where its tag ends.
     pub(super) fn element(&mut self, tag: &Tag<'a>, end: usize) -> Result<What> {
         Ok(match tag.name {
@@ -46,20 +50,17 @@ impl<'a> Parser<'a> {
             b"parameter" => self.parameter(),
             b"matrix" => What::Matrix(self.id(tag, self.values.raw("metricId"), "metricId")?),
             b"row" => {
-                let Some((_, What::Matrix(metric))) = self.stack.last() else {
+                let Some(What::Matrix(metric)) = self.stack.last() else {
                     let expected = "<row> within <matrix>".into();
                     return Err(self.malformed(tag.at, expected, "elsewhere".into()));
                 };
-                let metric = *metric;
                 let cnode = self.id(tag, self.values.raw("cnodeId"), "cnodeId")?;
                 let at = end..end;
                 self.anchor.rows.push(TextRow { metric, cnode, at });
                 What::Row
             }
             _ => match self.stack.last() {
-                None | Some((_, What::Other | What::Field | What::Row | What::Matrix(_))) => {
-                    What::Other
-                }
+                None | Some(What::Other | What::Field | What::Row | What::Matrix(_)) => What::Other,
                 Some(_) => {
                     if tag.name == b"cubeplaggr" {
                         self.detail = self.values.text("cubeplaggrtype");
@@ -93,7 +94,7 @@ impl<'a> Parser<'a> {
     }
 
     fn metric(&mut self, tag: &Tag<'a>) -> Result<What> {
-        let parent = self.inside(|what| match what {
+        let parent = self.stack.inside(|what| match what {
             What::Metric(at) => Some(*at),
             _ => None,
         });
@@ -128,7 +129,7 @@ impl<'a> Parser<'a> {
     }
 
     fn cnode(&mut self, tag: &Tag<'a>) -> Result<What> {
-        let parent = self.inside(|what| match what {
+        let parent = self.stack.inside(|what| match what {
             What::Cnode(at) => Some(*at),
             _ => None,
         });
@@ -157,11 +158,11 @@ impl<'a> Parser<'a> {
     }
 
     fn parameter(&mut self) -> What {
-        if let Some((_, What::Cnode(at))) = self.stack.last() {
+        if let Some(What::Cnode(at)) = self.stack.last() {
             let [kind, key, value] = self.values.each(["partype", "parkey", "parvalue"]);
             let kind = kind.map_or("string".into(), text);
             let name = format!("{}:{kind}:{}", property::PARAMETER, owned(key));
-            let fact = (*at, name, owned(value));
+            let fact = (at, name, owned(value));
             self.anchor.parameters.push(fact);
         }
         What::Other
@@ -169,7 +170,7 @@ impl<'a> Parser<'a> {
 
     /// The system node that is open.
     fn parent(&self) -> Option<SystemNodeId> {
-        let at = self.inside(|what| match what {
+        let at = self.stack.inside(|what| match what {
             What::Node(at) => Some(*at),
             _ => None,
         });
@@ -205,7 +206,7 @@ impl<'a> Parser<'a> {
 
     fn location(&mut self, tag: &Tag<'a>) -> Result<What> {
         let key = self.id(tag, self.values.raw("Id"), "Id")?;
-        let group = self.inside(|what| match what {
+        let group = self.stack.inside(|what| match what {
             What::Group(at) => Some(*at),
             _ => None,
         });
@@ -225,9 +226,7 @@ impl<'a> Parser<'a> {
         let [name, size, periodic] = self.values.each(["name", "size", "periodic"]);
         let size = size.and_then(number).unwrap_or(0);
         let dimension = (owned(name), size, periodic == Some(b"true"));
-        if let (Some((_, What::Cart)), Some(cart)) =
-            (self.stack.last(), self.anchor.carts.last_mut())
-        {
+        if let (Some(What::Cart), Some(cart)) = (self.stack.last(), self.anchor.carts.last_mut()) {
             cart.dimensions.push(dimension);
         }
         What::Other
@@ -249,7 +248,7 @@ impl<'a> Parser<'a> {
         let mut ids = WHOSE.into_iter().zip(ids);
         let found = ids.find_map(|(whose, raw)| Some((whose, xml::id(raw?)?)));
         match (found, self.stack.last(), self.anchor.carts.last_mut()) {
-            (Some((whose, id)), Some((_, What::Cart)), Some(cart)) => {
+            (Some((whose, id)), Some(What::Cart), Some(cart)) => {
                 cart.coordinates.push((whose, id, None));
                 What::Coordinate
             }
@@ -263,30 +262,30 @@ impl<'a> Parser<'a> {
     fn attribute(&mut self, key: String, value: String) {
         let anchor = &mut self.anchor;
         let properties = match self.stack.last() {
-            Some((_, What::Cnode(at))) => {
-                anchor.remarks.push((*at, key, value));
+            Some(What::Cnode(at)) => {
+                anchor.remarks.push((at, key, value));
                 return;
             }
-            Some((_, What::Metric(at))) => {
-                if let Some(metric) = anchor.metrics.things.get_mut(*at as usize) {
+            Some(What::Metric(at)) => {
+                if let Some(metric) = anchor.metrics.things.get_mut(at as usize) {
                     metric.attributes.push((key, value));
                 }
                 return;
             }
-            Some((b"cube", _)) => {
+            Some(_) if self.stack.name() == b"cube" => {
                 anchor.attributes.push((key, value));
                 return;
             }
-            Some((_, What::Node(at))) => {
-                let node = anchor.nodes.things.get_mut(*at as usize);
+            Some(What::Node(at)) => {
+                let node = anchor.nodes.things.get_mut(at as usize);
                 node.map(|node| &mut node.properties)
             }
-            Some((_, What::Group(at))) => {
-                let group = anchor.groups.things.get_mut(*at as usize);
+            Some(What::Group(at)) => {
+                let group = anchor.groups.things.get_mut(at as usize);
                 group.map(|group| &mut group.properties)
             }
-            Some((_, What::Location(at))) => {
-                let location = anchor.locations.things.get_mut(*at as usize);
+            Some(What::Location(at)) => {
+                let location = anchor.locations.things.get_mut(at as usize);
                 location.map(|location| &mut location.properties)
             }
             _ => None,

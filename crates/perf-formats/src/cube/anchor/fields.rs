@@ -2,33 +2,34 @@
 
 use super::super::names::{self, property};
 use super::Metric;
-use super::parse::{Parser, What};
+use super::parse::Parser;
+use super::stack::What;
 use perf_core::{Location, LocationGroup, Properties, Region, SystemNode};
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     /// Text of a field goes to what it is in. Says whether that has such a field.
     pub(super) fn field(&mut self, name: &[u8], text: &str) -> bool {
         let anchor = &mut self.anchor;
         let done = match self.stack.last() {
-            Some((_, What::Region(at))) => {
-                let region = anchor.regions.things.get_mut(*at as usize);
+            Some(What::Region(at)) => {
+                let region = anchor.regions.things.get_mut(at as usize);
                 region.map(|region| of_region(region, name, text))
             }
-            Some((_, What::Group(at))) => {
-                let group = anchor.groups.things.get_mut(*at as usize);
+            Some(What::Group(at)) => {
+                let group = anchor.groups.things.get_mut(at as usize);
                 group.map(|group| of_group(group, name, text))
             }
-            Some((_, What::Location(at))) => {
-                let location = anchor.locations.things.get_mut(*at as usize);
+            Some(What::Location(at)) => {
+                let location = anchor.locations.things.get_mut(at as usize);
                 location.map(|location| of_location(location, name, text))
             }
-            Some((_, What::Node(at))) => {
-                let node = anchor.nodes.things.get_mut(*at as usize);
+            Some(What::Node(at)) => {
+                let node = anchor.nodes.things.get_mut(at as usize);
                 node.map(|node| of_node(node, name, text))
             }
-            Some((_, What::Metric(at))) => {
+            Some(What::Metric(at)) => {
                 let which = std::mem::take(&mut self.detail);
-                let metric = anchor.metrics.things.get_mut(*at as usize);
+                let metric = anchor.metrics.things.get_mut(at as usize);
                 metric.map(|metric| of_metric(metric, name, text, which))
             }
             _ => None,

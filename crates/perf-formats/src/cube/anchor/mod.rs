@@ -4,8 +4,9 @@ mod elements;
 mod fields;
 mod parse;
 mod runs;
+mod stack;
 
-pub(super) use parse::parse;
+pub(super) use parse::{parse, parse_parts};
 
 use perf_core::{Location, LocationGroup, Region, SystemNode};
 use std::ops::Range;

@@ -1,34 +1,20 @@
 //! The walk over the tokens of a document: what is open, and where its text goes.
 
-use super::super::rules;
 use super::Anchor;
 use super::runs::{Run, Runs};
+use super::stack::{Stack, What};
+use crate::bytes::Bytes;
+use crate::cube::rules;
+use crate::cube::tar::Member;
 use crate::xml::{Tag, Token, Unfinished, Values, Xml, text};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Place};
 use std::sync::Arc;
 
-/// What is open. Numbers are places in the tables of the [`Anchor`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    Metric(u32),
-    Region(u32),
-    Cnode(u32),
-    Node(u32),
-    Group(u32),
-    Location(u32),
-    Cart,
-    Coordinate,
-    Matrix(u64),
-    Row,
-    /// Has text for what it is in.
-    Field,
-    Other,
-}
-
-pub(super) struct Parser<'a> {
+/// The parser of a part of a document.
+pub(super) struct Parser<'a, 'o> {
     pub(super) anchor: Anchor,
-    pub(super) stack: Vec<(&'a [u8], What)>,
+    pub(super) stack: Stack,
     text: String,
     /// Whether the outermost element was opened.
     is_cube: bool,
@@ -41,36 +27,120 @@ pub(super) struct Parser<'a> {
     /// Elements that may be open at once.
     deepest: usize,
     file: Arc<str>,
-    pub(super) options: &'a OpenOptions<'a>,
-    found: &'a mut Diagnostics,
+    pub(super) options: &'o OpenOptions<'o>,
+    found: &'o mut Diagnostics,
 }
 
-/// Reads a document. `file` is what errors call it.
+/// Reads a document that is in memory. `file` is what errors call it.
 pub(in crate::cube) fn parse(
     document: &[u8],
     file: &Arc<str>,
     options: &OpenOptions<'_>,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
-    let limits = options.get_limits();
-    let parser = Parser {
-        anchor: Anchor::default(),
-        stack: Vec::new(),
-        text: String::new(),
-        is_cube: false,
-        values: Values::default(),
-        detail: String::new(),
-        longest: limits.string as usize,
-        // Six levels lie around the tree of call paths and each has fields.
-        deepest: limits.depth as usize + 8,
-        file: Arc::clone(file),
-        options,
-        found,
-    };
-    parser.run(document)
+    let mut parser = Parser::new(file, options, found);
+    let mut xml = Xml::new(document);
+    parser.run(&mut xml)?;
+    parser.finish(document.len())
 }
 
-impl<'a> Parser<'a> {
+/// Reads a document in parts of so many bytes: much memory that is used once costs more than
+/// reading into little.
+pub(in crate::cube) fn parse_parts(
+    bytes: &Bytes,
+    member: Member,
+    part: usize,
+    file: &Arc<str>,
+    options: &OpenOptions<'_>,
+    found: &mut Diagnostics,
+) -> Result<Anchor> {
+    let mut parser = Parser::new(file, options, found);
+    let size = usize::try_from(member.size).unwrap_or(usize::MAX);
+    let (mut window, mut wanted) = (Vec::new(), part);
+    // Bytes of the document before the window, and those of the window that are there already.
+    let (mut before, mut held) = (0, 0);
+    loop {
+        let end = wanted.min(size - before);
+        window.resize(end, 0);
+        if let Some(rest) = window.get_mut(held..) {
+            bytes.fill(member.start + (before + held) as u64, rest)?;
+        }
+        let is_last = before + end == size;
+        // A part ends before a tag, as far as that can be told.
+        let cut = match is_last {
+            true => Some(end),
+            false => window
+                .windows(2)
+                .rposition(|two| two == b"\n<")
+                .map(|at| at + 1),
+        };
+        let Some(cut) = cut else {
+            (held, wanted) = (end, wanted.saturating_mul(2));
+            continue;
+        };
+        let mut xml = Xml::part(window.get(..cut).unwrap_or_default(), before);
+        let done = parser.run(&mut xml);
+        let read = xml.at() - before;
+        match done {
+            Ok(()) if is_last => return parser.finish(size),
+            // What looked like a tag stands within one, or within a comment.
+            Err(Error::Truncated { .. }) if !is_last => wanted = wanted.saturating_mul(2),
+            Err(error) => return Err(error),
+            Ok(()) => wanted = part,
+        }
+        parser = parser.again();
+        window.drain(..read);
+        held = window.len();
+        before += read;
+        wanted = wanted.max(held.saturating_add(part));
+    }
+}
+
+impl<'o> Parser<'_, 'o> {
+    fn new(file: &Arc<str>, options: &'o OpenOptions<'o>, found: &'o mut Diagnostics) -> Self {
+        let limits = options.get_limits();
+        Parser {
+            anchor: Anchor::default(),
+            stack: Stack::default(),
+            text: String::new(),
+            is_cube: false,
+            values: Values::default(),
+            detail: String::new(),
+            longest: limits.string as usize,
+            // Six levels lie around the tree of call paths and each has fields.
+            deepest: limits.depth as usize + 8,
+            file: Arc::clone(file),
+            options,
+            found,
+        }
+    }
+
+    /// The same parser for the next part.
+    fn again<'b>(self) -> Parser<'b, 'o> {
+        Parser {
+            anchor: self.anchor,
+            stack: self.stack,
+            text: self.text,
+            is_cube: self.is_cube,
+            values: Values::default(),
+            detail: self.detail,
+            longest: self.longest,
+            deepest: self.deepest,
+            file: self.file,
+            options: self.options,
+            found: self.found,
+        }
+    }
+
+    fn finish(self, end: usize) -> Result<Anchor> {
+        if !self.is_cube || self.stack.len() > 0 {
+            return Err(self.truncated(end, "</cube>"));
+        }
+        Ok(self.anchor)
+    }
+}
+
+impl<'a> Parser<'a, '_> {
     pub(super) fn place(&self, at: usize) -> Place {
         Place::file(Arc::clone(&self.file)).at(at as u64)
     }
@@ -87,13 +157,14 @@ impl<'a> Parser<'a> {
         self.found.add(rules::BAD_COORDINATES, place);
     }
 
-    fn run(mut self, document: &'a [u8]) -> Result<Anchor> {
-        let (mut xml, mut runs) = (Xml::new(document), Runs::default());
+    /// Reads what is there. An element that it ends in stays open; what is at the end of it is an
+    /// error if it ends within a tag, which is then still to be read.
+    fn run(&mut self, xml: &mut Xml<'a>) -> Result<()> {
+        let mut runs = Runs::default();
         loop {
             match self.stack.last() {
-                Some((_, What::Field | What::Coordinate | What::Row)) => {}
-                Some((name, what)) if xml.skip_close(name) => {
-                    let what = *what;
+                Some(What::Field | What::Coordinate | What::Row) => {}
+                Some(what) if xml.skip_close(self.stack.name()) => {
                     self.stack.pop();
                     self.ends(what);
                     continue;
@@ -102,26 +173,22 @@ impl<'a> Parser<'a> {
                 _ => xml.skip_blanks(),
             }
             if let Some(tag) = xml.tag_with(&mut self.values) {
-                self.open(&tag, &mut xml, &mut runs)?;
+                self.open(&tag, xml, &mut runs)?;
                 continue;
             }
             let token = xml.next();
             let token = token.map_err(|Unfinished(at)| self.truncated(at, "the end of a tag"))?;
-            let Some(token) = token else { break };
+            let Some(token) = token else { return Ok(()) };
             match token {
                 Token::Open(tag) => {
                     self.values.read(&tag);
-                    self.open(&tag, &mut xml, &mut runs)?;
+                    self.open(&tag, xml, &mut runs)?;
                 }
                 Token::Close(name) => self.close(name, xml.at()),
                 Token::Text(raw) => self.characters(raw, xml.at() - raw.len(), true)?,
                 Token::Verbatim(raw) => self.characters(raw, xml.at() - raw.len(), false)?,
             }
         }
-        if !self.is_cube || !self.stack.is_empty() {
-            return Err(self.truncated(document.len(), "</cube>"));
-        }
-        Ok(self.anchor)
     }
 
     fn open(&mut self, tag: &Tag<'a>, xml: &mut Xml<'a>, runs: &mut Runs<'a>) -> Result<()> {
@@ -143,7 +210,7 @@ impl<'a> Parser<'a> {
         if has_text {
             self.text.clear();
         }
-        self.stack.push((tag.name, what));
+        self.stack.push(tag.name, what);
         if tag.is_empty {
             self.close(tag.name, xml.at());
             return Ok(());
@@ -184,11 +251,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The innermost open element of those that `is` takes.
-    pub(super) fn inside(&self, is: fn(&What) -> Option<u32>) -> Option<u32> {
-        self.stack.iter().rev().find_map(|(_, what)| is(what))
-    }
-
     pub(super) fn malformed(&self, at: usize, expected: String, got: String) -> Error {
         Error::Malformed {
             place: self.place(at),
@@ -199,7 +261,7 @@ impl<'a> Parser<'a> {
 
     fn characters(&mut self, raw: &[u8], at: usize, has_entities: bool) -> Result<()> {
         match self.stack.last() {
-            Some((_, What::Field | What::Coordinate)) => {
+            Some(What::Field | What::Coordinate) => {
                 let size = self.text.len() + raw.len();
                 if size > self.longest {
                     return Err(Error::Limit {
@@ -214,7 +276,7 @@ impl<'a> Parser<'a> {
                     false => self.text.push_str(&String::from_utf8_lossy(raw)),
                 }
             }
-            Some((_, What::Row)) => {
+            Some(What::Row) => {
                 if let Some(row) = self.anchor.rows.last_mut() {
                     row.at.end = at + raw.len();
                 }
@@ -225,24 +287,74 @@ impl<'a> Parser<'a> {
     }
 
     fn close(&mut self, name: &[u8], at: usize) {
-        let depth = self.stack.iter().rposition(|(open, _)| *open == name);
+        let depth = self.stack.find(name);
         if depth.is_none_or(|depth| depth + 1 < self.stack.len()) {
             let place = self.place(at);
             self.found.add(rules::BAD_NESTING, place);
         }
         while self.stack.len() > depth.unwrap_or(usize::MAX) {
-            if let Some((name, what)) = self.stack.pop() {
-                let text = match what {
-                    What::Field | What::Coordinate => std::mem::take(&mut self.text),
-                    _ => String::new(),
-                };
-                match what {
-                    What::Field => {
-                        self.field(name, &text);
-                    }
-                    What::Coordinate => self.coordinates(&text),
-                    other => self.ends(other),
+            let has_text = matches!(self.stack.last(), Some(What::Field | What::Coordinate));
+            let text = match has_text {
+                true => std::mem::take(&mut self.text),
+                false => String::new(),
+            };
+            let name = self.stack.name().to_vec();
+            match self.stack.pop() {
+                Some(What::Field) => {
+                    self.field(&name, &text);
                 }
+                Some(What::Coordinate) => self.coordinates(&text),
+                Some(other) => self.ends(other),
+                None => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "<?xml version=\"1.0\"?>\n<cube version=\"4.4\">\n\
+        <attr key=\"a\n<b\" value=\"1\"/>\n<!-- a\n<region id=\"9\">\n -->\n<metrics>\n\
+        <metric id=\"0\">\n<disp_name>\u{e9} &amp;\n</disp_name>\n\
+        <descr><![CDATA[a\n<b>\n<c>]]> &lt;\n<x/></descr>\n</metric>\n</metrics>\n<program>\n\
+        <region id=\"0\">\n<name>main</name>\n<role>function</role>\n<url></url>\n</region>\n\
+        <region id=\"1\">\n<name>f</name>\n<role>function</role>\n<url></url>\n</region>\n\
+        <region id=\"2\">\n<name>g</name>\n<role>loop</role>\n<url></url>\n</wrong>\n</region>\n\
+        <cnode id=\"0\" calleeId=\"0\">\n<cnode id=\"1\" calleeId=\"1\">\n</cnode>\n</cnode>\n\
+        </program>\n</cube>\n";
+
+    fn in_parts(document: &str, part: usize) -> String {
+        let options = OpenOptions::new();
+        let bytes = Bytes::new(document.into(), "a", options.get_limits()).unwrap();
+        let mut found = Diagnostics::default();
+        let size = bytes.len();
+        let member = Member { start: 0, size };
+        let anchor = parse_parts(&bytes, member, part, &"a".into(), &options, &mut found);
+        format!("{anchor:?} {found:?}")
+    }
+
+    #[test]
+    fn parts_say_what_the_whole_says() {
+        let documents = [
+            DOCUMENT,
+            &DOCUMENT[..400],
+            "<cube>\n<a b=\"\n<c",
+            "",
+            "<no>\n</no>",
+        ];
+        for document in documents {
+            let mut found = Diagnostics::default();
+            let anchor = parse(
+                document.as_bytes(),
+                &"a".into(),
+                &OpenOptions::new(),
+                &mut found,
+            );
+            let whole = format!("{anchor:?} {found:?}");
+            for part in (1..40).chain([64, 200, 1000, 1 << 16]) {
+                assert_eq!(in_parts(document, part), whole, "{part}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Fields that repeat: what one location or region says is mostly what the one before said.
 
-use super::parse::What;
+use super::stack::What;
 use crate::xml::{Leaf, Xml};
 use std::ops::Range;
 

@@ -29,11 +29,39 @@ pub(super) fn are_counted<K: Key>(ids: &[(K, usize)]) -> bool {
     numbers.all(|((id, _), at)| id.number() == Some(at))
 }
 
+/// The ids by place, if they are 0, 1, 2 and so on, but not in the order of the document.
+fn shuffled<K: Key>(ids: &[(K, usize)]) -> Option<Vec<u32>> {
+    if are_counted(ids) {
+        return None;
+    }
+    let mut is_used = vec![false; ids.len()];
+    let number = |(id, _): &(K, usize)| {
+        let id = id.number()?;
+        let slot = is_used.get_mut(usize::try_from(id).ok()?)?;
+        (!std::mem::replace(slot, true)).then_some(id as u32)
+    };
+    ids.iter().map(number).collect()
+}
+
+/// Puts each thing where `to` says, which names each place once.
+fn move_to<T>(things: &mut [T], mut to: Vec<u32>) {
+    for at in 0..to.len() {
+        while let Some(next) = to
+            .get(at)
+            .map(|next| *next as usize)
+            .filter(|next| *next != at)
+        {
+            things.swap(at, next);
+            to.swap(at, next);
+        }
+    }
+}
+
 /// Where things are that the file has ids for.
 #[derive(Clone, Debug)]
 pub(super) struct Ids<K = u64> {
     count: u32,
-    /// Ids with their indices, by ascending id; empty where they are counted.
+    /// Ids with their indices, by ascending id; empty where ids are indices.
     sorted: Vec<(K, u32)>,
     /// Indices by place in the document; empty where these are the same.
     moved: Vec<u32>,
@@ -69,22 +97,34 @@ impl Resolver<'_> {
         numbered: Numbered<T, K>,
         what: &str,
     ) -> Result<(Vec<T>, Ids<K>)> {
+        if let Some(moved) = shuffled(&numbered.ids) {
+            let mut things = numbered.things;
+            let count = moved.len() as u32;
+            move_to(&mut things, moved.clone());
+            let sorted = Vec::new();
+            return Ok((
+                things,
+                Ids {
+                    count,
+                    sorted,
+                    moved,
+                },
+            ));
+        }
         let mut ids = self.unsorted(&numbered, what)?;
         let places = ids.sorted.iter().map(|(_, place)| *place);
         if places.is_sorted() {
             return Ok((numbered.things, ids));
         }
         ids.moved = vec![0; ids.sorted.len()];
-        let mut slots: Vec<Option<T>> = numbered.things.into_iter().map(Some).collect();
-        let mut things = Vec::with_capacity(slots.len());
         for ((_, at), index) in ids.sorted.iter_mut().zip(0..) {
-            let place = *at as usize;
-            things.extend(slots.get_mut(place).and_then(Option::take));
-            if let Some(moved) = ids.moved.get_mut(place) {
+            if let Some(moved) = ids.moved.get_mut(*at as usize) {
                 *moved = index;
             }
             *at = index;
         }
+        let mut things = numbered.things;
+        move_to(&mut things, ids.moved.clone());
         Ok((things, ids))
     }
 
