@@ -2,13 +2,14 @@
 //!
 //! `cargo run --release --example bursts -- data/recordings/jacobi-16 --metrics work`
 
-use perfkit::core::{CancelToken, Nanos};
+use perfkit::core::{CancelToken, Diagnostics, Nanos};
 use perfkit::track::{Amount, Bursts, Delimiter, Dropped, Extract};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::frames::{self, usual};
+use perfkit_examples::left_out::{self, share};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, parse_time};
 use perfkit_examples::scatter::short;
-use perfkit_examples::series::usual;
 use perfkit_examples::table::{self, grouped};
 use serde_json::json;
 use std::ffi::OsString;
@@ -61,7 +62,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         }
     }
     let file = file.ok_or_else(|| Failure::Usage("which recording?".into()))?;
-    let trace = recording::open(&file)?.trace;
+    let recording::Recording {
+        trace, diagnostics, ..
+    } = recording::open(&file)?;
     if metrics.is_empty() {
         metrics = usual(&trace)?;
     }
@@ -77,9 +80,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         }
         other => input(other),
     })?;
+    left_out::tell(&frames::name(&file), &dropped, &diagnostics);
     let report = Report {
         bursts: &bursts,
         dropped: &dropped,
+        diagnostics: &diagnostics,
     };
     if let Some(path) = &csv {
         report.csv(path)?;
@@ -95,6 +100,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 struct Report<'a> {
     bursts: &'a Bursts,
     dropped: &'a Dropped,
+    diagnostics: &'a Diagnostics,
 }
 
 /// The quarters of some values: least, first quarter, median, third quarter, largest.
@@ -103,13 +109,6 @@ fn quarters(mut values: Vec<f64>) -> Option<[f64; 5]> {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
     Some([0, 1, 2, 3, 4].map(|quarter| values[(last * quarter + 2) / 4]))
-}
-
-fn share(part: Nanos, all: Nanos) -> f64 {
-    match all.0 {
-        0 => 0.0,
-        all => part.0 as f64 / all as f64,
-    }
 }
 
 impl Report<'_> {
@@ -149,40 +148,6 @@ impl Report<'_> {
         durations.into_iter().chain(columns).collect()
     }
 
-    /// What was left out, with why.
-    fn left_out(&self) -> Vec<(String, Amount)> {
-        let dropped = self.dropped;
-        let mut all = vec![("duration".to_owned(), dropped.duration)];
-        let missing = dropped.missing.iter();
-        all.extend(
-            missing.map(|(names, amount)| (format!("without {}", names.join(", ")), *amount)),
-        );
-        let ranges = dropped.ranges.iter();
-        all.extend(ranges.map(|(name, amount)| (format!("range of {name}"), *amount)));
-        all.push(("cut".into(), dropped.cut));
-        all.push(("interrupted".into(), dropped.interrupted));
-        all.retain(|(_, amount)| amount.bursts > 0);
-        all
-    }
-
-    /// What else was counted on the way, as long as there is any of it.
-    fn counted(&self) -> Vec<(&'static str, u64)> {
-        let dropped = self.dropped;
-        let mut all = vec![
-            ("calls of no duration", dropped.empty),
-            ("counters that fell within a burst", dropped.resets),
-            (
-                "samples about something else than their thread",
-                dropped.foreign,
-            ),
-            ("divisions by 0", dropped.divisions_by_zero),
-            ("threads whose events are missing", dropped.absent_threads),
-            ("threads without a burst", dropped.idle_threads),
-        ];
-        all.retain(|(_, count)| *count > 0);
-        all
-    }
-
     fn text(&self, out: &mut dyn Write) -> Outcome {
         let Dropped {
             found, complete, ..
@@ -218,19 +183,7 @@ impl Report<'_> {
         });
         let head = ["metric", "least", "1/4", "median", "3/4", "largest"];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
-        let left_out = self.left_out();
-        if !left_out.is_empty() {
-            writeln!(out)?;
-            let rows = left_out.into_iter().map(|(why, amount)| {
-                let share = format!("{:.1} %", 100.0 * share(amount.time, found.time));
-                vec![why, grouped(amount.bursts), amount.time.to_string(), share]
-            });
-            let head = ["left out by", "bursts", "time", "share"];
-            table::write(out, &head, &rows.collect::<Vec<_>>())?;
-        }
-        for (what, count) in self.counted() {
-            writeln!(out, "  {} {what}", grouped(count))?;
-        }
+        left_out::write(self.dropped, out)?;
         Ok(())
     }
 
@@ -246,9 +199,6 @@ impl Report<'_> {
             .metrics()
             .into_iter()
             .map(|(name, unit, five)| json!({"name": name, "unit": unit, "quartiles": five}));
-        let left_out = self.left_out().into_iter().map(
-            |(why, amount)| json!({"why": why, "bursts": amount.bursts, "time_ns": amount.time.0}),
-        );
         json!({
             "found": {"bursts": found.bursts, "time_ns": found.time.0},
             "bursts": complete.bursts,
@@ -256,9 +206,9 @@ impl Report<'_> {
             "processes": self.bursts.processes(),
             "threads": threads.collect::<Vec<_>>(),
             "metrics": metrics.collect::<Vec<_>>(),
-            "left_out": left_out.collect::<Vec<_>>(),
-            "counted": self.counted().into_iter().map(|(what, count)| (what.to_owned(), json!(count)))
-                .collect::<serde_json::Map<_, _>>(),
+            "left_out": left_out::json(self.dropped),
+            "counted": left_out::counted_json(self.dropped),
+            "findings": left_out::findings_json(self.diagnostics),
         })
     }
 

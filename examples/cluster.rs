@@ -2,25 +2,22 @@
 //!
 //! `cargo run --release --example cluster -- data/recordings/jacobi-16 --min-duration 100us`
 
-use perfkit::core::{CancelToken, LocationId, Nanos, Trace};
-use perfkit::formats::OpenOptions;
-use perfkit::formats::paraver;
-use perfkit::track::cluster::{Border, Clusterer, Dbscan, EpsSearch, RefineMode, Refinement};
-use perfkit::track::{
-    Align, Bursts, ClusterId, Dimension, Error, Extract, Kind, Labels, Points, Scale, ScaleMode,
-    Scaled, Sequences, SpmdScorer, ZeroDivision, time_shares,
-};
+use perfkit::core::CancelToken;
+use perfkit::formats::paraver::Cluster;
+use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
+use perfkit::track::{Bursts, ClusterId, Labels, Mode, Scaled, Sequences, SpmdScorer, time_shares};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::frames::{Axis, Gathered, gather, usage};
 use perfkit_examples::plot::{Anchor, FAINT, INK, Mark, Plot};
 use perfkit_examples::progress::Bar;
-use perfkit_examples::recording::{self, parse_time};
-use perfkit_examples::scatter::{colour, short};
-use perfkit_examples::series::{is_ratio, usual};
+use perfkit_examples::recording::parse_time;
+use perfkit_examples::scatter::{axis_name, colour, short};
+use perfkit_examples::series::{Options, drop_small};
 use perfkit_examples::table::{self, grouped};
+use perfkit_examples::{colouring, left_out, like, radius};
 use serde_json::json;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,7 +25,7 @@ const USAGE: &str = "usage: cluster TRACE [OPTIONS]
 
 Clusters the CPU bursts of a recording by their metrics.
 
-  TRACE             an OTF2 archive or a Paraver trace
+  TRACE             an OTF2 archive, a Paraver trace, or a table of bursts (.DATA.csv)
   --metrics A,B     the axes: counters, ipc, instructions, duration, or formulas; default:
                     ipc,instructions where the recording has them, else duration and its first
                     counter
@@ -37,8 +34,11 @@ Clusters the CPU bursts of a recording by their metrics.
   --refine          instead of one radius: from a small one up, as long as threads are not in
                     the same clusters at the same time (aggregative cluster refinement)
   --min-duration T  leaves shorter bursts out, default 1ms
-  --mode M          joint (default): an axis runs between two quantiles; or published: from the
-                    least to the largest value, with the borders and zeros of the literature's tools
+  --like FILE.xml   metrics, filters, radius and points of the established tool's file, and
+                    --mode published; what is given besides goes before it
+  --mode M          optimal (default): an axis runs between two quantiles; or published: every step
+                    as in the literature and its tools
+  --sweep           also lists the radii that were tried
   --csv OUT         also writes the points as a table
   --svg OUT         also draws them
   --png OUT         also draws them
@@ -50,15 +50,12 @@ fn main() -> ExitCode {
 }
 
 /// What was asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Asked {
     file: PathBuf,
-    metrics: Vec<String>,
-    eps: Option<f64>,
-    min_points: usize,
-    min_duration: Nanos,
-    published: bool,
+    options: Options,
     refine: bool,
+    sweep: bool,
     csv: Option<PathBuf>,
     svg: Option<PathBuf>,
     png: Option<PathBuf>,
@@ -69,8 +66,7 @@ struct Asked {
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = parse(args)?;
-    let trace = recording::open(&asked.file)?.trace;
-    let found = Found::of(&trace, &asked)?;
+    let found = Found::of(&asked)?;
     let written = |path: &Path, bytes: &[u8]| {
         let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
         std::fs::write(path, bytes).map_err(failed)
@@ -88,60 +84,51 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         canvas.save(path).map_err(failed)?;
     }
     if let Some(path) = &asked.recolour {
-        found.recolour(&trace, &asked.file, path)?;
+        found.recolour(path)?;
     }
     if asked.json {
         writeln!(out, "{}", found.json())?;
         return Ok(());
     }
     writeln!(out, "{}", asked.file.display())?;
-    found.text(out)
+    found.text(asked.sweep, out)
 }
 
 fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     use lexopt::prelude::*;
-    let mut asked = Asked {
-        file: PathBuf::new(),
-        metrics: Vec::new(),
-        eps: None,
-        min_points: 4,
-        min_duration: Nanos(1_000_000),
-        published: false,
-        refine: false,
-        csv: None,
-        svg: None,
-        png: None,
-        recolour: None,
-        json: false,
-    };
+    let mut asked = Asked::default();
+    let options = &mut asked.options;
     let mut file = None;
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("metrics") => {
-                let text = parser.value()?.string()?;
-                asked.metrics = text.split(',').map(|name| name.trim().to_owned()).collect();
-            }
+            Long("metrics") => options.axes = Axis::list(&parser.value()?.string()?),
             Long("eps") => {
                 let text = parser.value()?.string()?;
                 let wrong = |_| Failure::Usage(format!("--eps {text}: neither a number nor auto"));
-                asked.eps = match text.as_str() {
+                options.eps = match text.as_str() {
                     "auto" => None,
                     number => Some(number.parse().map_err(wrong)?),
                 };
             }
             Long("refine") => asked.refine = true,
-            Long("min-points") => asked.min_points = parser.value()?.parse()?,
-            Long("min-duration") => asked.min_duration = parse_time(&parser.value()?.string()?)?,
+            Long("sweep") => asked.sweep = true,
+            Long("min-points") => options.min_points = Some(parser.value()?.parse()?),
+            Long("min-duration") => {
+                options.min_duration = Some(parse_time(&parser.value()?.string()?)?);
+            }
+            Long("like") => {
+                options.like = Some(like::definition(&PathBuf::from(parser.value()?))?);
+            }
             Long("mode") => {
-                asked.published = match parser.value()?.string()?.as_str() {
-                    "joint" => false,
-                    "published" => true,
+                options.mode = Some(match parser.value()?.string()?.as_str() {
+                    "optimal" | "joint" => Mode::Optimal,
+                    "published" => Mode::Published,
                     other => {
-                        let text = format!("--mode {other}: neither joint nor published");
+                        let text = format!("--mode {other}: neither optimal nor published");
                         return Err(Failure::Usage(text));
                     }
-                };
+                });
             }
             Long("csv") => asked.csv = Some(parser.value()?.into()),
             Long("svg") => asked.svg = Some(parser.value()?.into()),
@@ -153,7 +140,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             other => return Err(other.unexpected().into()),
         }
     }
-    if asked.refine && asked.eps.is_some() {
+    if asked.refine && options.eps.is_some() {
         return Err(Failure::Usage(
             "--refine finds the radii itself: no --eps".into(),
         ));
@@ -162,41 +149,25 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     Ok(asked)
 }
 
-fn usage(error: Error) -> Failure {
-    Failure::Usage(error.to_string())
-}
-
-/// Clusters of one radius: the one asked for, or the one found.
-fn one_radius(
-    points: Points<'_>,
-    asked: &Asked,
-    bar: &Bar,
-    cancel: &CancelToken,
-) -> Result<(f64, Labels), Failure> {
-    let eps = match asked.eps {
-        Some(eps) => eps,
-        None => {
-            let search = EpsSearch::params().min_points(asked.min_points);
-            let search = EpsSearch::new(search.check().map_err(usage)?);
-            search.choose(points, bar, cancel).map_err(input)?.eps
-        }
-    };
-    let dbscan = Dbscan::params().eps(eps).min_points(asked.min_points);
-    let dbscan = match asked.published {
-        true => dbscan.border(Border::PeerCompatible),
-        false => dbscan,
-    };
-    let dbscan = Dbscan::new(dbscan.check().map_err(usage)?);
-    Ok((eps, dbscan.cluster(points, bar, cancel).map_err(input)?))
+/// How clusters were found.
+enum How {
+    /// With a radius that was given.
+    Given,
+    /// With one that was found.
+    Chosen(EpsChoice),
+    /// With several, one after the other: which, and what they made.
+    Refined(Vec<f64>, Vec<RefineNode>),
 }
 
 /// Bursts, their points and clusters.
 struct Found {
-    bursts: Bursts,
+    from: Gathered,
     scaled: Scaled,
     /// The cluster of each burst.
     labels: Labels,
     metrics: Vec<String>,
+    mode: Mode,
+    how: How,
     eps: f64,
     min_points: usize,
     /// Score of each cluster, noise first, and of the whole.
@@ -204,94 +175,92 @@ struct Found {
 }
 
 impl Found {
-    fn of(trace: &Trace, asked: &Asked) -> Result<Self, Failure> {
+    fn of(asked: &Asked) -> Result<Self, Failure> {
         let (bar, cancel) = (Bar::new(), CancelToken::new());
-        let metrics = match asked.metrics.is_empty() {
-            true => usual(trace)?,
-            false => asked.metrics.clone(),
-        };
-        let mut params = Extract::params().min_duration(asked.min_duration);
-        let mut scale = Scale::params();
-        if asked.published {
-            params = params.zero_division(ZeroDivision::Zero);
-            scale = scale.mode(ScaleMode::PerFrame);
-        }
-        for metric in &metrics {
-            params = params.metric(metric.as_str());
-        }
-        let extract = params.check().map_err(usage)?;
-        let bursts = extract.extract(trace.view(), &bar, &cancel);
-        let (bursts, _) = bursts.map_err(|error| match error {
-            Error::UnknownMetric { .. } => usage(error),
-            other => input(other),
-        })?;
-        for (column, formula) in bursts.columns().iter().zip(&metrics) {
-            let dimension = Dimension::new(column.name.as_str()).log(!is_ratio(formula));
-            scale = scale.dimension(dimension);
-        }
-        let metrics = bursts
-            .columns()
-            .iter()
-            .map(|column| column.name.clone())
-            .collect();
-        let scaled = scale
-            .check()
-            .map_err(usage)?
-            .fit(&[&bursts])
-            .map_err(input)?;
+        let options = &asked.options;
+        let mut wanted = options.wanted();
+        let mut from = gather(&asked.file, &mut wanted)?;
+        let scaled = options.scale(&wanted.axes, &[&from.bursts])?;
         let frame = &scaled.frames[0];
         let points = frame.points().map_err(input)?;
-        let align = Align::params().check().map_err(usage)?;
-        let durations = bursts.durations();
+        let align = options.align()?;
+        let durations = from.bursts.durations();
         let times = frame.rows().iter().map(|&row| durations[row as usize]);
         let times: Vec<f64> = times.collect();
-        let (eps, labels) = if asked.refine {
-            let mode = match asked.published {
-                true => RefineMode::Published,
-                false => RefineMode::ScaleFree,
-            };
-            let params = Refinement::params().min_points(asked.min_points).mode(mode);
-            let scorer = SpmdScorer::new(&bursts, frame.rows(), align, cancel.clone());
-            let refinement = Refinement::new(params.check().map_err(usage)?);
-            let refined = refinement.run(points, &times, &scorer, &bar, &cancel);
+        let mut min_points = options.min_points();
+        let (eps, mut found, how) = if asked.refine {
+            let mut params = Refinement::params().min_points(min_points);
+            if options.mode() == Mode::Published && options.min_points.is_none() {
+                let threads = from.bursts.threads().len();
+                params = params.for_threads(threads);
+                min_points = (threads / 4).max(2);
+            }
+            let scorer = SpmdScorer::new(&from.bursts, frame.rows(), align, cancel.clone());
+            let params = options.mode().refine(params).check().map_err(usage)?;
+            let refined = Refinement::new(params).run(points, &times, &scorer, &bar, &cancel);
             let refined = refined.map_err(input)?;
+            let last = refined.eps.last().copied().unwrap_or_default();
             (
-                refined.eps.last().copied().unwrap_or_default(),
+                last,
                 refined.labels,
+                How::Refined(refined.eps, refined.tree),
             )
         } else {
-            let (eps, labels) = one_radius(points, asked, &bar, &cancel)?;
-            (eps, labels.by_weight(&times).map_err(input)?)
+            let (eps, how) = match options.eps() {
+                Some(eps) => (eps, How::Given),
+                None => {
+                    let choice = options.search(&from.name, points)?;
+                    (choice.eps, How::Chosen(choice))
+                }
+            };
+            (eps, options.cluster(points, eps, &times)?, how)
         };
-        let labels = frame.spread(labels.as_slice(), &bursts, ClusterId::NOISE);
+        if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
+            found = drop_small(&mut from.bursts, frame, &found, like.min_share)?;
+        }
+        let labels = frame.spread(found.as_slice(), &from.bursts, ClusterId::NOISE);
         let labels = Labels::new(labels.map_err(input)?);
-        let sequences = Sequences::of(&bursts, &labels).map_err(input)?;
-        let shares = time_shares(&bursts, &labels).map_err(input)?;
-        let alignment = align
-            .align(&sequences, &shares, &bar, &cancel)
-            .map_err(input)?;
-        let score = alignment.score(&shares);
+        let sequences = Sequences::of(&from.bursts, &labels).map_err(input)?;
+        let shares = time_shares(&from.bursts, &labels).map_err(input)?;
+        let alignment = align.align(&sequences, &shares, &bar, &cancel);
+        let score = alignment.map_err(input)?.score(&shares);
+        let metrics: Result<_, Failure> = wanted.axes.iter().map(Axis::name).collect();
         Ok(Found {
-            bursts,
+            from,
             scaled,
             labels,
-            metrics,
+            metrics: metrics?,
+            mode: options.mode(),
+            how,
             eps,
-            min_points: asked.min_points,
+            min_points,
             score,
         })
     }
 
+    fn bursts(&self) -> &Bursts {
+        &self.from.bursts
+    }
+
+    /// The values of the metrics; durations are in none of the columns.
+    fn values(&self) -> Vec<Vec<f64>> {
+        let values = |name: &String| match self.bursts().column(name) {
+            Ok(column) => column.values.clone(),
+            Err(_) => self.bursts().durations(),
+        };
+        self.metrics.iter().map(values).collect()
+    }
+
     /// How many bursts each cluster has, noise first, and the means of their metrics.
     fn clusters(&self) -> Vec<(usize, Vec<f64>)> {
-        let columns = self.bursts.columns();
+        let columns = self.values();
         let mut all = vec![(0, vec![0.0; columns.len()]); self.labels.clusters() + 1];
-        for row in self.bursts.complete() {
+        for row in self.bursts().complete() {
             let row = row as usize;
             let (size, sums) = &mut all[self.labels.as_slice()[row].0 as usize];
             *size += 1;
-            for (sum, column) in sums.iter_mut().zip(columns) {
-                *sum += column.values[row];
+            for (sum, column) in sums.iter_mut().zip(&columns) {
+                *sum += column[row];
             }
         }
         for (size, sums) in &mut all {
@@ -301,18 +270,40 @@ impl Found {
         all
     }
 
-    fn text(&self, out: &mut dyn Write) -> Outcome {
+    fn text(&self, sweep: bool, out: &mut dyn Write) -> Outcome {
         let clusters = self.clusters();
         let bursts: usize = clusters.iter().map(|cluster| cluster.0).sum();
         writeln!(
             out,
-            "{} bursts, {} clusters, eps {:.4}, {} points; SPMD score {:.3}\n",
+            "{} bursts, {} clusters, eps {:.4}, {} points, {}; SPMD score {:.3}",
             grouped(bursts as u64),
             self.labels.clusters(),
             self.eps,
             self.min_points,
+            self.mode,
             self.score.global,
         )?;
+        match &self.how {
+            How::Given => {}
+            How::Chosen(choice) => {
+                writeln!(out, "{}", radius::sentence(choice))?;
+                if sweep {
+                    writeln!(out)?;
+                    radius::sweep(choice, out)?;
+                }
+            }
+            How::Refined(eps, tree) => {
+                let first = eps.first().copied().unwrap_or_default();
+                let settled = tree.iter().filter(|node| node.score >= 1.0).count();
+                writeln!(
+                    out,
+                    "refined in {} steps from eps {first:.4} on; {settled} clusters were perfect on \
+                     the way",
+                    eps.len()
+                )?;
+            }
+        }
+        writeln!(out)?;
         let rows = self.score.clusters.iter().zip(&clusters).skip(1);
         let noise = self.score.clusters.iter().zip(&clusters).take(1);
         let rows = rows.chain(noise).map(|(score, (size, means))| {
@@ -328,7 +319,23 @@ impl Found {
         let mut head = vec!["cluster", "bursts", "time", "SPMD"];
         head.extend(self.metrics.iter().map(String::as_str));
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        left_out::write(&self.from.dropped, out)?;
+        for (metric, amount) in self.no_points() {
+            let bursts = grouped(amount.bursts);
+            writeln!(
+                out,
+                "  {bursts} bursts without a finite value or logarithm of {metric}"
+            )?;
+        }
         Ok(())
+    }
+
+    /// Complete bursts that are no points, by the axis that keeps them from it.
+    fn no_points(&self) -> Vec<(&str, perfkit::track::Amount)> {
+        let amounts = &self.scaled.frames[0].left_out;
+        let all = self.metrics.iter().map(String::as_str).zip(amounts);
+        let some = all.filter(|(_, amount)| amount.bursts > 0);
+        some.map(|(name, amount)| (name, *amount)).collect()
     }
 
     fn json(&self) -> serde_json::Value {
@@ -354,10 +361,42 @@ impl Found {
             "bursts": clusters.iter().map(|cluster| cluster.0).sum::<usize>(),
             "clusters": each.collect::<Vec<_>>(),
             "noise": noise,
+            "mode": self.mode.to_string(),
             "eps": self.eps,
+            "eps_choice": match &self.how {
+                How::Chosen(choice) => radius::json(choice),
+                _ => serde_json::Value::Null,
+            },
+            "refinement": self.refinement_json(),
             "min_points": self.min_points,
             "spmd_score": self.score.global,
+            "found": {
+                "bursts": self.from.dropped.found.bursts,
+                "time_ns": self.from.dropped.found.time.0,
+            },
+            "left_out": left_out::json(&self.from.dropped),
+            "no_points": self.no_points().into_iter()
+                .map(|(why, amount)| left_out::amount_json(why, amount)).collect::<Vec<_>>(),
+            "counted": left_out::counted_json(&self.from.dropped),
+            "findings": left_out::findings_json(&self.from.diagnostics),
         })
+    }
+
+    fn refinement_json(&self) -> serde_json::Value {
+        let How::Refined(eps, tree) = &self.how else {
+            return serde_json::Value::Null;
+        };
+        let tree = tree.iter().map(|node| {
+            json!({
+                "step": node.step,
+                "cluster": node.cluster.0,
+                "points": node.points,
+                "score": node.score,
+                "parents": node.parents,
+                "last": node.last.map(|id| id.0),
+            })
+        });
+        json!({"eps": eps, "tree": tree.collect::<Vec<_>>()})
     }
 
     fn csv(&self) -> String {
@@ -367,17 +406,18 @@ impl Found {
             .iter()
             .for_each(|name| text += &format!(",{}", quoted(name)));
         text.push('\n');
-        for row in self.bursts.complete() {
-            let burst = self.bursts.rows()[row as usize];
-            let thread = &self.bursts.threads()[burst.thread as usize];
+        let columns = self.values();
+        for row in self.bursts().complete() {
+            let burst = self.bursts().rows()[row as usize];
+            let thread = &self.bursts().threads()[burst.thread as usize];
             let cluster = self.labels.as_slice()[row as usize].0;
             let (process, name) = (thread.process, quoted(&thread.name));
             text += &format!(
                 "{process},{name},{},{},{cluster}",
                 burst.begin.0, burst.end.0
             );
-            for column in self.bursts.columns() {
-                text += &format!(",{}", column.values[row as usize]);
+            for column in &columns {
+                text += &format!(",{}", column[row as usize]);
             }
             text.push('\n');
         }
@@ -391,24 +431,25 @@ impl Found {
         const SIDE: f64 = 520.0;
         let frame = &self.scaled.frames[0];
         let axes = self.scaled.transform.axes();
+        let columns = self.values();
         let place = |row: u32| {
             let value = |axis: usize| {
-                let value = self
-                    .bursts
-                    .columns()
-                    .get(axis)
-                    .map(|c| c.values[row as usize]);
+                let value = columns.get(axis).map(|column| column[row as usize]);
                 let log = axes.get(axis).is_some_and(|axis| axis.log);
                 value.map(|value| if log { value.ln() } else { value })
             };
-            let time = self.bursts.rows()[row as usize].begin.seconds();
+            let time = self.bursts().rows()[row as usize].begin.seconds();
             match (value(0), value(1)) {
                 (Some(x), Some(y)) => [x, y],
                 (Some(y), None) => [time, y],
                 _ => [time, 0.0],
             }
         };
-        let names = match self.metrics.as_slice() {
+        let is_logarithm = |axis: usize| axes.get(axis).is_some_and(|axis| axis.log);
+        let shown = self.metrics.iter().enumerate();
+        let shown = shown.map(|(axis, name)| axis_name(self.bursts(), name, is_logarithm(axis)));
+        let shown: Vec<String> = shown.collect();
+        let names = match shown.as_slice() {
             [x, y, ..] => [x.as_str(), y.as_str()],
             [y] => ["time [s]", y.as_str()],
             [] => ["time [s]", ""],
@@ -480,52 +521,13 @@ impl Found {
     }
 
     /// The trace again with the cluster of each burst, and its names beside it.
-    fn recolour(&self, trace: &Trace, from: &Path, to: &Path) -> Outcome {
-        let definitions = trace.definitions();
-        let object = |id: LocationId| definitions.system.location(id).and_then(paraver::object_of);
-        let mut coloured = Vec::new();
-        let rows = self.bursts.rows().iter().zip(self.bursts.kinds());
-        for ((burst, kind), id) in rows.zip(self.labels.as_slice()) {
-            let thread = &self.bursts.threads()[burst.thread as usize];
-            let Some(object) = object(thread.location) else {
-                return Err(Failure::Usage("--recolour is for traces of Paraver".into()));
-            };
-            let ticks = |at: Nanos| definitions.clock.ticks(at).unwrap_or_default();
-            coloured.push(paraver::Coloured {
-                object,
-                begin: ticks(burst.begin),
-                end: ticks(burst.end),
-                cluster: match kind {
-                    Kind::Complete if id.is_noise() => paraver::Cluster::Noise,
-                    Kind::Complete => paraver::Cluster::Id(id.0),
-                    Kind::Duration => paraver::Cluster::DurationFiltered,
-                    Kind::Range => paraver::Cluster::RangeFiltered,
-                    Kind::Share => paraver::Cluster::ThresholdFiltered,
-                    _ => paraver::Cluster::MissingData,
-                },
-            });
-        }
-        let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", to.display()));
-        let stem = match from.extension().is_some_and(|end| end == "gz") {
-            true => from.with_extension(""),
-            false => from.to_owned(),
+    fn recolour(&self, to: &Path) -> Outcome {
+        let of = |row: usize| match self.labels.as_slice().get(row) {
+            Some(id) if !id.is_noise() => Cluster::Id(id.0),
+            _ => Cluster::Noise,
         };
-        cli::spare(from, to)?;
-        cli::spare(&stem.with_extension("pcf"), &to.with_extension("pcf"))?;
-        let mut reader = paraver::Reader::open(from, &OpenOptions::new()).map_err(input)?;
-        let file = BufWriter::new(File::create(to).map_err(failed)?);
-        let mut writer = paraver::Writer::new(file, &to.to_string_lossy());
-        paraver::recolour(&mut reader, &coloured, &mut writer).map_err(input)?;
-        let mut file = writer.finish().map_err(input)?;
-        file.flush().map_err(failed)?;
-        let text = std::fs::read(stem.with_extension("pcf")).unwrap_or_default();
-        let mut pcf = paraver::Pcf::parse(&text);
-        let ids = (1..=self.labels.clusters() as u32).map(paraver::Cluster::Id);
-        paraver::name_clusters(&mut pcf, ids);
-        std::fs::write(to.with_extension("pcf"), pcf.text()).map_err(failed)?;
-        if let Ok(row) = std::fs::read(stem.with_extension("row")) {
-            std::fs::write(to.with_extension("row"), row).map_err(failed)?;
-        }
-        Ok(())
+        let trace = (self.from.objects.as_slice(), self.from.clock);
+        let bursts = colouring::coloured(self.bursts(), trace, of)?;
+        colouring::write(&self.from, to, &bursts)
     }
 }

@@ -6,13 +6,17 @@
 #[path = "track/json.rs"]
 mod json;
 
-use perfkit::track::track::{Event, Mode, Object};
+use perfkit::formats::paraver::Cluster;
+use perfkit::track::track::{Event, Object};
 use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
+use perfkit::track::{Amount, Mode};
 use perfkit_examples::cli::{self, Failure, Outcome};
+use perfkit_examples::frames::Axis;
 use perfkit_examples::recording::parse_time;
 use perfkit_examples::scatter::{picture, short};
 use perfkit_examples::series::{self, Options, Series};
-use perfkit_examples::table;
+use perfkit_examples::table::{self, grouped};
+use perfkit_examples::{colouring, left_out, like, radius};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,7 +26,8 @@ const USAGE: &str = "usage: track TRACE... [OPTIONS]
 
 Clusters the CPU bursts of recordings, and tracks the clusters from one to the next.
 
-  TRACE...            recordings in their order: OTF2 archives, Paraver traces
+  TRACE...            recordings in their order: OTF2 archives, Paraver traces, and tables of bursts
+                      with their clusters (.DATA.csv of the established tool), which are not clustered
   --metrics A,B       the axes of the space; default: ipc,instructions where the recording has them,
                       else durations and its first counter
   --eps E|auto        radius of a dense neighbourhood in that space; default: found, one for all
@@ -30,13 +35,16 @@ Clusters the CPU bursts of recordings, and tracks the clusters from one to the n
   --min-points N      points of a dense neighbourhood, default 4
   --min-duration T    leaves shorter bursts out, default 1ms
   --windows N         cuts each recording into N windows of time
-  --mode M            optimal (default), or published: the heuristic of the literature, in which
-                      each frame has its own space
+  --like FILE.xml     metrics, filters, radius and points of the established tool's file, and
+                      --mode published; what is given besides goes before it
+  --mode M            optimal (default), or published: every step as in the literature and its tools:
+                      each frame has its own space, objects are closures of links of 15 %
   --whole             does not split clusters whose call sites another frame tells apart
   --top N             objects to list, default 10
   --csv OUT           also writes every metric of every object and frame as a table
   --svg OUT           also draws frames, trends and an animation
   --png OUT           also draws frames and trends
+  --recolour DIR      also writes the Paraver traces into the folder with the object of each burst
   --json              one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -52,6 +60,7 @@ struct Asked {
     csv: Option<PathBuf>,
     svg: Option<PathBuf>,
     png: Option<PathBuf>,
+    recolour: Option<PathBuf>,
     json: bool,
 }
 
@@ -81,9 +90,12 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let canvas = canvas.map_err(|error| Failure::Usage(error.to_string()))?;
         canvas.save(path).map_err(failed(path))?;
     }
+    if let Some(folder) = &asked.recolour {
+        recolour(&series, folder)?;
+    }
     let report = Report::of(&series)?;
     if asked.json {
-        writeln!(out, "{}", report.json(asked.options.mode))?;
+        writeln!(out, "{}", report.json(asked.options.mode()))?;
         return Ok(());
     }
     report.text(asked.top, out)
@@ -100,12 +112,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     while let Some(arg) = parser.next()? {
         match arg {
             Long("metrics") => {
-                let text = parser.value()?.string()?;
-                let names = text
-                    .split(',')
-                    .map(str::trim)
-                    .filter(|name| !name.is_empty());
-                options.metrics = names.map(String::from).collect();
+                options.axes = Axis::list(&parser.value()?.string()?);
             }
             Long("eps") => {
                 let text = parser.value()?.string()?;
@@ -116,26 +123,30 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                     })?),
                 };
             }
-            Long("min-points") => options.min_points = parser.value()?.parse()?,
+            Long("min-points") => options.min_points = Some(parser.value()?.parse()?),
             Long("min-duration") => {
-                options.min_duration = parse_time(&parser.value()?.string()?)?;
+                options.min_duration = Some(parse_time(&parser.value()?.string()?)?);
+            }
+            Long("like") => {
+                options.like = Some(like::definition(&PathBuf::from(parser.value()?))?);
             }
             Long("windows") => options.windows = parser.value()?.parse()?,
             Long("mode") => {
-                options.mode = match parser.value()?.string()?.as_str() {
+                options.mode = Some(match parser.value()?.string()?.as_str() {
                     "optimal" => Mode::Optimal,
                     "published" => Mode::Published,
                     other => {
                         let text = format!("--mode {other}: neither optimal nor published");
                         return Err(Failure::Usage(text));
                     }
-                };
+                });
             }
             Long("whole") => options.split = false,
             Long("top") => asked.top = parser.value()?.parse()?,
             Long("csv") => asked.csv = Some(parser.value()?.into()),
             Long("svg") => asked.svg = Some(parser.value()?.into()),
             Long("png") => asked.png = Some(parser.value()?.into()),
+            Long("recolour") => asked.recolour = Some(parser.value()?.into()),
             Long("json") => asked.json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             Value(path) => asked.paths.push(path.into()),
@@ -146,6 +157,48 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         return Err(Failure::Usage("which recordings?".into()));
     }
     Ok(asked)
+}
+
+/// Writes the trace of each recording with the object of each burst.
+fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
+    let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for (number, recording) in series.recordings.iter().enumerate() {
+        let mut bursts = Vec::new();
+        for (at, clustered) in series.frames.iter().enumerate() {
+            if clustered.recording != number {
+                continue;
+            }
+            let colours = series.tracking.colours(at).map_err(cli::input)?;
+            let filtered = series.tracking.objects.iter().filter(|of| of.is_filtered);
+            let small: Vec<_> = filtered.flat_map(|of| of.members[at].clone()).collect();
+            let labels = clustered.frame.labels().as_slice();
+            let of = |row: usize| {
+                let label = labels.get(row).copied().unwrap_or_default();
+                match colours.get(label.0 as usize).copied().flatten() {
+                    Some(object) => Cluster::Id(object.0),
+                    None if small.contains(&label) => Cluster::ThresholdFiltered,
+                    None => Cluster::Noise,
+                }
+            };
+            let trace = (recording.objects.as_slice(), recording.clock);
+            bursts.extend(colouring::coloured(clustered.frame.bursts(), trace, of)?);
+        }
+        let name = recording.path.file_name().unwrap_or_default();
+        let to = folder.join(name);
+        let written: Vec<_> = series.recordings[..number]
+            .iter()
+            .filter(|other| other.path.file_name() == Some(name))
+            .collect();
+        if !written.is_empty() {
+            return Err(Failure::Usage(format!(
+                "--recolour: two recordings are called {}",
+                name.to_string_lossy()
+            )));
+        }
+        colouring::write(recording, &to, &bursts)?;
+    }
+    Ok(())
 }
 
 /// What is said about a series.
@@ -225,7 +278,16 @@ impl<'s> Report<'s> {
 
     fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
         self.frames(out)?;
+        self.radii(out)?;
+        self.left_out(out)?;
         self.objects(top, out)?;
+        if self.series.frames.len() < 2 {
+            writeln!(
+                out,
+                "\none frame: there is nothing to track it to; give more recordings, or --windows N"
+            )?;
+            return Ok(());
+        }
         self.why(top, out)?;
         self.changes(top, out)?;
         self.laws(top, out)?;
@@ -246,10 +308,12 @@ impl<'s> Report<'s> {
                 found.name.clone(),
                 found.tasks.to_string(),
                 clustered.rows.len().to_string(),
-                format!("{:.3}", clustered.eps),
+                clustered
+                    .eps
+                    .map_or_else(|| "read".into(), |eps| format!("{eps:.3}")),
                 (found.clusters - clustered.parts.len()).to_string(),
                 clustered.parts.len().to_string(),
-                percent(found.noise_time / all),
+                percent(found.noise_time / all.max(f64::MIN_POSITIVE)),
                 found
                     .score
                     .map_or_else(String::new, |score| format!("{score:.2}")),
@@ -268,6 +332,78 @@ impl<'s> Report<'s> {
             "tracked",
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        Ok(())
+    }
+
+    /// How the radius was found.
+    fn radii(&self, out: &mut dyn Write) -> Outcome {
+        let found = self.series.frames.iter();
+        let found: Vec<_> = found
+            .filter_map(|of| Some((of.frame.name(), of.choice.as_ref()?)))
+            .collect();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let one = match self.series.frames.first().and_then(|of| of.eps) {
+            Some(eps) if self.series.frames.iter().all(|of| of.eps == Some(eps)) => {
+                format!(": the largest is taken for all, {eps:.4}")
+            }
+            _ => String::new(),
+        };
+        writeln!(
+            out,
+            "\nradius of a neighbourhood, as found for each frame{one}"
+        )?;
+        for (name, choice) in found {
+            writeln!(out, "  {name}: {}", radius::sentence(choice))?;
+        }
+        Ok(())
+    }
+
+    /// Bursts of a frame that are no points, by the axis that keeps them from it.
+    fn no_points(&self, frame: usize) -> Vec<(&str, Amount)> {
+        let scaled = self.series.scaled.frames.get(frame);
+        let amounts = scaled.map_or(&[][..], |scaled| &scaled.left_out);
+        let all = self.series.metrics.iter().map(String::as_str).zip(amounts);
+        let some = all.filter(|(_, amount)| amount.bursts > 0);
+        some.map(|(name, amount)| (name, *amount)).collect()
+    }
+
+    /// What filters and axes left out of each recording.
+    fn left_out(&self, out: &mut dyn Write) -> Outcome {
+        let mut rows = Vec::new();
+        for of in &self.series.recordings {
+            for (why, amount) in left_out::reasons(&of.dropped) {
+                let share = left_out::share(amount.time, of.dropped.found.time);
+                let time = amount.time.to_string();
+                rows.push(vec![
+                    of.name.clone(),
+                    why,
+                    grouped(amount.bursts),
+                    time,
+                    percent(share),
+                ]);
+            }
+        }
+        for frame in 0..self.series.frames.len() {
+            for (metric, amount) in self.no_points(frame) {
+                let why = format!("no finite value or logarithm of {metric}");
+                let (bursts, time) = (grouped(amount.bursts), amount.time.to_string());
+                rows.push(vec![
+                    self.name(frame).to_owned(),
+                    why,
+                    bursts,
+                    time,
+                    String::new(),
+                ]);
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        let head = ["left out of", "by", "bursts", "time", "share"];
+        table::write(out, &head, &rows)?;
         Ok(())
     }
 
@@ -330,6 +466,10 @@ impl<'s> Report<'s> {
 
     /// The weakest link of each object, and what every evaluator says of it.
     fn why(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let linked = self.series.tracking.objects.iter().take(top);
+        if linked.clone().all(|object| object.links.is_empty()) {
+            return Ok(());
+        }
         writeln!(out, "\nwhy: the weakest link of each object")?;
         for object in self.series.tracking.objects.iter().take(top) {
             let weakest = object
@@ -472,7 +612,7 @@ impl<'s> Report<'s> {
     /// The objects that are in all frames, in words.
     fn words(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let (report, series) = (self, self.series);
-        writeln!(out, "\nin words")?;
+        let mut is_first = true;
         let last = series.frames.len().saturating_sub(1);
         let first = report.name(0);
         let whole = series
@@ -492,6 +632,9 @@ impl<'s> Report<'s> {
             let Some(law) = law else { continue };
             let [_, slower, clock] = change.factors();
             let rate = slower * clock;
+            if std::mem::take(&mut is_first) {
+                writeln!(out, "\nin words")?;
+            }
             writeln!(
                 out,
                 "  object {} ({} of the time in {}): {work} goes as tasks to the power of {:.2}, {}; \

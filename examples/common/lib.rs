@@ -3,11 +3,16 @@
 //! An example is a function over `Write`, so that a test can run it; see `golden.rs` in `tests`.
 
 pub mod cli;
+pub mod colouring;
 pub mod detected;
 pub mod findings;
+pub mod frames;
+pub mod left_out;
+pub mod like;
 pub mod picture;
 pub mod plot;
 pub mod progress;
+pub mod radius;
 pub mod recording;
 pub mod scatter;
 pub mod series;

@@ -5,6 +5,7 @@ use crate::picture::darker;
 use crate::plot::{Anchor, FAINT, INK, Mark, Plot};
 use crate::series::Series;
 use embedded_graphics::pixelcolor::Rgb888;
+use perfkit::track::Bursts;
 use perfkit::track::track::ObjectId;
 
 const SIDE: f64 = 260.0;
@@ -119,6 +120,20 @@ impl Panel {
     }
 }
 
+/// What an axis says: the metric, its unit, and whether its steps are equal factors.
+pub fn axis_name(bursts: &Bursts, metric: &str, log: bool) -> String {
+    let unit = match (metric, bursts.column(metric)) {
+        (_, Ok(column)) => column.unit.as_str(),
+        ("duration", _) => "ns",
+        _ => "",
+    };
+    let unit = match unit {
+        "" => String::new(),
+        unit => format!(" [{unit}]"),
+    };
+    format!("{metric}{unit}{}", if log { ", log" } else { "" })
+}
+
 /// A number with three digits and a prefix for powers of 1000.
 pub fn short(value: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
@@ -216,9 +231,20 @@ fn spans(series: &Series, pair: [usize; 2]) -> [Span; 2] {
     [0, 1].map(|axis| Span::of(all.iter().map(|point| point[axis])))
 }
 
+/// What an axis of the space says.
+fn metric_name(series: &Series, axis: usize) -> String {
+    let metric = series.metrics.get(axis).map_or("", String::as_str);
+    let log = series.scaled.transform.axes().get(axis);
+    let bursts = series.frames.first().map(|of| of.frame.bursts());
+    bursts.map_or_else(String::new, |bursts| {
+        axis_name(bursts, metric, log.is_some_and(|axis| axis.log))
+    })
+}
+
 fn scatter(series: &Series, pair: [usize; 2], top: f64, marks: &mut Vec<Mark>) {
     let [x, y] = spans(series, pair);
-    let names = pair.map(|axis| series.metrics.get(axis).map_or("", String::as_str));
+    let names = pair.map(|axis| metric_name(series, axis));
+    let names = [names[0].as_str(), names[1].as_str()];
     for (frame, clustered) in series.frames.iter().enumerate() {
         let corner = [LEFT + frame as f64 * (SIDE + LEFT + GAP), top];
         let panel = Panel { corner, x, y };
@@ -275,7 +301,17 @@ fn trend(series: &Series, metric: &str, corner: [f64; 2], marks: &mut Vec<Mark>)
         x: Span(-0.3, series.frames.len() as f64 - 0.7),
         y: Span::of(values.iter().map(|&value| place(value))),
     };
-    panel.frame("mean and quartiles", ["frame", metric], marks);
+    // Frames of one number of tasks are windows, or runs that differ in something else.
+    let tasks = |frame: usize| series.frames.get(frame).map(|of| of.frame.tasks());
+    let is_scaling = (1..series.frames.len()).any(|frame| tasks(frame) != tasks(0));
+    let below = if is_scaling {
+        "tasks of the frame"
+    } else {
+        "frame, in order"
+    };
+    let bursts = series.frames.first().map(|of| of.frame.bursts());
+    let beside = bursts.map_or_else(String::new, |bursts| axis_name(bursts, metric, is_wide));
+    panel.frame("mean and quartiles", [below, &beside], marks);
     for (id, line) in all {
         let colour = colour(Some(id));
         let mut last: Option<[f64; 2]> = None;
@@ -295,7 +331,10 @@ fn trend(series: &Series, metric: &str, corner: [f64; 2], marks: &mut Vec<Mark>)
     let bottom = corner[1] + SIDE;
     for (frame, clustered) in series.frames.iter().enumerate() {
         let at = panel.place([frame as f64, 0.0])[0];
-        let text = clustered.frame.tasks().to_string();
+        let text = match is_scaling {
+            true => clustered.frame.tasks().to_string(),
+            false => (frame + 1).to_string(),
+        };
         marks.push(Mark::Text([at, bottom + 14.0], Anchor::Middle, INK, text));
     }
     for share in [0.05, 0.5, 0.95] {
@@ -311,11 +350,8 @@ fn animation(series: &Series, pair: [usize; 2], corner: [f64; 2], marks: &mut Ve
     let panel = Panel { corner, x, y };
     let steps = series.frames.len();
     let mut own = Vec::new();
-    panel.frame(
-        "",
-        pair.map(|a| series.metrics.get(a).map_or("", String::as_str)),
-        &mut own,
-    );
+    let names = pair.map(|axis| metric_name(series, axis));
+    panel.frame("", [names[0].as_str(), names[1].as_str()], &mut own);
     let all: Vec<_> = (0..steps)
         .map(|frame| points(series, frame, pair))
         .collect();

@@ -1,32 +1,36 @@
 //! Recordings to tracked objects: bursts, points in one space, clusters, objects, trends.
 
 use crate::cli::{Failure, input};
+use crate::frames::{Axis, Gathered, Wanted, gather, usage};
+use crate::like;
 use crate::progress::Bar;
-use crate::recording;
-use perfkit::core::{CancelToken, Nanos, Trace};
-use perfkit::track::cluster::{Clusterer, Dbscan, EpsSearch};
-use perfkit::track::track::{Mode, Observation, Tracking, Windows, split_by_callers, windows};
+use perfkit::core::{CancelToken, Nanos};
+use perfkit::formats::paraver::clustered::Definition;
+use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch};
+use perfkit::track::track::{Observation, Tracking, Windows, split_by_callers, windows};
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
-    Align, Bursts, ClusterId, Dimension, Error, Extract, Formula, Frame, Labels, Scale, ScaleMode,
-    Scaled,
+    Align, Bursts, ClusterId, Dimension, Error, Frame, Labels, Mode, Points, Scale, Scaled,
+    drop_small_clusters,
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How recordings are tracked.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The metrics that are the axes of the space; empty for IPC and instructions where the recording
-    /// has them, else durations and its first counter.
-    pub metrics: Vec<String>,
+    /// The axes of the space; empty for IPC and instructions where the recording has them, else
+    /// durations and its first counter.
+    pub axes: Vec<Axis>,
+    /// Parameters of the established clustering, for all that is not said otherwise.
+    pub like: Option<Definition>,
     /// Radius of a neighbourhood; `None` finds one for each frame.
     pub eps: Option<f64>,
-    /// Points of a dense neighbourhood.
-    pub min_points: usize,
-    /// Shorter bursts are left out.
-    pub min_duration: Nanos,
-    /// As published, or optimal.
-    pub mode: Mode,
+    /// Points of a dense neighbourhood, 4 if nothing is said.
+    pub min_points: Option<usize>,
+    /// Shorter bursts are left out, 1 ms if nothing is said.
+    pub min_duration: Option<Nanos>,
+    /// As published, or optimal: that as a rule, as published with `like`.
+    pub mode: Option<Mode>,
     /// Cuts each recording into this many windows.
     pub windows: usize,
     /// Whether clusters that mix call sites are split where another frame tells them apart.
@@ -36,14 +40,101 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            metrics: Vec::new(),
+            axes: Vec::new(),
+            like: None,
             eps: None,
-            min_points: 4,
-            min_duration: Nanos(1_000_000),
-            mode: Mode::Optimal,
+            min_points: None,
+            min_duration: None,
+            mode: None,
             windows: 1,
             split: true,
         }
+    }
+}
+
+impl Options {
+    /// As published, or optimal.
+    pub fn mode(&self) -> Mode {
+        let usual = match self.like {
+            Some(_) => Mode::Published,
+            None => Mode::Optimal,
+        };
+        self.mode.unwrap_or(usual)
+    }
+
+    /// Radius of a neighbourhood, if it is known.
+    pub fn eps(&self) -> Option<f64> {
+        let like = self.like.as_ref().and_then(|like| like::density(like).0);
+        self.eps.or(like)
+    }
+
+    /// Points of a dense neighbourhood.
+    pub fn min_points(&self) -> usize {
+        let like = self.like.as_ref().and_then(|like| like::density(like).1);
+        self.min_points.or(like).unwrap_or(4)
+    }
+
+    /// What bursts are made of.
+    pub fn wanted(&self) -> Wanted {
+        let like = self.like.as_ref().map(|like| like.min_duration);
+        let usual = like.unwrap_or(Nanos(1_000_000));
+        Wanted {
+            axes: self.axes.clone(),
+            like: self.like.clone().filter(|_| self.axes.is_empty()),
+            min_duration: self.min_duration.unwrap_or(usual),
+            mode: self.mode(),
+        }
+    }
+
+    /// The points of frames in the space of these axes.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for metrics that the bursts do not have.
+    pub fn scale(&self, axes: &[Axis], frames: &[&Bursts]) -> Result<Scaled, Failure> {
+        let mut scale = self.mode().scale(Scale::params());
+        for axis in axes {
+            let dimension = Dimension::new(axis.name()?).log(axis.log);
+            scale = scale.dimension(dimension.factor(axis.factor));
+        }
+        scale.check().map_err(usage)?.fit(frames).map_err(input)
+    }
+
+    /// Finds the radius of a neighbourhood among points.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] that says how many points there are, where they give none.
+    pub fn search(&self, name: &str, points: Points<'_>) -> Result<EpsChoice, Failure> {
+        let search = EpsSearch::params().min_points(self.min_points());
+        let search = EpsSearch::new(search.check().map_err(usage)?);
+        let found = search.choose(points, &Bar::new(), &CancelToken::new());
+        found.map_err(|error| match error {
+            Error::NoScale => Failure::Input(format!(
+                "{name}: {} points, of which a neighbourhood needs {}, give no radius: too few, or \
+                 nearly all at the same few places; give --eps",
+                points.len(),
+                self.min_points()
+            )),
+            other => input(other),
+        })
+    }
+
+    /// Clusters of points with a radius, numbered by time.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for parameters that make no sense.
+    pub fn cluster(&self, points: Points<'_>, eps: f64, time: &[f64]) -> Result<Labels, Failure> {
+        let params = Dbscan::params().eps(eps).min_points(self.min_points());
+        let dbscan = Dbscan::new(self.mode().dbscan(params).check().map_err(usage)?);
+        let found = dbscan.cluster(points, &Bar::new(), &CancelToken::new());
+        found.map_err(input)?.by_weight(time).map_err(input)
+    }
+
+    /// Aligns sequences of bursts.
+    ///
+    /// # Errors
+    /// None: the parameters are valid.
+    pub fn align(&self) -> Result<Align, Failure> {
+        self.mode().align(Align::params()).check().map_err(usage)
     }
 }
 
@@ -52,19 +143,25 @@ impl Default for Options {
 pub struct Clustered {
     /// Bursts of all kinds, and the cluster of each after splitting.
     pub frame: Frame,
+    /// Which recording it is of: index into [`Series::recordings`].
+    pub recording: usize,
     /// Which burst each point is.
     pub rows: Vec<u32>,
     /// The cluster of each point.
     pub labels: Vec<ClusterId>,
     /// Which clusters those past the first ones are parts of.
     pub parts: Vec<ClusterId>,
-    /// Radius that was used.
-    pub eps: f64,
+    /// Radius that was used; `None` where clusters were read.
+    pub eps: Option<f64>,
+    /// How a radius was found for it, where none was given.
+    pub choice: Option<EpsChoice>,
 }
 
 /// A series of frames with what tracking found.
 #[derive(Debug)]
 pub struct Series {
+    /// The recordings; their bursts are those of the frames.
+    pub recordings: Vec<Gathered>,
     /// The frames.
     pub frames: Vec<Clustered>,
     /// Their points in one space.
@@ -83,43 +180,46 @@ pub struct Series {
 /// [`Failure::Input`] for recordings, [`Failure::Usage`] for metrics that they do not have and
 /// parameters that make no sense.
 pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
-    let (metrics, bursts) = read(paths, options)?;
-    let (bar, cancel) = (Bar::new(), CancelToken::new());
-    let mut scale = Scale::params().mode(match options.mode {
-        Mode::Published => ScaleMode::PerFrame,
-        _ => ScaleMode::Joint,
-    });
-    let named = |metric: &String| Formula::parse(metric).map(|of| of.name().to_owned());
-    let ratios: Vec<bool> = metrics.iter().map(|metric| is_ratio(metric)).collect();
-    let metrics: Result<Vec<String>, Error> = metrics.iter().map(named).collect();
-    let metrics = metrics.map_err(usage)?;
-    for (metric, is_ratio) in metrics.iter().zip(ratios) {
-        scale = scale.dimension(Dimension::new(metric.as_str()).log(!is_ratio));
+    let mut wanted = options.wanted();
+    let mut recordings = Vec::new();
+    for path in paths {
+        recordings.push(gather(path, &mut wanted)?);
     }
-    let every: Vec<&Bursts> = bursts.iter().map(|(_, bursts)| bursts).collect();
-    let scaled = scale.check().map_err(usage)?.fit(&every).map_err(input)?;
-    let names: Vec<&str> = bursts.iter().map(|(name, _)| name.as_str()).collect();
-    let mut radii = radii(&names, &scaled, options)?.into_iter();
+    let metrics: Result<Vec<String>, Failure> = wanted.axes.iter().map(Axis::name).collect();
+    let cut = cut(&mut recordings, options)?;
+    let every: Vec<&Bursts> = cut.iter().map(|cut| &cut.bursts).collect();
+    let scaled = options.scale(&wanted.axes, &every)?;
+    let radii = radii(&cut, &scaled, options)?;
     let mut frames = Vec::new();
-    for ((name, bursts), scaled) in bursts.into_iter().zip(&scaled.frames) {
-        let points = scaled.points().map_err(input)?;
-        let eps = radii.next().unwrap_or_default();
-        let dbscan = Dbscan::params().eps(eps).min_points(options.min_points);
-        let dbscan = Dbscan::new(dbscan.check().map_err(usage)?);
-        let found = dbscan.cluster(points, &bar, &cancel).map_err(input)?;
-        let durations = bursts.durations();
+    for ((mut cut, scaled), (eps, choice)) in cut.into_iter().zip(&scaled.frames).zip(radii) {
         let rows = scaled.rows().to_vec();
+        let durations = cut.bursts.durations();
         let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
-        let found = found.by_weight(&time).map_err(input)?;
+        let mut found = match (&cut.labels, eps) {
+            (None, Some(eps)) => {
+                let points = scaled.points().map_err(input)?;
+                options.cluster(points, eps, &time)?
+            }
+            (labels, _) => {
+                let all = labels.as_ref().map_or(&[][..], Labels::as_slice);
+                let of = |row: &u32| all.get(*row as usize).copied().unwrap_or_default();
+                Labels::new(rows.iter().map(of).collect())
+            }
+        };
+        if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
+            found = drop_small(&mut cut.bursts, scaled, &found, like.min_share)?;
+        }
         let all = scaled
-            .spread(found.as_slice(), &bursts, ClusterId::NOISE)
+            .spread(found.as_slice(), &cut.bursts, ClusterId::NOISE)
             .map_err(input)?;
         frames.push(Clustered {
-            frame: Frame::new(name, bursts, Labels::new(all)).map_err(input)?,
+            frame: Frame::new(cut.name, cut.bursts, Labels::new(all)).map_err(input)?,
+            recording: cut.recording,
             labels: found.as_slice().to_vec(),
             rows,
             parts: Vec::new(),
             eps,
+            choice,
         });
     }
     let tracking = objects(&mut frames, &scaled, options)?;
@@ -130,32 +230,93 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
     let measured = measured.collect::<Result<Vec<_>, _>>().map_err(input)?;
     let trends = Trends::of(&tracking, measured).map_err(input)?;
     Ok(Series {
+        recordings,
         frames,
         scaled,
         tracking,
         trends,
-        metrics,
+        metrics: metrics?,
     })
 }
 
-/// The radius of a neighbourhood in each frame: in a space that all share it is one, the largest of
-/// those found, since where bursts are few a smaller one takes phases apart.
-fn radii(names: &[&str], scaled: &Scaled, options: &Options) -> Result<Vec<f64>, Failure> {
-    if let Some(eps) = options.eps {
-        return Ok(vec![eps; names.len()]);
+/// Clusters of points without those that take less than a share of the time.
+///
+/// # Errors
+/// None but that labels are not one a point.
+pub fn drop_small(
+    bursts: &mut Bursts,
+    scaled: &perfkit::track::ScaledFrame,
+    found: &Labels,
+    share: f64,
+) -> Result<Labels, Failure> {
+    let all = scaled.spread(found.as_slice(), bursts, ClusterId::NOISE);
+    let all = Labels::new(all.map_err(input)?);
+    let (kept, _) = drop_small_clusters(bursts, &all, share).map_err(input)?;
+    let of = |&row: &u32| kept.as_slice().get(row as usize).copied();
+    Ok(Labels::new(scaled.rows().iter().filter_map(of).collect()))
+}
+
+/// The bursts of a frame before they are points.
+struct Cut {
+    name: String,
+    recording: usize,
+    bursts: Bursts,
+    labels: Option<Labels>,
+}
+
+/// Takes the bursts out of recordings, each as a frame or as several windows.
+fn cut(recordings: &mut [Gathered], options: &Options) -> Result<Vec<Cut>, Failure> {
+    let mut all = Vec::new();
+    for (recording, of) in recordings.iter_mut().enumerate() {
+        let (bursts, labels) = (std::mem::take(&mut of.bursts), of.labels.take());
+        if options.windows == 1 {
+            all.push(Cut {
+                name: of.name.clone(),
+                recording,
+                bursts,
+                labels,
+            });
+            continue;
+        }
+        let cut = windows(&bursts, Windows::Count(options.windows)).map_err(usage)?;
+        for (index, (bursts, rows)) in cut.into_iter().enumerate() {
+            let labels = labels.as_ref().map(|labels| {
+                let of = |row: &u32| labels.as_slice().get(*row as usize).copied();
+                Labels::new(rows.iter().filter_map(of).collect())
+            });
+            all.push(Cut {
+                name: format!("{} {}/{}", of.name, index + 1, options.windows),
+                recording,
+                bursts,
+                labels,
+            });
+        }
     }
-    let search = EpsSearch::params().min_points(options.min_points);
-    let search = EpsSearch::new(search.check().map_err(usage)?);
-    let mut found = Vec::new();
-    for (name, scaled) in names.iter().zip(&scaled.frames) {
-        let points = scaled.points().map_err(input)?;
-        let choice = search.choose(points, &Bar::new(), &CancelToken::new());
-        let failed = |error| Failure::Input(format!("{name}: {error}; give --eps"));
-        found.push(choice.map_err(failed)?.eps);
+    Ok(all)
+}
+
+/// The radius of a neighbourhood in each frame, and how one was found for it.
+type Radius = (Option<f64>, Option<EpsChoice>);
+
+/// In a space that all frames share the radius is one, the largest of those found, since where bursts
+/// are few a smaller one takes phases apart.
+fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>, Failure> {
+    let mut found: Vec<Radius> = Vec::new();
+    for (cut, scaled) in cut.iter().zip(&scaled.frames) {
+        found.push(match (&cut.labels, options.eps()) {
+            (Some(_), _) => (None, None),
+            (None, Some(eps)) => (Some(eps), None),
+            (None, None) => {
+                let points = scaled.points().map_err(input)?;
+                let choice = options.search(&cut.name, points)?;
+                (Some(choice.eps), Some(choice))
+            }
+        });
     }
-    if options.mode == Mode::Optimal {
-        let largest = found.iter().copied().fold(0.0, f64::max);
-        found.fill(largest);
+    if options.mode().shares_a_space() {
+        let largest = found.iter().filter_map(|of| of.0).fold(0.0, f64::max);
+        let own = found.iter_mut().filter_map(|of| of.0.as_mut());
+        own.for_each(|eps| *eps = largest);
     }
     Ok(found)
 }
@@ -166,7 +327,7 @@ fn objects(
     options: &Options,
 ) -> Result<Tracking, Failure> {
     let (bar, cancel) = (Bar::new(), CancelToken::new());
-    let align = Align::params().check().map_err(usage)?;
+    let align = options.align()?;
     let mut seen = Vec::new();
     for (clustered, scaled) in frames.iter().zip(&scaled.frames) {
         let points = scaled.points().map_err(input)?;
@@ -175,7 +336,7 @@ fn objects(
         let one = one.align(clustered.frame.bursts(), rows, &align, &bar, &cancel);
         seen.push(one.map_err(input)?);
     }
-    if options.split && options.mode == Mode::Optimal {
+    if options.split && options.mode() == Mode::Optimal {
         let parts = split_by_callers(&seen).map_err(input)?;
         let mut split = Vec::new();
         for (one, parts) in seen.into_iter().zip(&parts) {
@@ -194,92 +355,7 @@ fn objects(
             clustered.frame = Frame::new(name, bursts, Labels::new(all)).map_err(input)?;
         }
     }
-    let params = Tracking::params()
-        .mode(options.mode)
-        .check()
-        .map_err(usage)?;
+    let params = options.mode().track(Tracking::params());
+    let params = params.check().map_err(usage)?;
     Tracking::of(&seen, &params, &bar, &cancel).map_err(input)
-}
-
-/// The bursts of a frame, and its name.
-type Named = (String, Bursts);
-
-/// The axes, and the bursts of each frame.
-fn read(paths: &[PathBuf], options: &Options) -> Result<(Vec<String>, Vec<Named>), Failure> {
-    let mut metrics = options.metrics.clone();
-    let mut frames = Vec::new();
-    for path in paths {
-        let recording = recording::open(path)?;
-        let trace = &recording.trace;
-        if metrics.is_empty() {
-            metrics = usual(trace)?;
-        }
-        let bursts = extract(trace, &metrics, options)?;
-        let name = name(path);
-        if options.windows == 1 {
-            frames.push((name, bursts));
-            continue;
-        }
-        let cut = windows(&bursts, Windows::Count(options.windows)).map_err(usage)?;
-        for (index, (bursts, _)) in cut.into_iter().enumerate() {
-            frames.push((format!("{name} {}/{}", index + 1, options.windows), bursts));
-        }
-    }
-    Ok((metrics, frames))
-}
-
-/// IPC and instructions where the recording has them, else durations and its first counter.
-///
-/// # Errors
-/// None but that nothing can be extracted at all.
-pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
-    let known = ["ipc", "instructions"].map(String::from).to_vec();
-    if extract(trace, &known, &Options::default()).is_ok() {
-        return Ok(known);
-    }
-    let mut metrics = vec!["duration".to_owned()];
-    let counter = trace.definitions().metrics.first();
-    // Names of counters are any text, those of formulas are words or stand in quotes.
-    metrics.extend(counter.map(|metric| format!("\"{}\"", metric.name.replace('"', ""))));
-    Ok(metrics)
-}
-
-fn extract(trace: &Trace, metrics: &[String], options: &Options) -> Result<Bursts, Failure> {
-    let mut params = Extract::params()
-        .min_duration(options.min_duration)
-        .all_counters(true);
-    for metric in metrics {
-        params = params.metric(metric.as_str());
-    }
-    let extract = params.check().map_err(usage)?;
-    let found = extract.extract(trace.view(), &Bar::new(), &CancelToken::new());
-    found
-        .map(|(bursts, _)| bursts)
-        .map_err(|error| match error {
-            Error::UnknownMetric { .. } => usage(error),
-            other => input(other),
-        })
-}
-
-/// Whether a metric is a ratio, which stays as it is; all else spans orders of magnitude.
-pub fn is_ratio(metric: &str) -> bool {
-    metric.eq_ignore_ascii_case("ipc") || metric.contains('/')
-}
-
-/// The name of a file or folder without its extension; of an anchor file that of its folder.
-fn name(path: &Path) -> String {
-    let is_anchor = path
-        .extension()
-        .is_some_and(|extension| extension == "otf2");
-    let named = match path.parent().and_then(Path::file_name) {
-        Some(folder) if is_anchor => Some(folder),
-        _ => path.file_name(),
-    };
-    let text = named.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let end = text.find(".prv").unwrap_or(text.len());
-    text[..end].to_owned()
-}
-
-fn usage(error: Error) -> Failure {
-    Failure::Usage(error.to_string())
 }

@@ -1,8 +1,11 @@
 //! What is said about a series, as JSON.
 
 use super::Report;
-use perfkit::track::track::{LinkKind, Mode, Object};
+use perfkit::track::Mode;
+use perfkit::track::track::{LinkKind, Object};
 use perfkit::track::trend::Summary;
+use perfkit_examples::frames::Gathered;
+use perfkit_examples::{left_out, radius};
 use serde_json::{Value, json};
 
 impl Report<'_> {
@@ -13,7 +16,8 @@ impl Report<'_> {
             .frames
             .iter()
             .zip(&tracking.frames)
-            .map(|(clustered, found)| {
+            .enumerate()
+            .map(|(at, (clustered, found))| {
                 let first = found.clusters - clustered.parts.len() + 1;
                 let parts = clustered.parts.iter().enumerate();
                 let parts = parts.map(|(index, of)| json!({ "id": first + index, "of": of.0 }));
@@ -22,7 +26,10 @@ impl Report<'_> {
                     "name": found.name,
                     "tasks": found.tasks,
                     "bursts": clustered.rows.len(),
+                    "recording": clustered.recording,
                     "eps": clustered.eps,
+                    "eps_choice": clustered.choice.as_ref().map(radius::json),
+                    "no_points": self.no_points(at).into_iter().map(|(why, amount)| left_out::amount_json(why, amount)).collect::<Vec<_>>(),
                     "clusters": found.clusters,
                     "parts": parts.collect::<Vec<_>>(),
                     "noise": found.noise_time / all.max(f64::MIN_POSITIVE),
@@ -42,8 +49,9 @@ impl Report<'_> {
             })
         });
         json!({
-            "mode": if mode == Mode::Published { "published" } else { "optimal" },
+            "mode": mode.to_string(),
             "metrics": self.series.metrics,
+            "recordings": self.series.recordings.iter().map(recording).collect::<Vec<_>>(),
             "frames": frames.collect::<Vec<_>>(),
             "objects": tracking.objects.iter().map(|o| self.object_json(o)).collect::<Vec<_>>(),
             "coverage": coverage,
@@ -128,6 +136,16 @@ impl Report<'_> {
             "trend": trend.collect::<serde_json::Map<_, _>>(),
         })
     }
+}
+
+fn recording(of: &Gathered) -> Value {
+    json!({
+        "name": of.name,
+        "found": {"bursts": of.dropped.found.bursts, "time_ns": of.dropped.found.time.0},
+        "left_out": left_out::json(&of.dropped),
+        "counted": left_out::counted_json(&of.dropped),
+        "findings": left_out::findings_json(&of.diagnostics),
+    })
 }
 
 fn summary(of: &Summary) -> Value {

@@ -1,0 +1,146 @@
+//! What filters left out, and what readers found: as a table, a sentence, JSON, on standard error.
+
+use crate::table::{self, grouped};
+use perfkit::core::{Diagnostics, Nanos, Weight};
+use perfkit::track::{Amount, Dropped};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// What was left out, with why.
+pub fn reasons(dropped: &Dropped) -> Vec<(String, Amount)> {
+    let mut all = vec![("duration".to_owned(), dropped.duration)];
+    let missing = dropped.missing.iter();
+    all.extend(missing.map(|(names, amount)| (format!("without {}", names.join(", ")), *amount)));
+    let ranges = dropped.ranges.iter();
+    all.extend(ranges.map(|(name, amount)| (format!("range of {name}"), *amount)));
+    all.push(("cut".into(), dropped.cut));
+    all.push(("interrupted".into(), dropped.interrupted));
+    all.retain(|(_, amount)| amount.bursts > 0);
+    all
+}
+
+/// What else was counted on the way, as long as there is any of it.
+pub fn counted(dropped: &Dropped) -> Vec<(&'static str, u64)> {
+    let mut all = vec![
+        ("calls of no duration", dropped.empty),
+        ("counters that fell within a burst", dropped.resets),
+        (
+            "samples about something else than their thread",
+            dropped.foreign,
+        ),
+        ("divisions by 0", dropped.divisions_by_zero),
+        ("threads whose events are missing", dropped.absent_threads),
+        ("threads without a burst", dropped.idle_threads),
+    ];
+    all.retain(|(_, count)| *count > 0);
+    all
+}
+
+/// A part of all, from 0 to 1.
+pub fn share(part: Nanos, all: Nanos) -> f64 {
+    match all.0 {
+        0 => 0.0,
+        all => part.0 as f64 / all as f64,
+    }
+}
+
+/// All of it in one sentence.
+pub fn sentence(dropped: &Dropped) -> String {
+    let reasons = reasons(dropped);
+    if dropped.found.bursts == 0 && reasons.is_empty() {
+        return match dropped.absent_threads {
+            0 => "no thread of the recording computes".into(),
+            absent => format!("the events of {absent} threads are missing"),
+        };
+    }
+    let each = reasons.iter().map(|(why, amount)| {
+        let how = match why.as_str() {
+            "duration" => "out of the durations asked for".to_owned(),
+            other => other.to_owned(),
+        };
+        format!("{} {how}", grouped(amount.bursts))
+    });
+    let each: Vec<String> = each.collect();
+    let all = format!("of {} bursts", grouped(dropped.found.bursts));
+    match each.is_empty() {
+        true => format!("{all} none"),
+        false => format!("{all} {}", each.join(", ")),
+    }
+}
+
+/// Says on standard error what was left out of a recording, and what its reader found.
+pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
+    let mut err = io::stderr().lock();
+    // Without standard error there is nobody to tell.
+    if !reasons(dropped).is_empty() {
+        let _ = writeln!(err, "note: {name}: left out {}", sentence(dropped));
+    }
+    for (rule, finding) in diagnostics.iter() {
+        let word = match rule.weight {
+            Weight::Note => "note",
+            _ => "warning",
+        };
+        let (count, what) = (grouped(finding.count), rule.what);
+        let first = finding.places.first().map(ToString::to_string);
+        let first = first.map_or_else(String::new, |first| format!(" (first: {first})"));
+        let _ = writeln!(
+            err,
+            "{word}: {name}: {count} x {}: {what}{first}",
+            rule.name
+        );
+    }
+}
+
+/// A table of what was left out; nothing where nothing was.
+///
+/// # Errors
+/// What `out` fails with.
+pub fn write(dropped: &Dropped, out: &mut dyn Write) -> io::Result<()> {
+    let reasons = reasons(dropped);
+    if !reasons.is_empty() {
+        writeln!(out)?;
+        let rows = reasons.into_iter().map(|(why, amount)| {
+            let share = format!("{:.1} %", 100.0 * share(amount.time, dropped.found.time));
+            vec![why, grouped(amount.bursts), amount.time.to_string(), share]
+        });
+        let head = ["left out by", "bursts", "time", "share"];
+        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+    }
+    for (what, count) in counted(dropped) {
+        writeln!(out, "  {} {what}", grouped(count))?;
+    }
+    Ok(())
+}
+
+/// What was left out as a list.
+pub fn json(dropped: &Dropped) -> Value {
+    let all = reasons(dropped).into_iter();
+    all.map(|(why, amount)| amount_json(&why, amount)).collect()
+}
+
+/// A reason with how much it left out.
+pub fn amount_json(why: &str, amount: Amount) -> Value {
+    json!({"why": why, "bursts": amount.bursts, "time_ns": amount.time.0})
+}
+
+/// What was counted as an object.
+pub fn counted_json(dropped: &Dropped) -> Value {
+    let all = counted(dropped).into_iter();
+    all.map(|(what, count)| (what.to_owned(), json!(count)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// What a reader found as a list.
+pub fn findings_json(diagnostics: &Diagnostics) -> Value {
+    let all = diagnostics.iter().map(|(rule, finding)| {
+        json!({
+            "rule": rule.name,
+            "repair": rule.weight != Weight::Note,
+            "count": finding.count,
+            "what": rule.what,
+            "first": finding.places.first().map(ToString::to_string).unwrap_or_default(),
+        })
+    });
+    all.collect()
+}

@@ -1,0 +1,66 @@
+//! The radius that was found: why it is that, and how much it matters.
+
+use crate::table;
+use perfkit::track::cluster::{EpsChoice, EpsWhy};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// One sentence.
+pub fn sentence(choice: &EpsChoice) -> String {
+    let why = match choice.why {
+        EpsWhy::Stable { low, high } => {
+            format!("the upper end of {low:.4} to {high:.4}, where clusters hardly change")
+        }
+        _ => "the knee, since clusters change with every radius".to_owned(),
+    };
+    format!(
+        "eps {:.4} is {why}; knee {:.4}, sensitivity {:.2}",
+        choice.eps, choice.knee, choice.sensitivity
+    )
+}
+
+/// A table of the sweep.
+///
+/// # Errors
+/// What `out` fails with.
+pub fn sweep(choice: &EpsChoice, out: &mut dyn Write) -> io::Result<()> {
+    let rows = choice.sweep.iter().enumerate().map(|(at, step)| {
+        let is_last = at + 1 == choice.sweep.len();
+        vec![
+            format!("{:.4}", step.eps),
+            step.clusters.to_string(),
+            format!("{:.1} %", 100.0 * step.noise),
+            match is_last {
+                true => String::new(),
+                false => format!("{:.3}", step.rand),
+            },
+        ]
+    });
+    let head = ["eps", "clusters", "noise", "agreement with the next"];
+    table::write(out, &head, &rows.collect::<Vec<_>>())
+}
+
+/// All of it.
+pub fn json(choice: &EpsChoice) -> Value {
+    let stable = match choice.why {
+        EpsWhy::Stable { low, high } => json!([low, high]),
+        _ => Value::Null,
+    };
+    let sweep = choice.sweep.iter().map(|step| {
+        json!({
+            "eps": step.eps,
+            "clusters": step.clusters,
+            "noise": step.noise,
+            "rand_with_next": step.rand,
+        })
+    });
+    json!({
+        "eps": choice.eps,
+        "knee": choice.knee,
+        "stable": stable,
+        "sensitivity": choice.sensitivity,
+        "clusters": choice.clusters,
+        "noise": choice.noise,
+        "sweep": sweep.collect::<Vec<_>>(),
+    })
+}
