@@ -350,6 +350,16 @@ impl<'s> Report<'s> {
             }
             _ => String::new(),
         };
+        let frames = self.series.tracking.frames.iter();
+        for frame in frames.filter(|of| of.noise_time > 0.1 * (of.noise_time + of.clustered_time)) {
+            let all = frame.noise_time + frame.clustered_time;
+            writeln!(
+                out,
+                "  {} of the time of {} is in no cluster: a larger --eps takes more of it in",
+                percent(frame.noise_time / all),
+                frame.name
+            )?;
+        }
         writeln!(
             out,
             "\nradius of a neighbourhood, as found for each frame{one}"

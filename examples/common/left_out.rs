@@ -55,17 +55,14 @@ pub fn sentence(dropped: &Dropped) -> String {
     }
     let each = reasons.iter().map(|(why, amount)| {
         let how = match why.as_str() {
-            "duration" => "out of the durations asked for".to_owned(),
+            "duration" => "too short (--min-duration)".to_owned(),
             other => other.to_owned(),
         };
         format!("{} {how}", grouped(amount.bursts))
     });
     let each: Vec<String> = each.collect();
-    let all = format!("of {} bursts", grouped(dropped.found.bursts));
-    match each.is_empty() {
-        true => format!("{all} none"),
-        false => format!("{all} {}", each.join(", ")),
-    }
+    let all = grouped(dropped.found.bursts);
+    format!("of {all} bursts {}", each.join(", "))
 }
 
 /// Says on standard error what was left out of a recording, and what its reader found.
@@ -73,7 +70,7 @@ pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     let mut err = io::stderr().lock();
     // Without standard error there is nobody to tell.
     if !reasons(dropped).is_empty() {
-        let _ = writeln!(err, "note: {name}: left out {}", sentence(dropped));
+        let _ = writeln!(err, "note: {name}: left out: {}", sentence(dropped));
     }
     for (rule, finding) in diagnostics.iter() {
         let word = match rule.weight {

@@ -302,14 +302,21 @@ type Radius = (Option<f64>, Option<EpsChoice>);
 /// are few a smaller one takes phases apart.
 fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>, Failure> {
     let mut found: Vec<Radius> = Vec::new();
+    let mut failed = None;
     for (cut, scaled) in cut.iter().zip(&scaled.frames) {
         found.push(match (&cut.labels, options.eps()) {
             (Some(_), _) => (None, None),
             (None, Some(eps)) => (Some(eps), None),
             (None, None) => {
                 let points = scaled.points().map_err(input)?;
-                let choice = options.search(&cut.name, points)?;
-                (Some(choice.eps), Some(choice))
+                match options.search(&cut.name, points) {
+                    Ok(choice) => (Some(choice.eps), Some(choice)),
+                    // A frame of few bursts takes the radius of the others.
+                    Err(error) => {
+                        failed.get_or_insert(error);
+                        (Some(0.0), None)
+                    }
+                }
             }
         });
     }
@@ -318,7 +325,10 @@ fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>,
         let own = found.iter_mut().filter_map(|of| of.0.as_mut());
         own.for_each(|eps| *eps = largest);
     }
-    Ok(found)
+    match failed.filter(|_| found.iter().any(|of| of.0 == Some(0.0))) {
+        Some(error) => Err(error),
+        None => Ok(found),
+    }
 }
 
 fn objects(

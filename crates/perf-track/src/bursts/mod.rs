@@ -18,6 +18,7 @@ pub use share::drop_small_clusters;
 use crate::{Error, Result};
 use perf_core::{LocationId, Nanos};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A thread that computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,12 +96,19 @@ pub struct Burst {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bursts {
-    threads: Vec<Thread>,
+    /// Shared by copies and windows, as chains are.
+    threads: Arc<Vec<Thread>>,
     rows: Vec<Burst>,
     kinds: Vec<Kind>,
     columns: Vec<Column>,
-    chains: Vec<Vec<String>>,
-    chain_ids: HashMap<Vec<String>, ChainId>,
+    chains: Arc<Chains>,
+}
+
+/// Chains of callers by their ids, and the ids by the chains.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Chains {
+    all: Vec<Vec<String>>,
+    ids: HashMap<Vec<String>, ChainId>,
 }
 
 /// The next id of a table of `len` entries, none of whose ids is `u32::MAX`.
@@ -135,7 +143,7 @@ impl Bursts {
     /// More threads than 32 bits count.
     pub fn add_thread(&mut self, thread: Thread) -> Result<u32> {
         let id = next_id(self.threads.len(), "threads")?;
-        self.threads.push(thread);
+        Arc::make_mut(&mut self.threads).push(thread);
         Ok(id)
     }
 
@@ -145,12 +153,13 @@ impl Bursts {
     /// More chains than 32 bits count.
     pub fn add_chain<S: AsRef<str>>(&mut self, callers: &[S]) -> Result<ChainId> {
         let chain: Vec<String> = callers.iter().map(|c| c.as_ref().to_owned()).collect();
-        if let Some(&id) = self.chain_ids.get(&chain) {
+        if let Some(&id) = self.chains.ids.get(&chain) {
             return Ok(id);
         }
-        let id = ChainId(next_id(self.chains.len(), "caller chains")?);
-        self.chains.push(chain.clone());
-        self.chain_ids.insert(chain, id);
+        let id = ChainId(next_id(self.chains.all.len(), "caller chains")?);
+        let chains = Arc::make_mut(&mut self.chains);
+        chains.all.push(chain.clone());
+        chains.ids.insert(chain, id);
         Ok(id)
     }
 
@@ -171,7 +180,7 @@ impl Bursts {
         };
         known("thread", burst.thread, self.threads.len())?;
         for chain in [burst.before, burst.after].into_iter().flatten() {
-            known("caller chain", chain.0, self.chains.len())?;
+            known("caller chain", chain.0, self.chains.all.len())?;
         }
         if burst.end < burst.begin {
             return Err(Error::Backwards {
@@ -297,11 +306,32 @@ impl Bursts {
 
     /// The callers of a chain, the innermost first; empty for an id of other bursts.
     pub fn chain(&self, id: ChainId) -> &[String] {
-        self.chains.get(id.0 as usize).map_or(&[], Vec::as_slice)
+        let chain = self.chains.all.get(id.0 as usize);
+        chain.map_or(&[], Vec::as_slice)
     }
 
     /// All chains of callers, in the order of their ids.
     pub fn chains(&self) -> &[Vec<String>] {
-        &self.chains
+        &self.chains.all
+    }
+
+    /// Some of the bursts, by their indices; threads and chains are all there and shared.
+    pub(crate) fn part(&self, rows: &[u32]) -> Self {
+        fn pick<T: Copy>(all: &[T], rows: &[u32]) -> Vec<T> {
+            let of = |&row: &u32| all.get(row as usize).copied();
+            rows.iter().filter_map(of).collect()
+        }
+        let columns = self.columns.iter().map(|column| Column {
+            name: column.name.clone(),
+            unit: column.unit.clone(),
+            values: pick(&column.values, rows),
+        });
+        Bursts {
+            threads: Arc::clone(&self.threads),
+            rows: pick(&self.rows, rows),
+            kinds: pick(&self.kinds, rows),
+            columns: columns.collect(),
+            chains: Arc::clone(&self.chains),
+        }
     }
 }

@@ -66,8 +66,17 @@ fn links(chain: &[Set], pair: &Pair) -> Vec<Link> {
         return Vec::new();
     };
     let evidence = |i: usize, j: usize| {
-        let votes = pair.votes.iter().map(|vote| vote.matrix.at(i, j));
-        votes.fold(0.0, f64::max)
+        let (mut sum, mut count, mut beside) = (0.0, 0.0_f64, 0.0_f64);
+        for vote in &pair.votes {
+            let value = vote.matrix.at(i, j);
+            match vote.evaluator {
+                _ if value.is_nan() => {}
+                // These speak of few pairs, and say nothing against the others.
+                Evaluator::Simultaneity | Evaluator::Sequence => beside = beside.max(value),
+                _ => (sum, count) = (sum + value, count + 1.0),
+            }
+        }
+        beside.max(sum / count.max(1.0))
     };
     // The best that ties a cluster to another object.
     let [there, back] = &pair.cross;
@@ -133,11 +142,11 @@ mod tests {
         let both = [Set::from([0, 1]), Set::from([0, 1])];
         let draft = grouped(&both, std::slice::from_ref(&pair));
         assert_eq!(draft.links.len(), 3);
-        assert!((draft.confidence - 0.16).abs() < 1e-12);
+        assert!((draft.confidence - 0.08).abs() < 1e-12);
         // Apart, each is sure but for what ties it to the other.
         let one = [Set::from([0]), Set::from([0])];
         let draft = grouped(&one, std::slice::from_ref(&pair));
-        assert!((draft.confidence - (2.0 - 0.16) / 2.0).abs() < 1e-12);
+        assert!((draft.confidence - (2.0 - 0.08) / 2.0).abs() < 1e-12);
         // What nothing speaks for is there by the closure alone.
         let strange = [Set::from([0]), Set::from([1])];
         assert_eq!(grouped(&strange, &[pair]).confidence, 0.0);

@@ -130,7 +130,7 @@ pub struct Link {
     /// What it says.
     pub kind: LinkKind,
     /// The evidence, from 0 to 1: for splits and merges that of the part being one, in published mode
-    /// the largest of the votes.
+    /// the mean of the votes, or what simultaneity or sequences say if that is more.
     pub evidence: f64,
     /// `evidence * (1 + margin) / 2`, where the margin is `1 - other / evidence` with the best
     /// evidence that links either cluster to another object; at least 0.

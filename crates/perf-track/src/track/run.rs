@@ -10,7 +10,7 @@ use super::observe::Observation;
 use super::optimal;
 use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
-use super::published::{self, Group, Into, Together};
+use super::published::{self, Group, Into, Set, Together};
 use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
 use super::side::Side;
 use crate::{ClusterId, Error, Mode, Result};
@@ -81,6 +81,12 @@ impl Tracking {
         }
         let drafts = match params.mode() {
             Mode::Optimal => optimal::objects(&ready, &pairs, &simultaneity, params),
+            // Nothing to be tied to: each cluster is one.
+            Mode::Published if ready.len() == 1 => {
+                let all = ready[0].side.present();
+                all.map(|class| grouped(&[Set::from([class])], &[]))
+                    .collect()
+            }
             Mode::Published => {
                 let chains = published::chain(&groups).into_iter();
                 chains.map(|chain| grouped(&chain, &pairs)).collect()

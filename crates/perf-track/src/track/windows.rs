@@ -1,6 +1,6 @@
 //! [`windows`]: one recording as a series of frames.
 
-use crate::{Burst, Bursts, Column, Error, Result};
+use crate::{Bursts, Error, Result};
 use perf_core::Nanos;
 
 /// How a recording is cut.
@@ -13,12 +13,12 @@ pub enum Windows {
     Width(Nanos),
 }
 
-/// The most windows of a recording.
-const MOST: u64 = 1 << 20;
+/// The most windows of a recording: each has a name and a place for each metric, empty or not.
+const MOST: u64 = 1 << 16;
 
 /// The bursts of each window of time, from the first begin to the last end. A burst belongs to the
-/// window it begins in. Each window has all threads and chains, so that ids stay valid; the second
-/// part of each says which burst of the recording each of its bursts is.
+/// window it begins in. Each window has all threads and chains, so that ids stay valid, and shares
+/// them with the others; the second part of each says which burst of the recording each of its bursts is.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -37,7 +37,7 @@ const MOST: u64 = 1 << 20;
 /// ```
 ///
 /// # Errors
-/// No windows, windows of no length, or more than 2^20 of them.
+/// No windows, windows of no length, or more than 2^16 of them.
 pub fn windows(bursts: &Bursts, how: Windows) -> Result<Vec<(Bursts, Vec<u32>)>> {
     let rows = bursts.rows();
     let (Some(start), Some(end)) = (
@@ -50,7 +50,7 @@ pub fn windows(bursts: &Bursts, how: Windows) -> Result<Vec<(Bursts, Vec<u32>)>>
     let wrong = |name, value: String| Error::Parameter {
         name,
         value,
-        range: "at least 1, for at most 2^20 windows",
+        range: "at least 1, for at most 2^16 windows",
     };
     let count = match how {
         Windows::Count(count) => count as u128,
@@ -74,38 +74,6 @@ pub fn windows(bursts: &Bursts, how: Windows) -> Result<Vec<(Bursts, Vec<u32>)>>
             list.push(row as u32);
         }
     }
-    let cut = |rows: Vec<u32>| Ok((subset(bursts, &rows)?, rows));
-    members.into_iter().map(cut).collect()
-}
-
-/// Some bursts, with all threads and chains.
-fn subset(bursts: &Bursts, rows: &[u32]) -> Result<Bursts> {
-    let mut part = Bursts::default();
-    for thread in bursts.threads() {
-        part.add_thread(thread.clone())?;
-    }
-    for chain in bursts.chains() {
-        part.add_chain(chain)?;
-    }
-    let all = rows
-        .iter()
-        .filter_map(|&row| bursts.rows().get(row as usize));
-    for &burst in all {
-        part.push(burst as Burst, &[])?;
-    }
-    for column in bursts.columns() {
-        let values = rows
-            .iter()
-            .filter_map(|&row| column.values.get(row as usize));
-        part.add_column(Column {
-            name: column.name.clone(),
-            unit: column.unit.clone(),
-            values: values.copied().collect(),
-        })?;
-    }
-    let kinds = rows
-        .iter()
-        .filter_map(|&row| bursts.kinds().get(row as usize));
-    part.set_kinds(kinds.copied().collect())?;
-    Ok(part)
+    let cut = |rows: Vec<u32>| (bursts.part(&rows), rows);
+    Ok(members.into_iter().map(cut).collect())
 }
