@@ -1,7 +1,7 @@
 //! Calls that overlap, as work on one accelerator stream does.
 
 use perf_core::{
-    Close, Definitions, Event, Events, Interval, Location, LocationId, LocationKind, LocationView,
+    Close, Definitions, Events, Interval, Location, LocationId, LocationKind, LocationView,
     Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value, intervals,
 };
 use proptest::prelude::*;

@@ -9,6 +9,8 @@
 //! | [Cube3](cube) `.cube` | reads | [`Profile`](perf_core::Profile) |
 //! | [TAU](tau) text profiles and `.ppk` | reads | [`Profile`](perf_core::Profile) |
 //! | [Streams](streams) of events, tab-separated or newline-delimited JSON | reads | events as they happen, or [`Trace`](perf_core::Trace) |
+//! | [Chrome Trace Event JSON](chrome), as PyTorch Kineto writes it | reads and writes | [`Trace`](perf_core::Trace) |
+//! | [rocprofv3 JSON](rocprof) | reads | [`Trace`](perf_core::Trace) |
 //! | [BP4](adios) of TAU's trace plug-in | reads | events as they happen, or [`Trace`](perf_core::Trace) |
 //!
 //! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
@@ -26,6 +28,8 @@
 //! * `tau` (default): TAU profiles.
 //! * `streams` (default): streams of events as text.
 //! * `adios` (default): streams that TAU writes through ADIOS2.
+//! * `chrome` (default): Chrome Trace Event JSON.
+//! * `rocprof` (default): JSON of rocprofv3.
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
 
 #[cfg(feature = "adios")]
@@ -34,7 +38,9 @@ pub mod adios;
     feature = "cube",
     feature = "tau",
     feature = "paraver",
-    feature = "streams"
+    feature = "streams",
+    feature = "chrome",
+    feature = "rocprof"
 ))]
 #[cfg_attr(
     not(any(feature = "cube", feature = "tau")),
@@ -44,13 +50,29 @@ pub mod adios;
     )
 )]
 mod bytes;
+#[cfg(feature = "chrome")]
+pub mod chrome;
 #[cfg(feature = "cube")]
 pub mod cube;
 mod error;
+#[cfg(any(feature = "chrome", feature = "rocprof"))]
+#[cfg_attr(
+    not(feature = "chrome"),
+    allow(
+        dead_code,
+        reason = "recordings of ROCm are read alone, and their numbers are whole"
+    )
+)]
+mod json;
 mod options;
 #[cfg(feature = "otf2")]
 pub mod otf2;
-#[cfg(any(feature = "otf2", feature = "paraver"))]
+#[cfg(any(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "chrome",
+    feature = "rocprof"
+))]
 #[cfg_attr(
     not(feature = "otf2"),
     allow(
@@ -62,10 +84,21 @@ mod parallel;
 #[cfg(feature = "paraver")]
 pub mod paraver;
 mod probe;
+#[cfg(feature = "rocprof")]
+pub mod rocprof;
 #[cfg(feature = "streams")]
 pub mod streams;
 #[cfg(feature = "tau")]
 pub mod tau;
+#[cfg(any(feature = "chrome", feature = "rocprof"))]
+#[cfg_attr(
+    not(feature = "chrome"),
+    allow(
+        dead_code,
+        reason = "recordings of ROCm have neither counters nor flows"
+    )
+)]
+mod timeline;
 #[cfg(any(feature = "cube", feature = "paraver", feature = "tau"))]
 #[cfg_attr(
     not(feature = "cube"),

@@ -5,7 +5,9 @@
     feature = "paraver",
     feature = "cube",
     feature = "tau",
-    feature = "streams"
+    feature = "streams",
+    feature = "chrome",
+    feature = "rocprof"
 ))]
 use crate::{Error, Result};
 use perf_core::{CancelToken, Limits, Progress, TimeRange};
@@ -14,7 +16,9 @@ use perf_core::{CancelToken, Limits, Progress, TimeRange};
     feature = "paraver",
     feature = "cube",
     feature = "tau",
-    feature = "streams"
+    feature = "streams",
+    feature = "chrome",
+    feature = "rocprof"
 ))]
 use perf_core::{Diagnostics, Weight};
 
@@ -158,7 +162,9 @@ impl<'a> OpenOptions<'a> {
     feature = "paraver",
     feature = "cube",
     feature = "tau",
-    feature = "streams"
+    feature = "streams",
+    feature = "chrome",
+    feature = "rocprof"
 ))]
 impl OpenOptions<'_> {
     /// Reports `amount` of `total` bytes, 0 where nobody knows, and stops if that was asked for.
@@ -190,7 +196,9 @@ impl OpenOptions<'_> {
     feature = "paraver",
     feature = "cube",
     feature = "tau",
-    feature = "streams"
+    feature = "streams",
+    feature = "chrome",
+    feature = "rocprof"
 ))]
 pub(crate) fn judge(found: &Diagnostics) -> Result<()> {
     let mut bad = found.iter().filter(|(rule, _)| rule.weight != Weight::Note);

@@ -197,6 +197,10 @@ impl Default for Formats {
             crate::streams::FORMAT,
             #[cfg(feature = "adios")]
             crate::adios::FORMAT,
+            #[cfg(feature = "chrome")]
+            crate::chrome::FORMAT,
+            #[cfg(feature = "rocprof")]
+            crate::rocprof::FORMAT,
         ])
     }
 }

@@ -1,0 +1,111 @@
+//! One event as it stands in the text.
+
+use crate::json::{Cursor, Stop, Token};
+
+/// The fields of an event, in whatever order they came. The last of a name counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Raw<'a> {
+    /// 0 where there is none.
+    pub(super) phase: u8,
+    pub(super) name: Token<'a>,
+    pub(super) category: Token<'a>,
+    pub(super) process: Token<'a>,
+    pub(super) thread: Token<'a>,
+    pub(super) time: Token<'a>,
+    pub(super) duration: Token<'a>,
+    pub(super) id: Token<'a>,
+    pub(super) local_id: Token<'a>,
+    pub(super) global_id: Token<'a>,
+    /// A flow ends in the call around it.
+    pub(super) binds_around: bool,
+    pub(super) args: Args<'a>,
+    /// Whether it has any field.
+    pub(super) has_fields: bool,
+}
+
+/// What is kept of `args`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Args<'a> {
+    pub(super) device: Token<'a>,
+    pub(super) stream: Token<'a>,
+    pub(super) context: Token<'a>,
+    pub(super) correlation: Token<'a>,
+    pub(super) bytes: Token<'a>,
+    pub(super) name: Token<'a>,
+    pub(super) labels: Token<'a>,
+    /// All of it, brackets and all.
+    pub(super) text: &'a [u8],
+    /// Whether there are others.
+    pub(super) has_more: bool,
+}
+
+impl<'a> Raw<'a> {
+    /// Reads an event off the cursor.
+    #[inline]
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Stop> {
+        let mut raw = Raw::default();
+        cursor.object(|key, cursor| {
+            raw.has_fields = true;
+            match key {
+                b"ph" => raw.phase = cursor.value()?.bytes().first().copied().unwrap_or(0),
+                b"name" => raw.name = cursor.value()?,
+                b"cat" => raw.category = cursor.value()?,
+                b"pid" => raw.process = cursor.value()?,
+                b"tid" => raw.thread = cursor.value()?,
+                b"ts" => raw.time = cursor.value()?,
+                b"dur" => raw.duration = cursor.value()?,
+                b"id" => raw.id = cursor.value()?,
+                b"bp" => raw.binds_around = cursor.value()?.bytes() == b"e",
+                b"args" => raw.args = Args::read(cursor)?,
+                b"id2" => {
+                    if cursor.peek()? != b'{' {
+                        raw.global_id = cursor.value()?;
+                        return Ok(());
+                    }
+                    cursor.object(|key, cursor| {
+                        let id = cursor.value()?;
+                        match key {
+                            b"local" => raw.local_id = id,
+                            _ => raw.global_id = id,
+                        }
+                        Ok(())
+                    })?;
+                }
+                _ => {
+                    cursor.value()?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(raw)
+    }
+}
+
+impl<'a> Args<'a> {
+    #[inline]
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Stop> {
+        let mut args = Args::default();
+        if cursor.peek()? != b'{' {
+            args.has_more = cursor.value()? != Token::Bare(b"null");
+            return Ok(args);
+        }
+        let start = cursor.at();
+        cursor.object(|key, cursor| {
+            let value = cursor.value()?;
+            match key {
+                b"device" => args.device = value,
+                b"stream" => args.stream = value,
+                b"context" => args.context = value,
+                b"correlation" => args.correlation = value,
+                b"bytes" | b"Bytes" => args.bytes = value,
+                b"name" => args.name = value,
+                b"labels" => args.labels = value,
+                b"sort_index" => {}
+                _ => args.has_more = true,
+            }
+            Ok(())
+        })?;
+        args.text = cursor.since(start);
+        Ok(args)
+    }
+}

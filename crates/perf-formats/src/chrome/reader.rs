@@ -1,0 +1,230 @@
+//! One file: the object around the events, and the events.
+
+use super::event::Raw;
+use super::phases::Phases;
+use super::rules;
+use crate::json::{
+    Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, decode, integer,
+};
+use crate::timeline::Part;
+use crate::{Error, OpenOptions, Result};
+
+/// Longest value of the object around the events that is kept as a property.
+const PROPERTY: usize = 256;
+
+/// Reads all of a file.
+pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Part> {
+    let part = Part::new(source.name(), options.get_limits());
+    let mut phases = Phases::new(part);
+    let expected = "an object with `traceEvents`, or an array of events";
+    if source.peek()? == Some(0xef) {
+        // A byte order mark.
+        source.take(3);
+    }
+    let is_whole = match source.peek()? {
+        Some(b'[') => array(&mut source, &mut phases, options, true)?,
+        Some(b'{') => object(&mut source, &mut phases, options)?,
+        None => return Err(truncated(&source, expected)),
+        Some(byte) => {
+            return Err(Error::Malformed {
+                place: source.place(),
+                expected: expected.into(),
+                got: format!("byte {byte:#04x}"),
+            });
+        }
+    };
+    let place = source.place();
+    let has_more = is_whole && source.peek()?.is_some();
+    if source.damage().is_some() {
+        phases.part.found.add(rules::DAMAGED, place);
+    } else if has_more {
+        phases.part.found.add(rules::TRAILING, place);
+    }
+    Ok(phases.finish())
+}
+
+fn truncated(source: &Source, expected: &str) -> Error {
+    match source.damage() {
+        Some(damage) => Error::Malformed {
+            place: source.place(),
+            expected: "data packed with gzip".into(),
+            got: damage.into(),
+        },
+        None => Error::Truncated {
+            place: source.place(),
+            expected: expected.into(),
+        },
+    }
+}
+
+/// The members of the object; `false` where the text ends before it does.
+fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -> Result<bool> {
+    source.take(1);
+    let mut has_events = false;
+    loop {
+        let next = source.next_key()?;
+        let key = match next {
+            Next::Key(key) => key,
+            Next::Close if has_events => return Ok(true),
+            Next::Close => {
+                return Err(Error::Malformed {
+                    place: source.place(),
+                    expected: "`traceEvents`".into(),
+                    got: "an object without it".into(),
+                });
+            }
+            Next::End if has_events => {
+                let place = source.place();
+                phases.part.found.add(rules::TRUNCATED, place);
+                return Ok(false);
+            }
+            Next::End => return Err(truncated(source, "`traceEvents`")),
+            Next::Bad(expected) if has_events => {
+                let place = source.place().record(format!("expected {expected}"));
+                phases.part.found.add(rules::MALFORMED, place);
+                return Ok(false);
+            }
+            Next::Bad(expected) => {
+                return Err(Error::Malformed {
+                    place: source.place(),
+                    expected: expected.into(),
+                    got: "something else".into(),
+                });
+            }
+        };
+        let first = source.peek()?;
+        let is_inside = match (key.as_str(), first) {
+            ("traceEvents", Some(b'[')) => {
+                has_events = true;
+                array(source, phases, options, false)?
+            }
+            ("deviceProperties", Some(b'[')) => devices(source, phases)?,
+            ("distributedInfo", Some(b'{')) => distributed(source, phases)?,
+            (_, Some(b'{' | b'[')) | (_, None) => source.skip()?,
+            _ => property(source, phases, &key)?,
+        };
+        if !is_inside && !has_events {
+            return Err(truncated(source, "`traceEvents`"));
+        }
+        if !is_inside {
+            if key != "traceEvents" {
+                let place = source.place();
+                phases.part.found.add(rules::TRUNCATED, place);
+            }
+            return Ok(false);
+        }
+    }
+}
+
+/// The events; `false` where the text ends before they do.
+fn array(
+    source: &mut Source,
+    phases: &mut Phases,
+    options: &OpenOptions<'_>,
+    is_bare: bool,
+) -> Result<bool> {
+    let read = |phases: &mut Phases, cursor: &mut Cursor<'_>, index: u64, offset: u64| {
+        let raw = Raw::read(cursor)?;
+        phases.event(&raw, (offset, index));
+        Ok::<(), Stop>(())
+    };
+    let odd = |phases: &mut Phases, element: Element| phases.part.odd(element);
+    let end = Elements::new(source, options).walk(phases, read, odd)?;
+    let (rule, offset) = match end {
+        End::Closed => return Ok(true),
+        End::Open if is_bare && source.damage().is_none() => (rules::UNCLOSED, source.offset()),
+        End::Open => (rules::TRUNCATED, source.offset()),
+        End::Within(offset) => (rules::TRUNCATED, offset),
+    };
+    phases.part.found.add(rule, source.place_at(offset));
+    Ok(false)
+}
+
+/// Names of devices by their number.
+fn devices(source: &mut Source, phases: &mut Phases) -> Result<bool> {
+    let got = source.value(|cursor| {
+        let mut found = Vec::new();
+        cursor.array(|cursor| {
+            if cursor.peek()? != b'{' {
+                return cursor.value().map(|_| ());
+            }
+            let (mut id, mut name) = (Token::Missing, Token::Missing);
+            cursor.object(|key, cursor| {
+                let value = cursor.value()?;
+                match key {
+                    b"id" => id = value,
+                    b"name" => name = value,
+                    _ => {}
+                }
+                Ok(())
+            })?;
+            if let (Some(id), Some(name)) = (id.scalar(), name.scalar()) {
+                found.push((id.to_vec(), decode(name).0));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    })?;
+    let Got::Value(found) = got else {
+        return source.skip();
+    };
+    let part = &mut phases.part;
+    for (id, name) in found {
+        let marks = ["AMD", "Instinct", "Radeon", "gfx"];
+        part.is_hip |= marks.iter().any(|mark| name.contains(mark));
+        let id = part.symbol(&id);
+        part.devices.insert(id, name);
+    }
+    Ok(true)
+}
+
+/// The rank, and the other facts beside it.
+fn distributed(source: &mut Source, phases: &mut Phases) -> Result<bool> {
+    let got = source.value(|cursor| {
+        let mut found = Vec::new();
+        cursor.object(|key, cursor| {
+            let value = cursor.value()?;
+            if let Some(value) = value.scalar().filter(|value| value.len() <= PROPERTY) {
+                found.push((decode(key).0, decode(value).0));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    })?;
+    let Got::Value(found) = got else {
+        return source.skip();
+    };
+    let part = &mut phases.part;
+    for (key, value) in found {
+        if key == "rank" {
+            part.rank = value.parse().ok();
+        }
+        part.properties
+            .push((format!("distributedInfo.{key}"), value));
+    }
+    Ok(true)
+}
+
+/// A fact about the recording.
+fn property(source: &mut Source, phases: &mut Phases, key: &str) -> Result<bool> {
+    let got = source.value(|cursor| {
+        let value = cursor.value()?.scalar();
+        Ok(value
+            .filter(|value| value.len() <= PROPERTY)
+            .map(<[u8]>::to_vec))
+    })?;
+    let Got::Value(value) = got else {
+        return source.skip();
+    };
+    let Some(value) = value else { return Ok(true) };
+    if key == "baseTimeNanoseconds" {
+        let base = integer(&value);
+        phases.part.base = base.and_then(|(bits, is_negative)| match is_negative {
+            true => Some(bits.cast_signed()),
+            false => i64::try_from(bits).ok(),
+        });
+    }
+    let text = decode(&value).0;
+    phases.part.properties.push((key.to_owned(), text));
+    Ok(true)
+}

@@ -1,0 +1,45 @@
+//! What the reader of Chrome traces skips, mends or leaves out.
+
+pub use crate::timeline::rules::*;
+use perf_core::{Rule, Weight};
+
+const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
+    Rule { name, what, weight }
+}
+
+/// Events of a phase without a noun.
+pub const PHASE: Rule = rule(
+    "other-phase",
+    Weight::Loss,
+    "an event is a sample, an object, a dump or of a phase that nobody knows; not kept",
+);
+/// An element that is no event.
+pub const EMPTY: Rule = rule(
+    "empty-event",
+    Weight::Note,
+    "an event is empty, as some writers end their list",
+);
+/// A complete event without its duration.
+pub const NO_DURATION: Rule = rule(
+    "no-duration",
+    Weight::Repair,
+    "a complete event has no duration; kept with no length",
+);
+/// An asynchronous event without its id.
+pub const NO_ID: Rule = rule(
+    "no-id",
+    Weight::Repair,
+    "an asynchronous event or a flow has no id; taken to have an empty one",
+);
+/// Something after the last bracket.
+pub const TRAILING: Rule = rule(
+    "trailing-text",
+    Weight::Note,
+    "there is text after the end of the trace; not read",
+);
+/// A bare array without its bracket, which the format allows.
+pub const UNCLOSED: Rule = rule(
+    "unclosed-array",
+    Weight::Note,
+    "the array of events has no closing bracket, which its format allows",
+);

@@ -1,0 +1,450 @@
+//! A trace as Chrome Trace Event JSON.
+
+mod names;
+
+use crate::json::encode;
+use crate::{Error, Result};
+use names::{Places, category};
+use perf_core::{
+    CancelToken, Close, Event, EventId, LinkKind, LocationId, LocationView, Place, Progress,
+    RegionId, Ticks, TraceView, Value, Visitor, intervals, match_messages_with, replay,
+};
+use std::collections::HashSet;
+use std::io::Write;
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 18;
+
+/// What [`write`] wrote, and what has no place in the format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Calls, and work of devices.
+    pub calls: u64,
+    /// Instants.
+    pub instants: u64,
+    /// Samples of metrics.
+    pub samples: u64,
+    /// Flows: messages and links.
+    pub flows: u64,
+    /// Events that were left out: ends of messages without the other, collectives, remote access,
+    /// requests, switches of recording, samples of call paths.
+    pub left_out: u64,
+}
+
+/// Writes what is in view as a Chrome trace, which the common viewers open.
+///
+/// | in the trace | in the file |
+/// |---|---|
+/// | a call on a thread, work on a stream | X; of category `kernel`, `gpu_memcpy` or `gpu_memset` on a stream, with `args.device` and `args.stream` |
+/// | messages | s and f of category `message` |
+/// | links | s and f, of category `ac2g` for a launch, with one `args.correlation` at both ends |
+/// | metrics | C |
+/// | other events with a name | i |
+/// | groups and locations | `process_name` and `thread_name` |
+///
+/// Times are microseconds with three decimals from the origin of the clock, which
+/// `baseTimeNanoseconds` dates where it is known. Read back, calls, work, instants and links are the same.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_formats::{OpenOptions, chrome};
+/// let text = r#"[{"ph": "X", "cat": "kernel", "name": "axpy", "pid": 0, "tid": 7, "ts": 1.5, "dur": 2}]"#;
+/// let trace = chrome::read("text", text.as_bytes(), &OpenOptions::new())?.into_trace().expect("it is one");
+/// let mut file = Vec::new();
+/// let written = chrome::write(trace.view(), &mut file, &(), &CancelToken::new())?;
+/// assert_eq!((written.calls, written.left_out), (1, 0));
+/// let back = chrome::read("file", std::io::Cursor::new(file), &OpenOptions::new())?;
+/// assert_eq!(back.trace().map(perf_core::Trace::events), Some(trace.events()));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Io`] where `to` fails, [`Error::Cancelled`].
+pub fn write(
+    view: TraceView<'_>,
+    to: &mut dyn Write,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Written> {
+    let mut writer = Writer {
+        view,
+        places: Places::new(view.definitions()),
+        to,
+        text: Vec::with_capacity(BUFFER + 4096),
+        written: Written::default(),
+        is_first: true,
+    };
+    writer.header();
+    let total = view.ids().count() as u64;
+    for location in view.locations() {
+        cancel.check()?;
+        writer.location(location)?;
+        progress.advance("write", 1, total);
+    }
+    writer.messages(progress, cancel)?;
+    writer.links()?;
+    writer.text.extend(b"\n]}\n");
+    writer.flush()?;
+    Ok(writer.written)
+}
+
+struct Writer<'a, 'w> {
+    view: TraceView<'a>,
+    places: Places,
+    to: &'w mut dyn Write,
+    text: Vec<u8>,
+    written: Written,
+    is_first: bool,
+}
+
+/// A call that is over, or not yet.
+#[derive(Clone, Copy)]
+struct Call {
+    region: RegionId,
+    start: Ticks,
+    end: Ticks,
+    enter: usize,
+}
+
+impl Writer<'_, '_> {
+    fn header(&mut self) {
+        self.text
+            .extend(b"{\"schemaVersion\": 1, \"displayTimeUnit\": \"ns\"");
+        if let Some(base) = self.view.definitions().clock.realtime {
+            self.text
+                .extend(format!(", \"baseTimeNanoseconds\": {base}").into_bytes());
+        }
+        self.text.extend(b", \"traceEvents\": [");
+        for (pid, name) in self.places.processes.clone() {
+            self.begin();
+            let start = format!(
+                "{{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": {pid}, \"args\": {{\"name\": "
+            );
+            self.text.extend(start.into_bytes());
+            encode(&name, &mut self.text);
+            self.text.extend(b"}}");
+        }
+    }
+
+    /// Begins an event.
+    fn begin(&mut self) {
+        let lead: &[u8] = if self.is_first { b"\n" } else { b",\n" };
+        self.text.extend(lead);
+        self.is_first = false;
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let done = self.to.write_all(&self.text);
+        self.text.clear();
+        done.map_err(|source| Error::Io {
+            place: Place::file("Chrome trace"),
+            source,
+        })
+    }
+
+    fn location(&mut self, location: LocationView<'_>) -> Result<()> {
+        let id = location.id();
+        let (pid, tid) = self.places.of(id);
+        let system = &self.view.definitions().system;
+        self.begin();
+        let start = format!(
+            "{{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": {pid}, \"tid\": {tid}, \"args\": {{\"name\": "
+        );
+        self.text.extend(start.into_bytes());
+        let known = system.location(id);
+        encode(known.map_or("", |location| &location.name), &mut self.text);
+        self.text.extend(b"}}");
+        let mut calls = Vec::new();
+        let mut notes = Notes(Vec::new());
+        if known.is_some_and(|location| location.kind.may_overlap()) {
+            intervals(location, |call| {
+                calls.push(Call {
+                    region: call.region,
+                    start: call.start,
+                    end: call.end,
+                    enter: call.enter,
+                });
+            });
+            calls.sort_by_key(|call| call.enter);
+            let others = location
+                .range()
+                .filter_map(|index| Some((index, location.all().event(index)?)));
+            let is_call =
+                |event: &Event<'_>| matches!(event, Event::Enter { .. } | Event::Leave { .. });
+            notes.0 = others
+                .filter(|(_, event)| !is_call(event))
+                .map(|(index, _)| index)
+                .collect();
+        } else {
+            let mut frames = Frames {
+                enters: enters(location),
+                calls: Vec::new(),
+                open: Vec::new(),
+                notes: &mut notes,
+            };
+            replay(location, &mut frames);
+            calls = frames.number();
+        }
+        for call in calls {
+            self.call(location, call);
+            if self.text.len() >= BUFFER {
+                self.flush()?;
+            }
+        }
+        for index in notes.0 {
+            self.note(location, index);
+            if self.text.len() >= BUFFER {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, location: LocationView<'_>, call: Call) {
+        self.begin();
+        self.written.calls += 1;
+        let definitions = self.view.definitions();
+        let place = definitions.system.location(location.id());
+        let name = definitions.region_name(call.region);
+        let region = definitions.regions.get(call.region.index());
+        let is_beside = self.places.is_beside(location.id());
+        let category = category(place, region, &name, is_beside);
+        self.text.extend(b"{\"ph\": \"X\", \"cat\": \"");
+        self.text.extend(category.as_bytes());
+        self.text.extend(b"\", \"name\": ");
+        encode(&name, &mut self.text);
+        self.at(location.id(), call.start);
+        let length = self.nanos(call.end) - self.nanos(call.start);
+        let length = format!(", \"dur\": {}", micros(length));
+        self.text.extend(length.into_bytes());
+        let mut args = self.places.args(location.id());
+        let offset = self.places.correlations(location.id());
+        for attribute in location.all().attributes(call.enter) {
+            let known = definitions.attributes.get(attribute.attribute.index());
+            let value = match attribute.value {
+                Value::U64(value) => i128::from(value),
+                Value::I64(value) => i128::from(value),
+                Value::F64(_) => continue,
+            };
+            match known.map(|known| known.name.as_str()) {
+                Some("correlation") => args.push(("correlation", (value + offset).to_string())),
+                Some("bytes") => args.push(("bytes", value.to_string())),
+                _ => {}
+            }
+        }
+        if !args.is_empty() {
+            self.text.extend(b", \"args\": {");
+            for (index, (key, value)) in args.iter().enumerate() {
+                let lead = if index > 0 { ", " } else { "" };
+                self.text
+                    .extend(format!("{lead}\"{key}\": {value}").into_bytes());
+            }
+            self.text.push(b'}');
+        }
+        self.text.push(b'}');
+    }
+
+    /// Process, thread and time.
+    fn at(&mut self, location: LocationId, time: Ticks) {
+        let (pid, tid) = self.places.of(location);
+        let time = micros(self.nanos(time));
+        let text = format!(", \"pid\": {pid}, \"tid\": {tid}, \"ts\": {time}");
+        self.text.extend(text.into_bytes());
+    }
+
+    fn nanos(&self, at: Ticks) -> i128 {
+        let clock = self.view.definitions().clock;
+        match clock.nanos(at) {
+            Some(nanos) => i128::from(nanos.0),
+            None => i128::from(at.0),
+        }
+    }
+
+    fn note(&mut self, location: LocationView<'_>, index: usize) {
+        let all = location.all();
+        let (Some(time), Some(event)) = (all.time(index), all.event(index)) else {
+            return;
+        };
+        let definitions = self.view.definitions();
+        match event {
+            Event::Metric { set, values } => {
+                let members = definitions.metric_sets.get(set.index());
+                let members = members.map_or(&[][..], |set| &set.members);
+                let metrics: Vec<_> = members
+                    .iter()
+                    .filter_map(|id| definitions.metrics.get(id.index()))
+                    .collect();
+                let names: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+                for (name, series) in names::series(&names) {
+                    self.begin();
+                    self.written.samples += 1;
+                    self.text.extend(b"{\"ph\": \"C\", \"name\": ");
+                    encode(name, &mut self.text);
+                    self.at(location.id(), time);
+                    self.text.extend(b", \"args\": {");
+                    let mut lead: &[u8] = b"";
+                    for (member, series) in series {
+                        let Some((metric, bits)) = metrics.get(member).zip(values.get(member))
+                        else {
+                            continue;
+                        };
+                        self.text.extend(lead);
+                        lead = b", ";
+                        encode(series, &mut self.text);
+                        let value = match Value::from_bits(metric.value_type, *bits) {
+                            Value::U64(value) => value.to_string(),
+                            Value::I64(value) => value.to_string(),
+                            Value::F64(value) if value.is_finite() => format!("{value:?}"),
+                            Value::F64(_) => "null".to_owned(),
+                        };
+                        self.text.extend(b": ");
+                        self.text.extend(value.into_bytes());
+                    }
+                    self.text.extend(b"}}");
+                }
+            }
+            Event::Other { .. } => {
+                self.begin();
+                self.written.instants += 1;
+                self.text
+                    .extend(b"{\"ph\": \"i\", \"s\": \"t\", \"name\": ");
+                encode(definitions.event_name(event), &mut self.text);
+                self.at(location.id(), time);
+                self.text.push(b'}');
+            }
+            // Messages follow as flows.
+            Event::Send(_) | Event::Recv(_) => {}
+            _ => self.written.left_out += 1,
+        }
+    }
+
+    fn messages(&mut self, progress: &dyn Progress, cancel: &CancelToken) -> Result<()> {
+        let found = match_messages_with(self.view, progress, cancel)?;
+        let is_message = |end: &perf_core::Endpoint| {
+            let events = self.view.trace().events().get(end.location.index());
+            let event = events.and_then(|events| events.event(end.index));
+            matches!(event, Some(Event::Send(_) | Event::Recv(_)))
+        };
+        let alone = found.unmatched.iter().filter(|it| is_message(&it.end));
+        self.written.left_out += alone.count() as u64;
+        for (id, message) in found.messages.iter().enumerate() {
+            let (from, to) = (message.sender, message.receiver);
+            self.flow(
+                "message",
+                id,
+                (from.location, from.time),
+                (to.location, to.time),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn links(&mut self) -> Result<()> {
+        let ids: HashSet<LocationId> = self.view.ids().collect();
+        let view = self.view;
+        let seen = |end: EventId| {
+            let location = view.location(end.location)?;
+            let inside = location.range().contains(&(end.index as usize));
+            let time = location.all().time(end.index as usize)?;
+            (inside && ids.contains(&end.location)).then_some((end.location, time))
+        };
+        for (id, link) in view.trace().links().iter().enumerate() {
+            let (Some(from), Some(to)) = (seen(link.from), seen(link.to)) else {
+                continue;
+            };
+            let category = match link.kind {
+                LinkKind::Launch => "ac2g",
+                _ => "flow",
+            };
+            self.flow(category, id, from, to)?;
+        }
+        Ok(())
+    }
+
+    fn flow(
+        &mut self,
+        category: &str,
+        id: usize,
+        from: (LocationId, Ticks),
+        to: (LocationId, Ticks),
+    ) -> Result<()> {
+        self.written.flows += 1;
+        for (phase, (location, time)) in [("s", from), ("f", to)] {
+            self.begin();
+            let bind = if phase == "f" { ", \"bp\": \"e\"" } else { "" };
+            let text = format!(
+                "{{\"ph\": \"{phase}\", \"id\": {id}, \"cat\": \"{category}\", \"name\": \"{category}\"{bind}"
+            );
+            self.text.extend(text.into_bytes());
+            self.at(location, time);
+            self.text.push(b'}');
+        }
+        if self.text.len() >= BUFFER {
+            self.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of the enters in view, in order.
+fn enters(location: LocationView<'_>) -> std::vec::IntoIter<usize> {
+    let all = location.all();
+    let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));
+    location
+        .range()
+        .filter(is_enter)
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+/// The numbers of events that are no calls.
+struct Notes(Vec<usize>);
+
+struct Frames<'n> {
+    enters: std::vec::IntoIter<usize>,
+    calls: Vec<Call>,
+    open: Vec<usize>,
+    notes: &'n mut Notes,
+}
+
+impl Visitor for Frames<'_> {
+    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
+        self.open.push(self.calls.len());
+        self.calls.push(Call {
+            region,
+            start: at,
+            end: at,
+            enter: usize::MAX,
+        });
+    }
+
+    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
+        let call = self.open.pop().and_then(|call| self.calls.get_mut(call));
+        if let Some(call) = call {
+            call.end = at;
+        }
+    }
+
+    fn event(&mut self, _at: Ticks, _event: Event<'_>, index: usize) {
+        self.notes.0.push(index);
+    }
+}
+
+impl Frames<'_> {
+    /// Gives each call the number of its enter; those open before the window have none.
+    fn number(mut self) -> Vec<Call> {
+        let before = self.calls.len().saturating_sub(self.enters.len());
+        for (call, enter) in self.calls.iter_mut().skip(before).zip(&mut self.enters) {
+            call.enter = enter;
+        }
+        self.calls
+    }
+}
+
+/// Nanoseconds as microseconds with three decimals.
+fn micros(nanos: i128) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    format!("{sign}{}.{:03}", nanos / 1000, nanos % 1000)
+}

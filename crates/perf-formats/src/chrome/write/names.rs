@@ -1,0 +1,153 @@
+//! Numbers and categories that the file needs and a trace does not have.
+
+use perf_core::{
+    Definitions, GroupKind, Location, LocationId, LocationKind, Paradigm, Region, RegionRole,
+};
+use std::collections::HashMap;
+
+/// Process and thread of each location.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Number and name of each process or device.
+    pub(super) processes: Vec<(u64, String)>,
+    locations: Vec<One>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct One {
+    pid: u64,
+    /// `args` that say where work ran.
+    args: Vec<(&'static str, String)>,
+    /// Beside a stream.
+    is_beside: bool,
+    /// What is added to correlation ids, so that those of ranks do not collide.
+    correlations: i128,
+}
+
+impl Places {
+    pub(super) fn new(definitions: &Definitions) -> Self {
+        let system = &definitions.system;
+        let groups = system.groups();
+        let mut ranks: HashMap<&str, usize> = HashMap::new();
+        let mut devices: HashMap<&str, usize> = HashMap::new();
+        for group in groups {
+            if let Some(rank) = group.properties.get("rank") {
+                let next = ranks.len();
+                ranks.entry(rank).or_insert(next);
+            }
+            if let Some(device) = device(group) {
+                *devices.entry(device).or_default() += 1;
+            }
+        }
+        let locations = system.locations().iter().map(|location| {
+            let group = location.group.and_then(|id| Some((id, system.group(id)?)));
+            // Processes count from 1: several viewers hide what process 0 does.
+            let pid = group.map_or(0, |(id, _)| u64::from(id.0) + 1);
+            let is_device = group.is_some_and(|(_, group)| group.kind == GroupKind::Accelerator);
+            let mut args = Vec::new();
+            if location.kind == LocationKind::AcceleratorStream || is_device {
+                let own = group.and_then(|(_, group)| device(group));
+                let own = own.filter(|own| devices.get(own) == Some(&1));
+                args.push(("device", own.map_or(pid.to_string(), str::to_owned)));
+                for key in ["stream", "context"] {
+                    let value = location.properties.get(key);
+                    let value = value.filter(|value| value.parse::<i64>().is_ok());
+                    args.extend(value.map(|value| (key, value.to_owned())));
+                }
+            }
+            let rank = group.and_then(|(_, group)| group.properties.get("rank"));
+            let rank = rank.and_then(|rank| ranks.get(rank)).copied();
+            One {
+                pid,
+                args,
+                is_beside: is_device && location.kind != LocationKind::AcceleratorStream,
+                correlations: (rank.unwrap_or(0) as i128) << 40,
+            }
+        });
+        let locations: Vec<One> = locations.collect();
+        let names = groups
+            .iter()
+            .zip(1..)
+            .map(|(group, pid)| (pid, group.name.clone()));
+        let mut processes: Vec<_> = names.collect();
+        if locations.iter().any(|one| one.pid == 0) {
+            processes.push((0, "no process".into()));
+        }
+        Places {
+            processes,
+            locations,
+        }
+    }
+
+    fn one(&self, location: LocationId) -> Option<&One> {
+        self.locations.get(location.index())
+    }
+
+    /// Process and thread of a location.
+    pub(super) fn of(&self, location: LocationId) -> (u64, u32) {
+        (self.one(location).map_or(0, |one| one.pid), location.0)
+    }
+
+    pub(super) fn args(&self, location: LocationId) -> Vec<(&'static str, String)> {
+        self.one(location)
+            .map_or_else(Vec::new, |one| one.args.clone())
+    }
+
+    pub(super) fn is_beside(&self, location: LocationId) -> bool {
+        self.one(location).is_some_and(|one| one.is_beside)
+    }
+
+    pub(super) fn correlations(&self, location: LocationId) -> i128 {
+        self.one(location).map_or(0, |one| one.correlations)
+    }
+}
+
+/// The number of a device, where it is one.
+fn device(group: &perf_core::LocationGroup) -> Option<&str> {
+    let is_device = group.kind == GroupKind::Accelerator;
+    let value = group.properties.get("device").filter(|_| is_device);
+    value.filter(|value| value.parse::<i64>().is_ok())
+}
+
+/// The category of a call.
+pub(super) fn category(
+    location: Option<&Location>,
+    region: Option<&Region>,
+    name: &str,
+    is_beside: bool,
+) -> &'static str {
+    let paradigm = region.map(|region| region.paradigm).unwrap_or_default();
+    let role = region.map(|region| region.role).unwrap_or_default();
+    if location.is_some_and(|location| location.kind == LocationKind::AcceleratorStream) {
+        return match role {
+            RegionRole::DataTransfer if name.starts_with("Memset") => "gpu_memset",
+            RegionRole::DataTransfer => "gpu_memcpy",
+            _ => "kernel",
+        };
+    }
+    match (is_beside, paradigm) {
+        (true, Paradigm::Cuda | Paradigm::Hip) => "cuda_sync",
+        (true, _) => "gpu_user_annotation",
+        (_, Paradigm::Cuda) => "cuda_runtime",
+        (_, Paradigm::Hip) => "hip_runtime",
+        (_, Paradigm::User) => "user_annotation",
+        (_, Paradigm::Measurement) => "overhead",
+        (_, Paradigm::Mpi) => "mpi",
+        (_, Paradigm::OpenMp) => "openmp",
+        _ => "function",
+    }
+}
+
+/// Metrics by counter: those of one name before `: ` are series of it. Each series has the place of
+/// its metric.
+pub(super) fn series<'a>(names: &[&'a str]) -> Vec<(&'a str, Vec<(usize, &'a str)>)> {
+    let mut counters: Vec<(&str, Vec<(usize, &str)>)> = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let (counter, series) = name.rsplit_once(": ").unwrap_or((name, "value"));
+        match counters.last_mut() {
+            Some((last, all)) if *last == counter => all.push((index, series)),
+            _ => counters.push((counter, vec![(index, series)])),
+        }
+    }
+    counters
+}

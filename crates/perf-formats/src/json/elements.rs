@@ -1,0 +1,145 @@
+//! [`Elements`]: the elements of an array, one by one, and past what is broken.
+
+use super::{Cursor, More, Source, Stop};
+use crate::{OpenOptions, Result};
+
+/// How an array ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With its bracket.
+    Closed,
+    /// The text ended between elements.
+    Open,
+    /// The text ended within the element that begins at this byte.
+    Within(u64),
+}
+
+/// What one wants to hear about an array beside its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    /// Element `index`, at `offset`, is broken at `at`: what should be there. It was skipped.
+    Broken {
+        index: u64,
+        at: u64,
+        expected: &'static str,
+    },
+    /// The element is longer than the window may be. It was skipped.
+    Long { index: u64, offset: u64 },
+    /// A comma too many or too few before this byte.
+    Comma { offset: u64, count: u64 },
+    /// More text came into the window, from this byte on. Nothing is odd; one may look at what was kept.
+    Window { offset: u64 },
+}
+
+/// Walks over an array whose bracket is next.
+#[derive(Debug)]
+pub(crate) struct Elements<'a, 'o> {
+    source: &'a mut Source,
+    options: &'a OpenOptions<'o>,
+}
+
+impl<'a, 'o> Elements<'a, 'o> {
+    pub(crate) fn new(source: &'a mut Source, options: &'a OpenOptions<'o>) -> Self {
+        Elements { source, options }
+    }
+
+    /// Tells each element to `read`, which reads it off the cursor or says why not, and does what
+    /// it does with it only once it has all of it. What is odd goes to `odd`.
+    pub(crate) fn walk<S>(
+        mut self,
+        state: &mut S,
+        mut read: impl FnMut(&mut S, &mut Cursor<'_>, u64, u64) -> Result<(), Stop>,
+        mut odd: impl FnMut(&mut S, Element) -> Result<()>,
+    ) -> Result<End> {
+        self.source.take(1);
+        let (mut index, mut has_comma) = (0_u64, true);
+        loop {
+            let offset = self.source.offset();
+            match self.source.peek()? {
+                None => return Ok(End::Open),
+                Some(b']') => {
+                    self.source.take(1);
+                    if has_comma && index > 0 {
+                        odd(state, Element::Comma { offset, count: 1 })?;
+                    }
+                    return Ok(End::Closed);
+                }
+                Some(b',') => {
+                    self.source.take(1);
+                    if has_comma {
+                        odd(state, Element::Comma { offset, count: 1 })?;
+                    }
+                    has_comma = true;
+                    continue;
+                }
+                Some(_) => {}
+            }
+            if !has_comma {
+                odd(state, Element::Comma { offset, count: 1 })?;
+            }
+            has_comma = false;
+            if let Some(end) = self.one(state, index, &mut read, &mut odd)? {
+                return Ok(end);
+            }
+            index += 1;
+        }
+    }
+
+    /// The element that is next; where the text ends within it, that.
+    fn one<S>(
+        &mut self,
+        state: &mut S,
+        index: u64,
+        read: &mut impl FnMut(&mut S, &mut Cursor<'_>, u64, u64) -> Result<(), Stop>,
+        odd: &mut impl FnMut(&mut S, Element) -> Result<()>,
+    ) -> Result<Option<End>> {
+        let offset = self.source.offset();
+        let mut is_broken = false;
+        loop {
+            let mut cursor = Cursor::new(self.source.bytes());
+            let done = match is_broken {
+                true => cursor.recover(),
+                false => read(state, &mut cursor, index, offset),
+            };
+            match done {
+                Ok(()) => {
+                    let count = u64::from(cursor.commas);
+                    let used = cursor.at();
+                    self.source.take(used);
+                    if count > 0 {
+                        odd(state, Element::Comma { offset, count })?;
+                    }
+                    return Ok(None);
+                }
+                Err(Stop::Bad(expected)) => {
+                    let at = offset + cursor.at() as u64;
+                    is_broken = true;
+                    odd(
+                        state,
+                        Element::Broken {
+                            index,
+                            at,
+                            expected,
+                        },
+                    )?;
+                }
+                Err(Stop::More) => match self.source.more()? {
+                    More::Read(count) => {
+                        self.options.advance(count as u64, self.source.total)?;
+                        odd(state, Element::Window { offset })?;
+                    }
+                    More::End => return Ok(Some(End::Within(offset))),
+                    More::Full => {
+                        if !is_broken {
+                            odd(state, Element::Long { index, offset })?;
+                        }
+                        return Ok(match self.source.skip()? {
+                            true => None,
+                            false => Some(End::Within(offset)),
+                        });
+                    }
+                },
+            }
+        }
+    }
+}

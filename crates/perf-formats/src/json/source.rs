@@ -1,0 +1,386 @@
+//! [`Source`]: a window that slides over a text.
+
+use super::{Cursor, Stop, decode};
+use crate::bytes::GZIP;
+use crate::{Error, Result};
+use flate2::read::MultiGzDecoder;
+use memchr::memchr2;
+use perf_core::Place;
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How large the window is to begin with.
+const WINDOW: usize = 1 << 18;
+
+/// What came of asking for more text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum More {
+    /// So many bytes.
+    Read(usize),
+    /// There is none.
+    End,
+    /// The window is as large as it may be, and full.
+    Full,
+}
+
+/// What came of asking for a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Got<T> {
+    /// It.
+    Value(T),
+    /// The text ends.
+    End,
+    /// It is not there, but what should be.
+    Bad(&'static str),
+    /// It is longer than the window may be.
+    Long,
+}
+
+/// What comes next in an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A member, by its key; its value is next.
+    Key(String),
+    /// The end of the object.
+    Close,
+    /// The end of the text.
+    End,
+    /// Something else: what should be there.
+    Bad(&'static str),
+}
+
+/// A text of which a part is in memory.
+pub(crate) struct Source {
+    from: Box<dyn Read + Send>,
+    name: Arc<str>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Offset in the text of the start of the buffer.
+    base: u64,
+    most: usize,
+    is_ended: bool,
+    is_packed: bool,
+    /// What was wrong with the packed data, where they ended.
+    damage: Option<String>,
+    /// Length of the file, 0 where it is not that of the text.
+    pub(crate) total: u64,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .field("offset", &self.offset())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Opens a file, packed with gzip or not. A value may be `most` bytes long.
+    pub(crate) fn open(path: &Path, most: usize) -> Result<Self> {
+        let name: Arc<str> = path.to_string_lossy().into();
+        let failed = |source| Error::Io {
+            place: Place::file(Arc::clone(&name)),
+            source,
+        };
+        let file = File::open(path).map_err(failed)?;
+        let total = file.metadata().map_err(failed)?.len();
+        let mut source = Source::read(&name, file, most)?;
+        source.total = if source.is_packed { 0 } else { total };
+        Ok(source)
+    }
+
+    /// Reads from anywhere; `name` is for messages.
+    pub(crate) fn read(
+        name: &str,
+        mut from: impl Read + Send + 'static,
+        most: usize,
+    ) -> Result<Self> {
+        let name: Arc<str> = name.into();
+        let mut magic = Vec::new();
+        let head = (&mut from).take(GZIP.len() as u64).read_to_end(&mut magic);
+        head.map_err(|source| Error::Io {
+            place: Place::file(Arc::clone(&name)),
+            source,
+        })?;
+        let is_packed = magic == GZIP;
+        let whole = std::io::Cursor::new(magic).chain(from);
+        let from: Box<dyn Read + Send> = match is_packed {
+            true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(
+                1 << 16,
+                whole,
+            ))),
+            false => Box::new(whole),
+        };
+        Ok(Source {
+            from,
+            name,
+            buffer: vec![0; WINDOW.min(most.max(1))],
+            start: 0,
+            end: 0,
+            base: 0,
+            most: most.max(1),
+            is_ended: false,
+            damage: None,
+            is_packed,
+            total: 0,
+        })
+    }
+
+    /// What is in the window and was not taken yet.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Takes bytes off the window.
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize) {
+        self.start = self.end.min(self.start + count);
+    }
+
+    /// Where in the text the window begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.base + self.start as u64
+    }
+
+    /// The place where the window begins.
+    pub(crate) fn place(&self) -> Place {
+        self.place_at(self.offset())
+    }
+
+    pub(crate) fn place_at(&self, offset: u64) -> Place {
+        Place::file(Arc::clone(&self.name)).at(offset)
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What was wrong with the packed data, once all that could be read was.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    /// Reads more text into the window.
+    ///
+    /// # Errors
+    /// [`Error::Io`]. Packed data that end too early or are damaged are the end of the text.
+    pub(crate) fn more(&mut self) -> Result<More> {
+        if self.is_ended {
+            return Ok(More::End);
+        }
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.base += self.start as u64;
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            if self.end >= self.most {
+                return Ok(More::Full);
+            }
+            let larger = (2 * self.end).min(self.most);
+            self.buffer.resize(larger, 0);
+        }
+        let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+        loop {
+            match self.from.read(room) {
+                Ok(0) => {
+                    self.is_ended = true;
+                    return Ok(More::End);
+                }
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(More::Read(count));
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+                        self.is_ended = true;
+                        self.damage = Some(error.to_string());
+                        return Ok(More::End);
+                    }
+                    _ => {
+                        return Err(Error::Io {
+                            place: self.place(),
+                            source: error,
+                        });
+                    }
+                },
+            }
+        }
+    }
+
+    /// The next byte that is no white space, which stays next; `None` at the end.
+    pub(crate) fn peek(&mut self) -> Result<Option<u8>> {
+        loop {
+            let blank = self.bytes().iter().position(|byte| *byte > b' ');
+            match blank {
+                Some(blank) => {
+                    self.take(blank);
+                    return Ok(self.bytes().first().copied());
+                }
+                None => self.take(self.end),
+            }
+            if self.more()? == More::End {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads a value that fits the window.
+    pub(crate) fn value<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Cursor<'_>) -> std::result::Result<T, Stop>,
+    ) -> Result<Got<T>> {
+        if self.peek()?.is_none() {
+            return Ok(Got::End);
+        }
+        loop {
+            let mut cursor = Cursor::new(self.bytes());
+            match read(&mut cursor) {
+                Ok(value) => {
+                    let used = cursor.at();
+                    self.take(used);
+                    return Ok(Got::Value(value));
+                }
+                Err(Stop::Bad(expected)) => return Ok(Got::Bad(expected)),
+                Err(Stop::More) => match self.more()? {
+                    More::Read(_) => {}
+                    More::End => return Ok(Got::End),
+                    More::Full => return Ok(Got::Long),
+                },
+            }
+        }
+    }
+
+    /// The next key of an object whose bracket, or last value, was taken. Commas are not counted.
+    pub(crate) fn next_key(&mut self) -> Result<Next> {
+        loop {
+            match self.peek()? {
+                None => return Ok(Next::End),
+                Some(b'}') => {
+                    self.take(1);
+                    return Ok(Next::Close);
+                }
+                Some(b',') => self.take(1),
+                Some(b'"') => break,
+                Some(_) => return Ok(Next::Bad("a key, `,` or `}`")),
+            }
+        }
+        let key = self.value(|cursor| Ok(decode(cursor.value()?.bytes()).0))?;
+        let key = match key {
+            Got::Value(key) => key,
+            Got::End => return Ok(Next::End),
+            Got::Bad(expected) => return Ok(Next::Bad(expected)),
+            Got::Long => return Ok(Next::Bad("a key of sane length")),
+        };
+        match self.peek()? {
+            None => Ok(Next::End),
+            Some(b':') => {
+                self.take(1);
+                Ok(Next::Key(key))
+            }
+            Some(_) => Ok(Next::Bad("`:`")),
+        }
+    }
+
+    /// Skips a value of any length and depth. `false` if the text ends within it.
+    pub(crate) fn skip(&mut self) -> Result<bool> {
+        let Some(first) = self.peek()? else {
+            return Ok(false);
+        };
+        match first {
+            b'"' => {
+                self.take(1);
+                self.skip_string()
+            }
+            b'{' | b'[' => self.skip_nested(),
+            _ => loop {
+                let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || *byte <= b' ';
+                if let Some(end) = self.bytes().iter().position(is_end) {
+                    self.take(end);
+                    return Ok(true);
+                }
+                self.take(self.end);
+                if self.more()? == More::End {
+                    return Ok(false);
+                }
+            },
+        }
+    }
+
+    fn skip_nested(&mut self) -> Result<bool> {
+        let mut depth = 0_u64;
+        loop {
+            let is_mark = |byte: &u8| matches!(byte, b'{' | b'[' | b'}' | b']' | b'"');
+            let Some(at) = self.bytes().iter().position(is_mark) else {
+                self.take(self.end);
+                match self.more()? {
+                    More::End => return Ok(false),
+                    _ => continue,
+                }
+            };
+            let mark = self.bytes().get(at).copied();
+            self.take(at + 1);
+            match mark {
+                Some(b'{' | b'[') => depth += 1,
+                Some(b'"') => {
+                    if !self.skip_string()? {
+                        return Ok(false);
+                    }
+                }
+                _ => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Skips what is left of a string.
+    fn skip_string(&mut self) -> Result<bool> {
+        loop {
+            let Some(at) = memchr2(b'"', b'\\', self.bytes()) else {
+                self.take(self.end);
+                match self.more()? {
+                    More::End => return Ok(false),
+                    _ => continue,
+                }
+            };
+            let is_end = self.bytes().get(at) == Some(&b'"');
+            self.take(at + 1);
+            if is_end {
+                return Ok(true);
+            }
+            if self.bytes().is_empty() && self.more()? == More::End {
+                return Ok(false);
+            }
+            self.take(1);
+        }
+    }
+}
+
+/// The first bytes of a file, unpacked as far as they go.
+pub(crate) fn unpacked_head(head: &[u8]) -> Vec<u8> {
+    if !head.starts_with(&GZIP) {
+        return head.to_vec();
+    }
+    let mut text = Vec::new();
+    let mut chunk = [0; 256];
+    let mut from = flate2::read::GzDecoder::new(head);
+    // The head ends within the packed data: what comes before that is what is wanted.
+    while let Ok(count @ 1..) = from.read(&mut chunk) {
+        text.extend_from_slice(chunk.get(..count).unwrap_or_default());
+        if text.len() >= 1 << 16 {
+            break;
+        }
+    }
+    text
+}

@@ -1,0 +1,104 @@
+//! rocprofv3 recordings among the formats of this crate.
+
+use super::reader;
+use crate::json::{Source, unpacked_head};
+use crate::parallel::Threads;
+use crate::timeline::{Part, assemble, rank_of};
+use crate::{Content, Error, Format, Input, OpenOptions, Recording, Result};
+use std::io::Read;
+use std::path::Path;
+
+/// JSON of rocprofv3, as [`Formats`](crate::Formats) know it.
+pub const FORMAT: Format = Format {
+    name: "rocprof",
+    extensions: &["json", "json.gz"],
+    describe: "JSON of rocprofv3, the profiler of ROCm, also packed with gzip",
+    probe,
+    open: open_one,
+};
+
+fn probe(input: &Input) -> u8 {
+    let word = b"\"rocprofiler-sdk-tool\"";
+    let head = unpacked_head(&input.head);
+    let is_own = head.windows(word.len()).any(|part| part == word);
+    if is_own { 97 } else { 0 }
+}
+
+fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+    open(&[path], options)
+}
+
+/// Opens one file a rank as one trace.
+///
+/// ```no_run
+/// use perf_formats::{OpenOptions, rocprof};
+/// let recording = rocprof::open(&["908_results.json"], &OpenOptions::new())?;
+/// println!("{}", recording.diagnostics);
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Truncated`] and [`Error::Malformed`] for a file that is no recording,
+/// [`Error::Usage`] without a path, [`Error::Strict`] in strict mode.
+pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
+    if paths.is_empty() {
+        let what = "no path was given".into();
+        return Err(Error::Usage { what });
+    }
+    let threads = Threads::new(options.get_threads());
+    let parts: Result<Vec<Vec<Part>>> = threads.install(|| {
+        threads.map(paths, |path| {
+            let path = path.as_ref();
+            let source = Source::open(path, longest(options))?;
+            let mut parts = reader::read(source, options)?;
+            if let [only] = parts.as_mut_slice() {
+                only.rank = rank_of(path);
+            }
+            Ok::<_, Error>(parts)
+        })
+    });
+    finish(parts?.into_iter().flatten().collect(), options)
+}
+
+/// Reads from anywhere; `name` is for messages.
+///
+/// ```
+/// use perf_formats::{OpenOptions, rocprof};
+/// let text = r#"{"rocprofiler-sdk-tool": [{
+///     "agents": [{"id": {"handle": 9}, "type": 2, "logical_node_type_id": 0, "name": "gfx90a"}],
+///     "kernel_symbols": [{"kernel_id": 3, "formatted_kernel_name": "axpy"}],
+///     "buffer_records": {"kernel_dispatch": [{
+///         "start_timestamp": 100, "end_timestamp": 140, "stream_id": {"handle": 0},
+///         "dispatch_info": {"agent_id": {"handle": 9}, "queue_id": {"handle": 1}, "kernel_id": 3}
+///     }]}
+/// }]}"#;
+/// let recording = rocprof::read("text", text.as_bytes(), &OpenOptions::new())?;
+/// let trace = recording.trace().expect("it is one");
+/// assert_eq!(trace.definitions().system.groups()[0].name, "GPU 0");
+/// assert_eq!(trace.definitions().regions[0].name, "axpy");
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`open`].
+pub fn read(
+    name: &str,
+    from: impl Read + Send + 'static,
+    options: &OpenOptions<'_>,
+) -> Result<Recording> {
+    let source = Source::read(name, from, longest(options))?;
+    finish(reader::read(source, options)?, options)
+}
+
+/// Longest record, in bytes: a few of the longest strings.
+fn longest(options: &OpenOptions<'_>) -> usize {
+    (options.get_limits().string as usize)
+        .saturating_mul(4)
+        .max(1 << 12)
+}
+
+fn finish(parts: Vec<Part>, options: &OpenOptions<'_>) -> Result<Recording> {
+    let (trace, found) = assemble(parts, options)?;
+    options.judge(&found)?;
+    Ok(Recording::new(Content::Trace(trace), FORMAT.name, found))
+}

@@ -1,0 +1,281 @@
+//! Parts, put together to a trace.
+
+use super::clock::{align, begin};
+use super::lay::{Copies, Laid, Scribe};
+use super::links;
+use super::part::{Part, Row, RowKey};
+use super::places::{Places, in_order};
+use super::{Kind, rules};
+use crate::{OpenOptions, Result};
+use perf_core::{
+    Attribute, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId, Link,
+    LocationId, Merge, Place, Region, RegionId, SystemTree, TimeRange, Trace,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Puts parts together: the trace, and what was found wrong with any of them.
+pub(crate) fn assemble(
+    mut parts: Vec<Part>,
+    options: &OpenOptions<'_>,
+) -> Result<(Trace, Diagnostics)> {
+    for part in &mut parts {
+        part.pair_marks();
+    }
+    align(&mut parts);
+    let origin = parts.iter().filter_map(begin).min().unwrap_or_default();
+    let mut whole = Whole {
+        options,
+        origin,
+        places: Places::default(),
+        definitions: Definitions::default(),
+        regions: HashMap::new(),
+        kinds: HashMap::new(),
+        copies: HashMap::new(),
+        columns: Vec::new(),
+        links: Vec::new(),
+        found: Diagnostics::default(),
+    };
+    whole.definitions.clock = clock(&parts, origin);
+    let attribute = |name: &str, description: &str| Attribute {
+        name: name.into(),
+        description: description.into(),
+    };
+    whole.definitions.attributes = vec![
+        attribute("correlation", "ties a launch and the work it started"),
+        attribute("bytes", "bytes moved or allocated"),
+    ];
+    let several = parts.len() > 1;
+    for part in parts {
+        let prefix = match part.rank {
+            Some(rank) => format!("rank {rank}, "),
+            None => String::new(),
+        };
+        whole.part(part, &prefix, several)?;
+    }
+    whole.finish()
+}
+
+/// Nanosecond 0 is the first event; when that was is known where the file tells, or where its
+/// times are plainly of our days.
+fn clock(parts: &[Part], origin: i128) -> Clock {
+    const YEAR_2001: i128 = 1_000_000_000_000_000_000;
+    let mut clock = Clock::default();
+    let tells = parts.first().is_some_and(|part| part.base.is_some());
+    if tells || origin > YEAR_2001 {
+        clock.realtime = u64::try_from(origin).ok();
+    }
+    clock
+}
+
+struct Whole<'a, 'o> {
+    options: &'a OpenOptions<'o>,
+    origin: i128,
+    places: Places,
+    definitions: Definitions,
+    regions: HashMap<(String, Kind, bool), RegionId>,
+    kinds: HashMap<String, KindId>,
+    copies: HashMap<(RegionId, usize), RegionId>,
+    columns: Vec<Events>,
+    links: Vec<Link>,
+    found: Diagnostics,
+}
+
+impl Whole<'_, '_> {
+    fn part(&mut self, mut part: Part, prefix: &str, several: bool) -> Result<()> {
+        let regions = self.regions(&part)?;
+        let kinds = self.kinds(&part);
+        let (types, first_set) = part.counters.define(
+            &mut self.definitions.metrics,
+            &mut self.definitions.metric_sets,
+        );
+        let order = in_order(&part);
+        let groups = self.places.groups(&part, &order, prefix);
+        let points = flow_points(&part);
+        let shift = i128::from(part.base.unwrap_or(0)) - self.origin;
+        let window = Some(self.options.get_window()).filter(|window| *window != TimeRange::ALL);
+        let (mut overlapping, mut trimmed) = (0, 0);
+        for number in order {
+            self.options.advance(0, 0)?;
+            let Some(mut row) = part.rows.get_mut(number as usize).map(take) else {
+                continue;
+            };
+            let scribe = Scribe {
+                shift,
+                window,
+                regions: &regions,
+                kinds: &kinds,
+                extras: &part.extras,
+            };
+            let laid = match row.key {
+                RowKey::Work { .. } => {
+                    let mut copies = Copies {
+                        regions: &mut self.definitions.regions,
+                        known: &mut self.copies,
+                        ends: HashMap::new(),
+                    };
+                    scribe.stream(&mut row.calls, &mut copies)?
+                }
+                RowKey::Counters { process } => {
+                    let mut events = Events::default();
+                    for (at, set, values) in part.counters.of(process, &types, first_set) {
+                        let values = &values;
+                        scribe.push(&mut events, at, Event::Metric { set, values }, 0)?;
+                    }
+                    Laid {
+                        lanes: vec![events],
+                        ..Laid::default()
+                    }
+                }
+                _ => scribe.nest(&mut row.calls, &mut row.instants)?,
+            };
+            overlapping += laid.overlapping;
+            trimmed += laid.trimmed;
+            let own = points.get(&number).map_or(&[][..], Vec::as_slice);
+            self.row(&mut part, &groups, &row, laid, own);
+        }
+        let place = || Place::file(Arc::clone(&part.file));
+        self.found.add_many(rules::OVERLAP, overlapping, place());
+        self.found.add_many(rules::TRIMMED, trimmed, place());
+        let linked = links::link(&part.extras, &mut part.flows);
+        self.found
+            .add_many(rules::UNLINKED, linked.unlinked, place());
+        self.found.add_many(rules::FLOW, linked.loose, place());
+        self.links.extend(linked.links);
+        self.found.merge(&part.found);
+        let named = |(name, value): (String, String)| match several {
+            true => (format!("{prefix}{name}"), value),
+            false => (name, value),
+        };
+        let properties = part.properties.into_iter().map(named);
+        self.definitions.properties.extend(properties);
+        Ok(())
+    }
+
+    /// Gives the lanes of a row locations, and tells what lies in them where that is.
+    fn row(
+        &mut self,
+        part: &mut Part,
+        groups: &super::places::Groups,
+        row: &Row,
+        mut laid: Laid,
+        points: &[u32],
+    ) {
+        let first = self.columns.len() as u32;
+        for (lane, events) in laid.lanes.iter_mut().enumerate() {
+            self.places.location(part, groups, row.key, lane);
+            let key = self.columns.len() as u64;
+            self.columns.push(match self.options.wants(key) {
+                true => {
+                    events.shrink_to_fit();
+                    std::mem::take(events)
+                }
+                false => Events::absent(),
+            });
+        }
+        let wanted = |lane: u32| self.options.wants(u64::from(first + lane));
+        let at = |(lane, index): (u32, Option<u32>)| {
+            let location = LocationId(first + lane);
+            let index = index.filter(|_| wanted(lane))?;
+            Some(EventId { location, index })
+        };
+        let calls = row.calls.iter().zip(&laid.enters);
+        let calls = calls.map(|(call, enter)| (call.extra, *enter));
+        let instants = row.instants.iter().zip(&laid.instants);
+        let instants = instants.map(|(it, index)| (it.extra, (0, *index)));
+        for (extra, place) in calls.chain(instants) {
+            let extra = (extra as usize).checked_sub(1);
+            if let Some(extra) = extra.and_then(|extra| part.extras.get_mut(extra)) {
+                extra.place = at(place);
+            }
+        }
+        if !points.is_empty() {
+            let calls = row.calls.iter().zip(&laid.enters);
+            let calls: Vec<_> = calls
+                .map(|(call, enter)| (call.start, call.end, at(*enter)))
+                .collect();
+            links::bind(&mut part.flows, points, &calls);
+        }
+    }
+
+    /// The regions of a part, by their numbers in it.
+    fn regions(&mut self, part: &Part) -> Result<Vec<RegionId>> {
+        let own = part.names.regions.iter().map(|(text, kind)| {
+            let name = part.names.get(*text);
+            let is_hip = part.is_hip && !matches!(kind, Kind::Host | Kind::User | Kind::Overhead);
+            let key = (name.to_owned(), *kind, is_hip);
+            if let Some(known) = self.regions.get(&key) {
+                return Ok(*known);
+            }
+            let regions = &mut self.definitions.regions;
+            let id = RegionId::from_index(regions.len()).filter(|id| id.0 <= Events::MOST);
+            let id = id.ok_or(Error::TooMany {
+                what: "regions",
+                limit: u64::from(Events::MOST),
+            })?;
+            let region: Region = kind.region(name, is_hip);
+            regions.push(region);
+            self.regions.insert(key, id);
+            Ok(id)
+        });
+        own.collect()
+    }
+
+    /// The kinds of instants of a part, by the numbers of their texts.
+    fn kinds(&mut self, part: &Part) -> HashMap<u32, KindId> {
+        let mut own = HashMap::new();
+        for instant in part.rows.iter().flat_map(|row| &row.instants) {
+            own.entry(instant.name).or_insert_with(|| {
+                let name = part.names.get(instant.name);
+                if let Some(known) = self.kinds.get(name) {
+                    return *known;
+                }
+                let id = KindId(self.definitions.kinds.len() as u32);
+                self.definitions.kinds.push(name.to_owned());
+                self.kinds.insert(name.to_owned(), id);
+                id
+            });
+        }
+        own
+    }
+
+    fn finish(self) -> Result<(Trace, Diagnostics)> {
+        let mut definitions = self.definitions;
+        definitions.system = SystemTree::new(
+            self.places.nodes,
+            self.places.groups,
+            self.places.locations,
+            self.options.get_limits(),
+        )?;
+        let trace = Trace::new(definitions, self.columns)?;
+        Ok((trace.with_links(self.links)?, self.found))
+    }
+}
+
+fn take(row: &mut Row) -> Row {
+    Row {
+        key: row.key,
+        calls: std::mem::take(&mut row.calls),
+        instants: std::mem::take(&mut row.instants),
+        marks: Vec::new(),
+    }
+}
+
+/// The points of flows that may lead to a row, by row.
+fn flow_points(part: &Part) -> HashMap<u32, Vec<u32>> {
+    let mut points: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut threads: HashMap<_, u32> = HashMap::new();
+    for (number, row) in part.rows.iter().enumerate() {
+        if let RowKey::Thread { process, thread } = row.key {
+            threads.insert((process, thread), number as u32);
+        }
+    }
+    for (index, flow) in part.flows.iter().enumerate() {
+        let key = (flow.process, flow.thread);
+        let work = part.shown.get(&key).into_iter().flatten();
+        for row in work.chain(threads.get(&key)) {
+            points.entry(*row).or_default().push(index as u32);
+        }
+    }
+    points
+}

@@ -1,0 +1,274 @@
+//! Calls of a row, laid into columns of events: nested on lanes, or overlapping on a stream.
+
+use super::part::{Call, Extra, Instant};
+use crate::Result;
+use perf_core::{
+    AttributeId, AttributeValue, Event, Events, KindId, Region, RegionId, Ticks, TimeRange, Value,
+};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// Most lanes of one thread.
+const LANES: usize = 256;
+
+pub(super) const CORRELATION: AttributeId = AttributeId(0);
+pub(super) const BYTES: AttributeId = AttributeId(1);
+
+/// What events are written with: how times, regions and names of a file become those of the trace.
+#[derive(Debug)]
+pub(super) struct Scribe<'a> {
+    /// From the times of the file to ticks.
+    pub(super) shift: i128,
+    /// `None` for all of time.
+    pub(super) window: Option<TimeRange>,
+    pub(super) regions: &'a [RegionId],
+    /// Kinds by the number of a text.
+    pub(super) kinds: &'a HashMap<u32, KindId>,
+    pub(super) extras: &'a [Extra],
+}
+
+/// Columns that were laid.
+#[derive(Debug, Default)]
+pub(super) struct Laid {
+    pub(super) lanes: Vec<Events>,
+    /// Lane and number of the enter of each call, `None` outside the window.
+    pub(super) enters: Vec<(u32, Option<u32>)>,
+    /// The same of each instant, all on the first lane.
+    pub(super) instants: Vec<Option<u32>>,
+    /// Calls on further lanes.
+    pub(super) overlapping: u64,
+    /// Calls that were cut since there was no lane for them.
+    pub(super) trimmed: u64,
+}
+
+impl Scribe<'_> {
+    pub(super) fn tick(&self, at: i64) -> Ticks {
+        let tick = i128::from(at) + self.shift;
+        Ticks(u64::try_from(tick.max(0)).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn push(
+        &self,
+        events: &mut Events,
+        at: i64,
+        event: Event<'_>,
+        extra: u32,
+    ) -> Result<Option<u32>> {
+        let at = self.tick(at);
+        if self.window.is_some_and(|window| !window.contains(at)) {
+            return Ok(None);
+        }
+        let index = events.len();
+        events.push(at, event)?;
+        let extra = (extra as usize).checked_sub(1);
+        if let Some(extra) = extra.and_then(|extra| self.extras.get(extra)) {
+            let pairs = [(CORRELATION, extra.correlation), (BYTES, extra.bytes)];
+            for (attribute, value) in pairs {
+                let Some((bits, is_negative)) = value else {
+                    continue;
+                };
+                events.push_attribute(AttributeValue {
+                    attribute,
+                    // The numbers OTF2 has for integers of 64 bits.
+                    type_code: if is_negative { 8 } else { 4 },
+                    value: match is_negative {
+                        true => Value::I64(bits.cast_signed()),
+                        false => Value::U64(bits),
+                    },
+                });
+            }
+        }
+        Ok(u32::try_from(index).ok())
+    }
+
+    fn region(&self, call: &Call) -> RegionId {
+        let known = self.regions.get(call.region as usize).copied();
+        known.unwrap_or_default()
+    }
+
+    /// Lays calls of a thread: each on the first lane where it nests.
+    ///
+    /// Calls are sorted by begin, the longer first, equals as in the file.
+    pub(super) fn nest(&self, calls: &mut [Call], instants: &mut [Instant]) -> Result<Laid> {
+        calls.sort_by_key(|call| (call.start, Reverse(call.end)));
+        instants.sort_by_key(|instant| instant.at);
+        let mut laid = Laid::default();
+        let mut notes = instants.iter().peekable();
+        let mut lanes = vec![Lane::default()];
+        if let Some(first) = lanes.first_mut() {
+            first.events.reserve(2 * calls.len() + instants.len());
+        }
+        for call in calls.iter() {
+            let mut chosen = None;
+            for (number, lane) in lanes.iter_mut().enumerate() {
+                while let Some((end, region)) = lane
+                    .open
+                    .last()
+                    .copied()
+                    .filter(|(end, _)| *end <= call.start)
+                {
+                    if number == 0 {
+                        self.notes(
+                            &mut notes,
+                            &mut lane.events,
+                            end.saturating_add(1),
+                            &mut laid,
+                        )?;
+                    }
+                    self.push(&mut lane.events, end, Event::Leave { region }, 0)?;
+                    lane.open.pop();
+                }
+                if lane.open.last().is_none_or(|(end, _)| *end >= call.end) {
+                    chosen = Some(number);
+                    break;
+                }
+            }
+            let number = match chosen {
+                Some(number) => number,
+                None if lanes.len() < LANES => {
+                    lanes.push(Lane::default());
+                    lanes.len() - 1
+                }
+                None => {
+                    laid.trimmed += 1;
+                    LANES - 1
+                }
+            };
+            laid.overlapping += u64::from(number > 0);
+            let region = self.region(call);
+            let Some(lane) = lanes.get_mut(number) else {
+                continue;
+            };
+            let around = lane.open.last().map_or(call.end, |(end, _)| *end);
+            if number == 0 {
+                self.notes(&mut notes, &mut lane.events, call.start, &mut laid)?;
+            }
+            let enter = self.push(
+                &mut lane.events,
+                call.start,
+                Event::Enter { region },
+                call.extra,
+            )?;
+            laid.enters.push((number as u32, enter));
+            lane.open.push((call.end.min(around), region));
+        }
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            while let Some((end, region)) = lane.open.pop() {
+                if number == 0 {
+                    self.notes(
+                        &mut notes,
+                        &mut lane.events,
+                        end.saturating_add(1),
+                        &mut laid,
+                    )?;
+                }
+                self.push(&mut lane.events, end, Event::Leave { region }, 0)?;
+            }
+        }
+        if let Some(first) = lanes.first_mut() {
+            for note in notes {
+                let index = self.note(&mut first.events, note)?;
+                laid.instants.push(index);
+            }
+        }
+        laid.lanes = lanes.into_iter().map(|lane| lane.events).collect();
+        Ok(laid)
+    }
+
+    /// Writes the instants before `until`. Those at the time of an enter lie in the call, and so
+    /// do those at the time of a leave.
+    fn notes<'i>(
+        &self,
+        notes: &mut std::iter::Peekable<impl Iterator<Item = &'i Instant>>,
+        events: &mut Events,
+        until: i64,
+        laid: &mut Laid,
+    ) -> Result<()> {
+        while let Some(note) = notes.next_if(|note| note.at < until) {
+            let index = self.note(events, note)?;
+            laid.instants.push(index);
+        }
+        Ok(())
+    }
+
+    fn note(&self, events: &mut Events, note: &Instant) -> Result<Option<u32>> {
+        let kind = self.kinds.get(&note.name).copied().unwrap_or_default();
+        let event = Event::Other { kind, args: &[] };
+        self.push(events, note.at, event, note.extra)
+    }
+
+    /// Lays work of a stream: as it began and ended, overlapping where it did.
+    ///
+    /// Work is sorted by begin, the shorter first, equals as in the file.
+    pub(super) fn stream(&self, calls: &mut [Call], copies: &mut Copies<'_>) -> Result<Laid> {
+        calls.sort_by_key(|call| (call.start, call.end));
+        let mut laid = Laid::default();
+        let mut events = Events::default();
+        events.reserve(2 * calls.len());
+        let mut open = BinaryHeap::new();
+        copies.ends.clear();
+        for (order, call) in calls.iter().enumerate() {
+            while let Some(Reverse((end, _, region))) = open.peek().copied() {
+                if end > call.start {
+                    break;
+                }
+                open.pop();
+                self.push(&mut events, end, Event::Leave { region }, 0)?;
+            }
+            let region = copies.of(self.region(call), call.end)?;
+            let event = Event::Enter { region };
+            let enter = self.push(&mut events, call.start, event, call.extra)?;
+            laid.enters.push((0, enter));
+            open.push(Reverse((call.end, order, region)));
+        }
+        while let Some(Reverse((end, _, region))) = open.pop() {
+            self.push(&mut events, end, Event::Leave { region }, 0)?;
+        }
+        laid.lanes.push(events);
+        Ok(laid)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    events: Events,
+    /// End and region of what is open, the outermost first.
+    open: Vec<(i64, RegionId)>,
+}
+
+/// Second regions of one name, for work that lies within work of the same name: with them, first in
+/// is first out for each region.
+#[derive(Debug)]
+pub(super) struct Copies<'a> {
+    pub(super) regions: &'a mut Vec<Region>,
+    pub(super) known: &'a mut HashMap<(RegionId, usize), RegionId>,
+    /// The last end of each copy on this stream; those of one region descend.
+    pub(super) ends: HashMap<RegionId, Vec<i64>>,
+}
+
+impl Copies<'_> {
+    /// The first copy of a region whose work has all ended by `end`.
+    fn of(&mut self, region: RegionId, end: i64) -> Result<RegionId> {
+        let ends = self.ends.entry(region).or_default();
+        let copy = ends.partition_point(|last| *last > end);
+        match ends.get_mut(copy) {
+            Some(last) => *last = end,
+            None => ends.push(end),
+        }
+        if copy == 0 {
+            return Ok(region);
+        }
+        if let Some(known) = self.known.get(&(region, copy)) {
+            return Ok(*known);
+        }
+        let id = RegionId::from_index(self.regions.len()).filter(|id| id.0 <= Events::MOST);
+        let id = id.ok_or(perf_core::Error::TooMany {
+            what: "regions",
+            limit: u64::from(Events::MOST),
+        })?;
+        let same = self.regions.get(region.index()).cloned();
+        self.regions.push(same.unwrap_or_default());
+        self.known.insert((region, copy), id);
+        Ok(id)
+    }
+}

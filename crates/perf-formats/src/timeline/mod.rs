@@ -1,0 +1,27 @@
+//! From rows of intervals, in any order, to a [`Trace`](perf_core::Trace): what the readers of
+//! GPU recordings share.
+//!
+//! A [`Part`] is what one file, that is one rank, says. [`assemble`] puts parts together:
+//!
+//! * Work of a device stream becomes a location of its own, keyed by rank, device, context and
+//!   stream. Its calls may overlap; where one lies wholly within another of the same region it is of a
+//!   second region of that name, so that [`intervals`](perf_core::intervals()) gives back each length.
+//! * Calls of a thread nest. One that overlaps another without lying in it goes to a further
+//!   lane: a location beside that of the thread, so that [`replay`](perf_core::replay()) has nothing to mend.
+//! * A launch and the work it started share a correlation id within a rank, and become a
+//!   [`Link`](perf_core::Link).
+
+mod assemble;
+mod clock;
+mod counters;
+mod lay;
+mod links;
+mod names;
+mod part;
+mod places;
+pub(crate) mod rules;
+
+pub(crate) use assemble::assemble;
+pub(crate) use clock::rank_of;
+pub(crate) use names::Kind;
+pub(crate) use part::{Extra, FlowEnd, Part, Role, RowKey, Sym, Tag};

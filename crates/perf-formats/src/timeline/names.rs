@@ -1,0 +1,125 @@
+//! Texts by number: names of calls, and the short words that say where they ran.
+
+use perf_core::{Paradigm, Region, RegionRole};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a call is, as far as its category says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// Anything on the host.
+    Host,
+    /// Marked by hand.
+    User,
+    /// A call of the runtime or driver of a device.
+    Runtime,
+    /// The profiler itself.
+    Overhead,
+    /// A kernel.
+    Kernel,
+    /// A copy between memories, or filling one.
+    Copy,
+}
+
+impl Kind {
+    const COUNT: usize = 6;
+
+    /// A region of this kind; `is_hip` tells devices of AMD from the others.
+    pub(crate) fn region(self, name: &str, is_hip: bool) -> Region {
+        let device = if is_hip {
+            Paradigm::Hip
+        } else {
+            Paradigm::Cuda
+        };
+        let (paradigm, role) = match self {
+            Kind::Host => (Paradigm::Unknown, RegionRole::Unknown),
+            Kind::User => (Paradigm::User, RegionRole::Unknown),
+            Kind::Runtime => (device, RegionRole::Wrapper),
+            Kind::Overhead => (Paradigm::Measurement, RegionRole::Unknown),
+            Kind::Kernel => (device, RegionRole::Function),
+            Kind::Copy => (device, RegionRole::DataTransfer),
+        };
+        Region {
+            paradigm,
+            role,
+            ..Region::named(name)
+        }
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Names of calls: text by number, and the regions of each text.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// By the bytes of the file, escapes and all.
+    raw: HashMap<Box<[u8]>, u32>,
+    by_text: HashMap<Arc<str>, u32>,
+    texts: Vec<(Arc<str>, [u32; Kind::COUNT])>,
+    /// What the regions are, by their number in this file.
+    pub(crate) regions: Vec<(u32, Kind)>,
+}
+
+impl Names {
+    /// The number of a text that was seen before.
+    #[inline]
+    pub(crate) fn known(&self, raw: &[u8]) -> Option<u32> {
+        self.raw.get(raw).copied()
+    }
+
+    /// The number of a text, which is `raw` in the file.
+    pub(crate) fn add(&mut self, raw: &[u8], text: String) -> u32 {
+        let id = self.text(text);
+        self.raw.insert(raw.into(), id);
+        id
+    }
+
+    /// The number of a text.
+    pub(crate) fn text(&mut self, text: String) -> u32 {
+        if let Some(id) = self.by_text.get(text.as_str()) {
+            return *id;
+        }
+        let (id, text) = (self.texts.len() as u32, Arc::<str>::from(text));
+        self.by_text.insert(Arc::clone(&text), id);
+        self.texts.push((text, [NONE; Kind::COUNT]));
+        id
+    }
+
+    /// The number of a text that is told later.
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn unnamed(&mut self) -> u32 {
+        self.texts.push((Arc::from(""), [NONE; Kind::COUNT]));
+        self.texts.len() as u32 - 1
+    }
+
+    /// Gives a number another text.
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn rename(&mut self, id: u32, text: String) {
+        if let Some((own, _)) = self.texts.get_mut(id as usize) {
+            *own = text.into();
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// The text of a number.
+    pub(crate) fn get(&self, id: u32) -> &str {
+        self.texts.get(id as usize).map_or("", |(text, _)| text)
+    }
+
+    /// The region of a text and kind.
+    #[inline]
+    pub(crate) fn region(&mut self, text: u32, kind: Kind) -> u32 {
+        let slot = self.texts.get_mut(text as usize);
+        let Some(slot) = slot.and_then(|(_, regions)| regions.get_mut(kind as usize)) else {
+            return NONE;
+        };
+        if *slot == NONE {
+            *slot = self.regions.len() as u32;
+            self.regions.push((text, kind));
+        }
+        *slot
+    }
+}

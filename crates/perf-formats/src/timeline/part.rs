@@ -1,0 +1,457 @@
+//! [`Part`]: what one file says, row by row.
+
+use super::counters::Counters;
+use super::names::{Kind, Names};
+use super::rules;
+use crate::json::{Element, decode};
+use crate::{Error, Result};
+use perf_core::{Diagnostics, EventId, Limits, Place};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A word that says where something ran: a process, thread, device or stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Sym(pub(crate) u32);
+
+/// What a begin and its end, or the points of a flow, share: a category and an id in it.
+pub(crate) type Tag = (Sym, u64);
+
+/// What has a row of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum RowKey {
+    /// A thread of a process.
+    Thread { process: Sym, thread: Sym },
+    /// Asynchronous calls of a process, by category.
+    Async { process: Sym, category: Sym },
+    /// Counters of a process.
+    Counters { process: Sym },
+    /// Work of a stream.
+    Work {
+        device: Sym,
+        context: Sym,
+        stream: Sym,
+    },
+    /// What is no work and stands beside that of a stream: ranges, waits.
+    Beside { device: Sym, stream: Sym },
+}
+
+/// A call with its begin and end in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// The region, by its number in this file.
+    pub(super) region: u32,
+    /// The number of its [`Extra`], and 1; 0 without one.
+    pub(super) extra: u32,
+}
+
+/// Something that takes no time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Instant {
+    pub(super) at: i64,
+    /// The number of its text.
+    pub(super) name: u32,
+    pub(super) extra: u32,
+}
+
+/// A begin, or an end if it has no region.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) at: i64,
+    pub(super) region: Option<u32>,
+    /// What the two belong to: the row, or an asynchronous id.
+    pub(super) of: Tag,
+}
+
+/// A row.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) key: RowKey,
+    pub(super) calls: Vec<Call>,
+    pub(super) instants: Vec<Instant>,
+    pub(super) marks: Vec<Mark>,
+}
+
+/// What a call is to a correlation id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// Nothing.
+    #[default]
+    None,
+    /// It may have launched work.
+    Launch,
+    /// It is work.
+    Work,
+}
+
+/// What a call carries beside its name and times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extra {
+    /// Correlation id, as bits, and whether it is negative.
+    pub(crate) correlation: Option<(u64, bool)>,
+    /// Bytes moved, as bits, and whether the number is negative.
+    pub(crate) bytes: Option<(u64, bool)>,
+    pub(crate) role: Role,
+    /// Where it came to lie.
+    pub(crate) place: Option<EventId>,
+}
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlowEnd {
+    /// It begins, in the call around it.
+    Start,
+    /// It goes on, in the call around it.
+    Step,
+    /// It ends, in the call around it.
+    Around,
+    /// It ends, in the next call.
+    Next,
+}
+
+/// One point of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) of: Tag,
+    pub(crate) end: FlowEnd,
+    pub(crate) at: i64,
+    pub(crate) process: Sym,
+    pub(crate) thread: Sym,
+    /// The call it leads to, and whether that begins at this time.
+    pub(super) place: Option<(bool, EventId)>,
+}
+
+/// What is known of a process.
+#[derive(Debug, Default)]
+pub(super) struct Process {
+    pub(super) name: Option<String>,
+    pub(super) labels: Option<String>,
+}
+
+/// What one file says.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) file: Arc<str>,
+    pub(crate) rank: Option<u64>,
+    /// Nanoseconds since 1970 at time 0 of the file, where it tells.
+    pub(crate) base: Option<i64>,
+    /// Host name.
+    pub(crate) host: Option<String>,
+    pub(crate) is_hip: bool,
+    /// What a second number beside that of a stream is called.
+    pub(crate) context_word: &'static str,
+    pub(crate) properties: Vec<(String, String)>,
+    pub(crate) devices: HashMap<Sym, String>,
+    pub(crate) found: Diagnostics,
+    pub(super) names: Names,
+    pub(super) rows: Vec<Row>,
+    pub(super) extras: Vec<Extra>,
+    pub(super) flows: Vec<Flow>,
+    pub(super) counters: Counters,
+    pub(super) processes: HashMap<Sym, Process>,
+    pub(super) threads: HashMap<(Sym, Sym), String>,
+    /// Rows of work by the process and thread that the file writes them to.
+    pub(super) shown: HashMap<(Sym, Sym), Vec<u32>>,
+    /// The earliest time.
+    pub(super) first: Option<i64>,
+    keys: HashMap<RowKey, u32>,
+    symbols: HashMap<Box<[u8]>, Sym>,
+    pub(super) words: Vec<String>,
+    limits: Limits,
+}
+
+impl Part {
+    pub(crate) fn new(file: &Arc<str>, limits: &Limits) -> Self {
+        Part {
+            file: Arc::clone(file),
+            rank: None,
+            base: None,
+            host: None,
+            is_hip: false,
+            context_word: "context",
+            properties: Vec::new(),
+            devices: HashMap::new(),
+            found: Diagnostics::default(),
+            names: Names::default(),
+            rows: Vec::new(),
+            extras: Vec::new(),
+            flows: Vec::new(),
+            counters: Counters::default(),
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            shown: HashMap::new(),
+            first: None,
+            keys: HashMap::new(),
+            symbols: HashMap::new(),
+            words: Vec::new(),
+            limits: *limits,
+        }
+    }
+
+    pub(crate) fn place(&self, offset: u64, index: u64) -> Place {
+        Place::file(Arc::clone(&self.file))
+            .at(offset)
+            .record(format!("event {index}"))
+    }
+
+    /// Takes note of something odd about an array of events.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] where more is kept than memory is granted.
+    pub(crate) fn odd(&mut self, element: Element) -> Result<()> {
+        let place = Place::file(Arc::clone(&self.file));
+        match element {
+            Element::Broken {
+                index,
+                at,
+                expected,
+            } => {
+                let record = format!("event {index}, expected {expected}");
+                self.found
+                    .add(rules::MALFORMED, place.at(at).record(record));
+            }
+            Element::Long { index, offset } => {
+                let record = format!("event {index}");
+                self.found
+                    .add(rules::LONG_EVENT, place.at(offset).record(record));
+            }
+            Element::Comma { offset, count } => {
+                self.found.add_many(rules::COMMA, count, place.at(offset));
+            }
+            Element::Window { offset } => {
+                let (got, limit) = (self.memory(), self.limits.memory);
+                if got > limit {
+                    return Err(Error::Limit {
+                        place: place.at(offset),
+                        what: "memory for events in bytes",
+                        got,
+                        limit,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// About how many bytes the events take that were read so far.
+    fn memory(&self) -> u64 {
+        let row = |row: &Row| {
+            size_of_val(&*row.calls) + size_of_val(&*row.instants) + size_of_val(&*row.marks)
+        };
+        let rows: usize = self.rows.iter().map(row).sum();
+        let rest = size_of_val(&*self.extras) + size_of_val(&*self.flows);
+        (rows + rest) as u64
+    }
+
+    /// The number of a name as it stands in the file.
+    #[inline]
+    pub(crate) fn name(&mut self, raw: &[u8], at: (u64, u64)) -> u32 {
+        match self.names.known(raw) {
+            Some(id) => id,
+            None => self.new_name(raw, at),
+        }
+    }
+
+    fn new_name(&mut self, raw: &[u8], (offset, index): (u64, u64)) -> u32 {
+        if raw.len() > self.limits.string as usize {
+            let place = self.place(offset, index);
+            self.found.add(rules::LONG_NAME, place);
+            return self.names.text("(name too long)".into());
+        }
+        if self.names.len() >= self.limits.definitions as usize {
+            let place = self.place(offset, index);
+            self.found.add(rules::DEFINITIONS, place);
+            return self.names.text("(names past the limit)".into());
+        }
+        let (text, is_mended) = decode(raw);
+        if is_mended {
+            let place = self.place(offset, index);
+            self.found.add(rules::ENCODING, place);
+        }
+        self.names.add(raw, text)
+    }
+
+    /// The region of a name.
+    #[inline]
+    pub(crate) fn region(&mut self, name: u32, kind: Kind) -> u32 {
+        self.names.region(name, kind)
+    }
+
+    /// A word by its text.
+    #[inline]
+    pub(crate) fn symbol(&mut self, raw: &[u8]) -> Sym {
+        if let Some(known) = self.symbols.get(raw) {
+            return *known;
+        }
+        let sym = Sym(self.words.len() as u32);
+        self.words.push(decode(raw).0);
+        self.symbols.insert(raw.into(), sym);
+        sym
+    }
+
+    /// A name that is told later, by [`rename`](Self::rename).
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn unnamed(&mut self) -> u32 {
+        self.names.unnamed()
+    }
+
+    /// Gives a name another text.
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn rename(&mut self, name: u32, text: String) {
+        self.names.rename(name, text);
+    }
+
+    /// Gives a word another text.
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn rename_word(&mut self, sym: Sym, text: String) {
+        if let Some(word) = self.words.get_mut(sym.0 as usize) {
+            *word = text;
+        }
+    }
+
+    /// The text of a word.
+    pub(crate) fn word(&self, sym: Sym) -> &str {
+        self.words.get(sym.0 as usize).map_or("", String::as_str)
+    }
+
+    /// The number of a row.
+    #[inline]
+    pub(crate) fn row(&mut self, key: RowKey) -> u32 {
+        let rows = &mut self.rows;
+        *self.keys.entry(key).or_insert_with(|| {
+            rows.push(Row {
+                key,
+                calls: Vec::new(),
+                instants: Vec::new(),
+                marks: Vec::new(),
+            });
+            rows.len() as u32 - 1
+        })
+    }
+
+    /// Notes that the file writes work of a row to a thread of a process.
+    #[inline]
+    pub(crate) fn show(&mut self, process: Sym, thread: Sym, row: u32) {
+        let rows = self.shown.entry((process, thread)).or_default();
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+
+    /// Keeps what a call carries, if anything.
+    #[inline]
+    pub(crate) fn extra(&mut self, extra: Extra) -> u32 {
+        if extra.correlation.is_none() && extra.bytes.is_none() && extra.role != Role::Work {
+            return 0;
+        }
+        self.extras.push(extra);
+        self.extras.len() as u32
+    }
+
+    /// Adds a call.
+    #[inline]
+    pub(crate) fn call(&mut self, row: u32, (start, end): (i64, i64), region: u32, extra: u32) {
+        self.seen(start);
+        if let Some(row) = self.rows.get_mut(row as usize) {
+            row.calls.push(Call {
+                start,
+                end,
+                region,
+                extra,
+            });
+        }
+    }
+
+    /// Adds something that takes no time.
+    pub(crate) fn instant(&mut self, row: u32, at: i64, name: u32, extra: u32) {
+        self.seen(at);
+        if let Some(row) = self.rows.get_mut(row as usize) {
+            row.instants.push(Instant { at, name, extra });
+        }
+    }
+
+    /// Adds a begin, or an end if there is no region, of what `of` names.
+    pub(crate) fn mark(&mut self, row: u32, at: i64, region: Option<u32>, of: Tag) {
+        self.seen(at);
+        if let Some(row) = self.rows.get_mut(row as usize) {
+            row.marks.push(Mark { at, region, of });
+        }
+    }
+
+    /// Adds a point of a flow.
+    pub(crate) fn flow(&mut self, of: Tag, end: FlowEnd, at: i64, (process, thread): (Sym, Sym)) {
+        self.flows.push(Flow {
+            of,
+            end,
+            at,
+            process,
+            thread,
+            place: None,
+        });
+    }
+
+    /// Adds values of counters, named and in order.
+    pub(crate) fn sample(&mut self, process: Sym, at: i64, values: &[(String, perf_core::Value)]) {
+        self.seen(at);
+        self.row(RowKey::Counters { process });
+        self.counters.add(process, at, values);
+    }
+
+    pub(crate) fn process_name(&mut self, process: Sym, name: String) {
+        self.processes.entry(process).or_default().name = Some(name);
+    }
+
+    pub(crate) fn process_labels(&mut self, process: Sym, labels: String) {
+        self.processes.entry(process).or_default().labels = Some(labels);
+    }
+
+    pub(crate) fn thread_name(&mut self, process: Sym, thread: Sym, name: String) {
+        self.threads.insert((process, thread), name);
+    }
+
+    #[inline]
+    fn seen(&mut self, at: i64) {
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+    }
+
+    /// Turns the begins and ends of all rows into calls.
+    pub(super) fn pair_marks(&mut self) {
+        for row in &mut self.rows {
+            let mut marks = std::mem::take(&mut row.marks);
+            marks.sort_by_key(|mark| (mark.of, mark.at));
+            let last = row.calls.iter().map(|call| call.end);
+            let last = last.chain(row.instants.iter().map(|it| it.at));
+            let last = last.chain(marks.iter().map(|mark| mark.at)).max();
+            let (mut begins, mut ends) = (0, 0);
+            for marks in marks.chunk_by(|a, b| a.of == b.of) {
+                let mut open = Vec::new();
+                let mut close = |start, end, region| {
+                    row.calls.push(Call {
+                        start,
+                        end,
+                        region,
+                        extra: 0,
+                    });
+                };
+                for mark in marks {
+                    match (mark.region, open.last().copied()) {
+                        (Some(region), _) => open.push((mark.at, region)),
+                        (None, Some((start, region))) => {
+                            open.pop();
+                            close(start, mark.at, region);
+                        }
+                        (None, None) => ends += 1,
+                    }
+                }
+                begins += open.len() as u64;
+                for (start, region) in open {
+                    close(start, last.unwrap_or(start).max(start), region);
+                }
+            }
+            let place = || Place::file(Arc::clone(&self.file));
+            self.found.add_many(rules::NO_END, begins, place());
+            self.found.add_many(rules::NO_BEGIN, ends, place());
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What every reader of GPU recordings may find.
+
+use perf_core::{Rule, Weight};
+
+const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
+    Rule { name, what, weight }
+}
+
+/// The text ends too early.
+pub const TRUNCATED: Rule = rule(
+    "truncated",
+    Weight::Loss,
+    "the file ends within an event or before its last bracket; what came before is kept",
+);
+/// The packed data are damaged or cut.
+pub const DAMAGED: Rule = rule(
+    "damaged-gzip",
+    Weight::Loss,
+    "the packed data end too early or are damaged; what came before is kept",
+);
+/// An event that is not JSON.
+pub const MALFORMED: Rule = rule(
+    "malformed-event",
+    Weight::Loss,
+    "an event is not valid JSON; skipped",
+);
+/// An event that takes too much memory.
+pub const LONG_EVENT: Rule = rule(
+    "long-event",
+    Weight::Loss,
+    "an event is longer than four strings may be; skipped",
+);
+/// A name that is too long.
+pub const LONG_NAME: Rule = rule(
+    "long-name",
+    Weight::Loss,
+    "a name is longer than the limit for strings; the event is kept without it",
+);
+/// Too many names.
+pub const DEFINITIONS: Rule = rule(
+    "too-many-definitions",
+    Weight::Loss,
+    "there are more names than the limit for definitions; the event is kept without its own",
+);
+/// Text that is no UTF-8.
+pub const ENCODING: Rule = rule(
+    "invalid-text",
+    Weight::Repair,
+    "a name holds bytes or escapes that are no text; replaced, counted once a name",
+);
+/// Commas that are missing or too many.
+pub const COMMA: Rule = rule(
+    "comma",
+    Weight::Note,
+    "a comma is missing or one too many; read all the same",
+);
+/// A time that is none.
+pub const BAD_TIME: Rule = rule(
+    "invalid-time",
+    Weight::Loss,
+    "a time is no finite number or out of range; the event is skipped",
+);
+/// An event that ends before it begins.
+pub const NEGATIVE: Rule = rule(
+    "negative-duration",
+    Weight::Repair,
+    "an event ends before it begins; kept with no length",
+);
+/// Calls of a thread that overlap.
+pub const OVERLAP: Rule = rule(
+    "overlapping-calls",
+    Weight::Note,
+    "calls of one thread overlap without nesting; kept on further lanes of it",
+);
+/// More lanes than are granted.
+pub const TRIMMED: Rule = rule(
+    "trimmed-call",
+    Weight::Repair,
+    "more calls of one thread overlap than it has lanes; ended with the one around it",
+);
+/// Work that nobody launched.
+pub const UNLINKED: Rule = rule(
+    "unlinked-work",
+    Weight::Note,
+    "work of a device has no launch on the host with its correlation id; kept without a link",
+);
+/// Flows with one end.
+pub const FLOW: Rule = rule(
+    "loose-flow",
+    Weight::Note,
+    "a flow has one end only or leads to no event; not kept",
+);
+/// An end without a begin.
+pub const NO_BEGIN: Rule = rule(
+    "end-without-begin",
+    Weight::Loss,
+    "an end has no begin before it; skipped",
+);
+/// A begin without an end.
+pub const NO_END: Rule = rule(
+    "begin-without-end",
+    Weight::Repair,
+    "a begin has no end; ended at the last event of its row",
+);
+/// Clocks that do not fit.
+pub const CLOCKS: Rule = rule(
+    "clocks-disagree",
+    Weight::Note,
+    "a file begins more than 10 s after the first one, or tells its clock where others do not; \
+     its times are kept as recorded",
+);
+/// Two files of one rank.
+pub const RANK: Rule = rule(
+    "rank-taken",
+    Weight::Repair,
+    "two files are of one rank; the later one is given the next free number",
+);
+/// Values of counters that are none.
+pub const BAD_VALUE: Rule = rule(
+    "invalid-value",
+    Weight::Loss,
+    "a value of a counter is no finite number; left out",
+);
+/// Arguments without a noun.
+pub const ARGUMENTS: Rule = rule(
+    "arguments-left-out",
+    Weight::Note,
+    "an event has arguments that are not kept",
+);

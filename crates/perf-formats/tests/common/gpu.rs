@@ -1,0 +1,102 @@
+//! What tests of GPU recordings share: the facts of the corpus, and devices counted naively.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use perf_core::{LinkKind, LocationKind, RegionRole, Trace, intervals};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// The folder of the recordings and the facts about them, where the corpus is at hand.
+pub(crate) fn facts() -> Option<(PathBuf, Vec<serde_json::Value>)> {
+    let folder = perf_testdata::corpus::corpus("gpu")?;
+    let text = std::fs::read_to_string(folder.join("facts.json")).unwrap();
+    let facts: serde_json::Value = serde_json::from_str(&text).unwrap();
+    Some((folder, facts["traces"].as_array().unwrap().clone()))
+}
+
+/// What a device did.
+#[derive(Debug, Default)]
+pub(crate) struct Device {
+    pub(crate) events: u64,
+    pub(crate) kernels: u64,
+    pub(crate) copies: u64,
+    pub(crate) fills: u64,
+    pub(crate) empty: u64,
+    pub(crate) names: BTreeSet<String>,
+    /// Begin and end of all work, by the number of the stream.
+    pub(crate) streams: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+impl Device {
+    fn sorted(&self) -> Vec<(u64, u64)> {
+        let mut all: Vec<_> = self.streams.values().flatten().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Length of the union of all work.
+    pub(crate) fn busy(&self) -> u64 {
+        union(&self.sorted())
+    }
+
+    /// From the first begin to the last end.
+    pub(crate) fn span(&self) -> u64 {
+        let all = self.sorted();
+        let last = all.iter().map(|span| span.1).max().unwrap_or(0);
+        last - all.first().map_or(last, |span| span.0)
+    }
+}
+
+/// Length of the union of sorted spans.
+pub(crate) fn union(spans: &[(u64, u64)]) -> u64 {
+    let (mut busy, mut until) = (0, 0);
+    for (start, end) in spans {
+        busy += (*end).max(until) - (*start).max(until);
+        until = until.max(*end);
+    }
+    busy
+}
+
+/// The devices of a trace by number, of all ranks.
+pub(crate) fn devices(trace: &Trace) -> BTreeMap<String, Device> {
+    let definitions = trace.definitions();
+    let mut devices: BTreeMap<String, Device> = BTreeMap::new();
+    for view in trace.view().locations() {
+        let location = definitions.system.location(view.id()).unwrap();
+        if location.kind != LocationKind::AcceleratorStream {
+            continue;
+        }
+        let number = location.properties.get("device").unwrap();
+        let device = devices.entry(number.to_owned()).or_default();
+        let number = location.properties.get("stream").unwrap();
+        let spans = device.streams.entry(number.to_owned()).or_default();
+        let mut all = Vec::new();
+        intervals(view, |call| all.push(call));
+        for call in all {
+            let region = &definitions.regions[call.region.index()];
+            let (start, end) = (call.start.0, call.end.0);
+            spans.push((start, end));
+            device.events += 1;
+            device.empty += u64::from(start == end);
+            match region.role {
+                RegionRole::Function => {
+                    device.kernels += 1;
+                    device.names.insert(region.name.clone());
+                }
+                _ if region.name.starts_with("Memset") => device.fills += 1,
+                _ => device.copies += 1,
+            }
+        }
+    }
+    devices
+}
+
+/// Work of devices that a link leads to.
+pub(crate) fn links_to_work(trace: &Trace) -> u64 {
+    let launches = trace
+        .links()
+        .iter()
+        .filter(|it| it.kind == LinkKind::Launch);
+    let work: BTreeSet<_> = launches.map(|link| link.to).collect();
+    work.len() as u64
+}

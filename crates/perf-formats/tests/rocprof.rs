@@ -1,0 +1,185 @@
+//! rocprofv3 recordings: that of the corpus, and small ones made of bytes.
+
+#[path = "common/gpu.rs"]
+mod gpu;
+
+use perf_core::{GroupKind, LinkKind, LocationKind, Paradigm};
+use perf_formats::rocprof::{self, rules};
+use perf_formats::{Error, OpenOptions, Recording, open};
+
+#[test]
+fn the_recording_of_the_corpus_is_as_its_facts_say() {
+    let Some((folder, facts)) = gpu::facts() else {
+        return;
+    };
+    let facts = facts
+        .iter()
+        .find(|it| it["format"] == "rocprofv3-json")
+        .unwrap();
+    let path = folder.join(facts["local"].as_str().unwrap());
+    let recording = open(&path, &OpenOptions::new()).unwrap();
+    assert_eq!(recording.format, "rocprof");
+    assert_eq!(
+        recording.diagnostics.repairs(),
+        0,
+        "{}",
+        recording.diagnostics
+    );
+    let trace = recording.trace().unwrap();
+    let devices = gpu::devices(trace);
+    assert_eq!(devices.len(), 1);
+    let device = &devices["0"];
+    let own = &facts["device"]["agent 37946"];
+    assert_eq!(device.events, facts["gpu_events"].as_u64().unwrap());
+    assert_eq!(device.kernels, facts["kernels"].as_u64().unwrap());
+    assert_eq!(
+        device.streams.len() as u64,
+        facts["streams"].as_u64().unwrap()
+    );
+    assert_eq!(device.busy(), own["busy_union_ns"].as_u64().unwrap());
+    assert_eq!(device.span(), own["span_ns"].as_u64().unwrap());
+    let locations = trace.definitions().system.locations();
+    let pairs = facts["queue_stream_pairs"].as_u64().unwrap();
+    assert_eq!(locations.len() as u64, pairs);
+    for (pair, facts) in own["top_queue_stream"].as_object().unwrap() {
+        let (queue, stream) = pair.split_once('/').unwrap();
+        let is_it = |location: &&perf_core::Location| {
+            location.properties.get("queue") == Some(queue)
+                && location.properties.get("stream") == Some(stream)
+        };
+        let key = locations.iter().find(is_it).unwrap().key;
+        let view = trace.location(perf_core::LocationId(key as u32)).unwrap();
+        let mut spans = Vec::new();
+        perf_core::intervals(view, |call| spans.push((call.start.0, call.end.0)));
+        spans.sort_unstable();
+        assert_eq!(
+            spans.len() as u64,
+            facts["events"].as_u64().unwrap(),
+            "{pair}"
+        );
+        assert_eq!(
+            gpu::union(&spans),
+            facts["busy_ns"].as_u64().unwrap(),
+            "{pair}"
+        );
+    }
+    let group = &trace.definitions().system.groups()[0];
+    assert_eq!(
+        (group.name.as_str(), group.kind),
+        ("GPU 0", GroupKind::Accelerator)
+    );
+    assert_eq!(group.properties.get("name"), Some("AMD Instinct MI350X"));
+}
+
+const SMALL: &str = r#"{"rocprofiler-sdk-tool": [{
+ "metadata": {"pid": 12, "node": {"hostname": "n1"}, "init_time": 5, "command": ["a", "b"]},
+ "buffer_records": {
+  "memory_copy": [{"kind": 1, "operation": 1, "correlation_id": {"internal": 2, "external": 0},
+    "start_timestamp": 10, "end_timestamp": 20, "src_agent_id": {"handle": 1}, "dst_agent_id": {"handle": 2}, "bytes": 4096}],
+  "kernel_dispatch": [
+   {"correlation_id": {"internal": 3}, "start_timestamp": 15, "end_timestamp": 30, "stream_id": {"handle": 0},
+    "dispatch_info": {"agent_id": {"handle": 2}, "queue_id": {"handle": 7}, "kernel_id": 4}},
+   {"correlation_id": {"internal": 99}, "start_timestamp": 25, "end_timestamp": 35, "stream_id": {"handle": 0},
+    "dispatch_info": {"agent_id": {"handle": 2}, "queue_id": {"handle": 7}, "kernel_id": 77}}],
+  "hip_api": [{"kind": 0, "operation": 0, "thread_id": 12, "correlation_id": {"internal": 3}, "start_timestamp": 5, "end_timestamp": 9}],
+  "hsa_api": [{"kind": 0, "operation": 1, "thread_id": 12, "correlation_id": {"internal": 2}, "start_timestamp": 9, "end_timestamp": 10}],
+  "marker_api": [{"kind": 2, "operation": 0, "thread_id": 12, "correlation_id": {"internal": 6}, "start_timestamp": 1, "end_timestamp": 50},
+                 {"kind": 2, "operation": 0, "thread_id": 12, "correlation_id": {"internal": 7}, "start_timestamp": 2, "end_timestamp": 2}],
+  "scratch_memory": [{"kind": 1, "operation": 0, "agent_id": {"handle": 2}, "queue_id": {"handle": 7}, "start_timestamp": 14, "end_timestamp": 15}],
+  "pc_sample_host_trap": [{"a": 1}],
+  "rccl_api": []
+ },
+ "agents": [{"id": {"handle": 1}, "type": 1, "name": "cpu"},
+            {"id": {"handle": 2}, "type": 2, "logical_node_type_id": 3, "name": "gfx90a", "product_name": ""}],
+ "kernel_symbols": [{"kernel_id": 4, "formatted_kernel_name": "void axpy<float>(float*)", "kernel_name": "_Z4axpy"}],
+ "strings": {"buffer_records": [{"kind": "HIP", "operations": ["hipLaunchKernel", "hsa_copy"]},
+   {"kind": "MEMORY_COPY", "operations": ["NONE", "HOST_TO_DEVICE"]}, {"kind": "MARKER", "operations": ["roctxRangePushA"]}],
+  "marker_api": [{"key": 6, "value": "step 1"}, {"key": 7, "value": "here"}]}
+}]}"#;
+
+fn read(text: &str) -> Recording {
+    let bytes = std::io::Cursor::new(text.as_bytes().to_vec());
+    rocprof::read("small", bytes, &OpenOptions::new()).unwrap()
+}
+
+#[test]
+fn each_section_in_whatever_order() {
+    let recording = read(SMALL);
+    let found = &recording.diagnostics;
+    assert_eq!(found.count(rules::SECTION), 1);
+    assert_eq!(found.count(rules::NO_NAME), 1, "kernel 77");
+    assert_eq!(found.count(rules::UNLINKED), 1);
+    // The agents come after the copies: nobody knew yet which one is a GPU.
+    assert_eq!(found.count(rules::NO_AGENT), 1);
+    let trace = recording.trace().unwrap();
+    let system = &trace.definitions().system;
+    let names: Vec<_> = system.location_ids().map(|id| system.label(id)).collect();
+    assert_eq!(
+        names,
+        [
+            "process 12, thread 12",
+            "GPU 3, stream -1",
+            "GPU 3, stream 0",
+            "GPU 3, stream 7, annotations"
+        ]
+    );
+    assert_eq!(system.nodes()[0].name, "n1");
+    let names: Vec<_> = trace
+        .definitions()
+        .regions
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    assert!(names.contains(&"void axpy<float>(float*)") && names.contains(&"kernel 77"));
+    assert!(names.contains(&"step 1") && trace.definitions().kinds == ["here"]);
+    let kernel = trace
+        .definitions()
+        .regions
+        .iter()
+        .find(|it| it.name == "kernel 77")
+        .unwrap();
+    assert_eq!(kernel.paradigm, Paradigm::Hip);
+    let launches = trace
+        .links()
+        .iter()
+        .filter(|link| link.kind == LinkKind::Launch);
+    assert_eq!(launches.count(), 2, "the kernel and the copy");
+    let kinds: Vec<_> = system.locations().iter().map(|it| it.kind).collect();
+    assert_eq!(kinds[1], LocationKind::AcceleratorStream);
+    assert_eq!(kinds[3], LocationKind::Unknown);
+    // From the marker at 1 to its end at 50.
+    assert_eq!(trace.range().map(|range| range.len()), Some(50));
+}
+
+#[test]
+fn every_prefix_gives_a_result_or_a_located_error() {
+    for cut in 0..SMALL.len() {
+        let bytes = std::io::Cursor::new(SMALL.as_bytes()[..cut].to_vec());
+        match rocprof::read("cut", bytes, &OpenOptions::new()) {
+            Ok(recording) => {
+                let found = recording.diagnostics;
+                let is_told = found.count(rules::TRUNCATED) == 1;
+                assert!(is_told || cut >= SMALL.len() - 2, "{cut}: {found}");
+            }
+            Err(error) => {
+                assert!(matches!(error, Error::Truncated { .. }), "{error}");
+                let offset = error.place().and_then(|place| place.offset);
+                assert!(offset.is_some_and(|offset| offset <= cut as u64), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_none_is_refused_with_its_place() {
+    for text in [
+        "[]",
+        "hello",
+        "{}",
+        "{\"rocprofiler-sdk-tool\": 5}",
+        "{\"a\" 1}",
+    ] {
+        let error = rocprof::read("none", text.as_bytes(), &OpenOptions::new()).unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{text}: {error}");
+    }
+}
