@@ -11,7 +11,7 @@ use perf_core::{
 
 /// The timeline of one location, within the window of its view.
 ///
-/// Regions of an accelerator stream may overlap, those of all else nest.
+/// Regions on some kinds of location may overlap, those of all else nest.
 pub(crate) fn stream<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     kind: LocationKind,
@@ -27,7 +27,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     };
     let mut walk = Walk::new(map, location.len());
     walk.recall(location);
-    let counts = if kind == LocationKind::AcceleratorStream {
+    let counts = if kind.may_overlap() {
         overlapping(location, &mut walk, lifetime.start)
     } else {
         walk.set(lifetime.start);

@@ -48,7 +48,10 @@
 //! | What does the job do, phase by phase? | [`Op::Max`] over [`GroupBy::All`] or [`GroupBy::Node`] |
 //! | Is any rank out of step, and when? | [`Op::Diff`], [`Op::Outliers`], then [`Folder::unfold`] |
 //! | What do the few do that are out of step? | [`Op::Min`] |
-//! | Do the accelerators work? | [`Op::Idle`] over [`GroupBy::Device`], [`Utilisation`] |
+//! | Do the accelerators work? | [`Op::Idle`] over [`GroupBy::Device`], [`Devices`] |
+//! | Why are they idle? | [`Devices`], [`Cause`] |
+//! | What do they do? | classes by [`WorkRules`] |
+//! | What is copied between host and device? | [`device_copies`], then [`Folder::lines`] |
 //! | How many are in MPI? | [`Op::Count`], with classes by [`RegionGroups`] |
 //! | How mixed is it? | [`Op::Entropy`], [`Cell::agreement`] |
 //! | What takes the time in a pixel, not only at its centre? | [`Selection::Exact`], [`Op::Share`] |
@@ -82,6 +85,7 @@
 
 mod build;
 mod class;
+mod devices;
 mod error;
 mod fold;
 mod folder;
@@ -100,6 +104,10 @@ mod tree;
 mod usage;
 
 pub use class::{ClassId, Classes, State};
+pub use devices::{
+    Cause, Device, DeviceCopies, DeviceParams, Devices, Gap, Hta, HtaParams, Span, StreamUse, Work,
+    WorkRules, device_copies,
+};
 pub use error::{Error, Result};
 pub use fold::{Fold, FoldRow};
 pub use folder::{Folder, Scratch};

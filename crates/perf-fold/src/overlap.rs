@@ -1,10 +1,10 @@
 //! What is open on a location whose regions overlap, as kernels of one accelerator stream do.
 
 use perf_core::{RegionId, ReplayCounts};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-/// The regions that are open, in the order in which they were entered. A leave closes the last of
-/// its region and no other, wherever that lies.
+/// The regions that are open, in the order in which they were entered. A leave closes the first of
+/// its region and no other, wherever that lies, as [`perf_core::intervals()`] has it.
 ///
 /// The caller keeps the inner ones in a plain `Vec`, for the state map to look at. Those are all,
 /// unless [`MOST`] were open at once: then the ones further out are kept here, so that a leave
@@ -14,7 +14,7 @@ pub(crate) struct Overlaps {
     /// Those further out; `None` where one has been left.
     outer: Vec<Option<RegionId>>,
     /// Where in `outer` those of each region are that are still open.
-    places: HashMap<RegionId, Vec<usize>>,
+    places: HashMap<RegionId, VecDeque<usize>>,
     pub(crate) counts: ReplayCounts,
 }
 
@@ -28,7 +28,7 @@ impl Overlaps {
         if inner.len() > MOST {
             for region in inner.drain(..MOST / 2) {
                 let places = self.places.entry(region).or_default();
-                places.push(self.outer.len());
+                places.push_back(self.outer.len());
                 self.outer.push(Some(region));
             }
         }
@@ -37,10 +37,10 @@ impl Overlaps {
     /// A leave of a region that is not open closes the last one entered, as in [`perf_core::replay`].
     #[inline]
     pub(crate) fn leave(&mut self, inner: &mut Vec<RegionId>, region: RegionId) {
-        if let Some(at) = inner.iter().rposition(|open| *open == region) {
-            inner.remove(at);
+        if self.leave_outer(region) {
             self.counts.top += 1;
-        } else if self.leave_outer(region) {
+        } else if let Some(at) = inner.iter().position(|open| *open == region) {
+            inner.remove(at);
             self.counts.top += 1;
         } else if inner.pop().is_some() {
             self.counts.renamed += 1;
@@ -59,7 +59,10 @@ impl Overlaps {
     }
 
     fn leave_outer(&mut self, region: RegionId) -> bool {
-        let place = self.places.get_mut(&region).and_then(Vec::pop);
+        if self.outer.is_empty() {
+            return false;
+        }
+        let place = self.places.get_mut(&region).and_then(VecDeque::pop_front);
         let open = place.and_then(|place| self.outer.get_mut(place));
         open.and_then(Option::take).is_some()
     }
@@ -72,7 +75,7 @@ impl Overlaps {
             && let Some(open) = self.outer.pop()
         {
             if let Some(region) = open {
-                self.places.get_mut(&region).and_then(Vec::pop);
+                self.places.get_mut(&region).and_then(VecDeque::pop_back);
                 inner.push(region);
             }
         }
@@ -87,7 +90,7 @@ mod tests {
 
     /// The textbook version: one list, searched and shifted.
     fn leave(open: &mut Vec<RegionId>, region: RegionId) {
-        match open.iter().rposition(|other| *other == region) {
+        match open.iter().position(|other| *other == region) {
             Some(at) => {
                 open.remove(at);
             }

@@ -17,8 +17,9 @@ use std::sync::Arc;
 /// in the view it was made from, numbered from 0 in the order of the view. Clones share the data.
 ///
 /// Regions of a thread nest, and a leave that does not fit is mended as [`perf_core::replay`] does.
-/// Those of an accelerator stream may overlap: there each leave closes the last open one of its
-/// region and no other, and the state is that of the last one still open.
+/// Where they [may overlap](LocationKind::may_overlap), as on an accelerator stream, each leave closes
+/// the first open one of its region and no other, as [`perf_core::intervals()`] does, and the state is
+/// that of the last one entered that is still open: a stream is busy while any of its work is open.
 ///
 /// States of length zero vanish: of several transitions at one time the last in file order wins.
 /// Transitions between equal states are left out.

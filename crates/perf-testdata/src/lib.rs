@@ -4,6 +4,7 @@ pub mod clusters;
 pub mod corpus;
 pub mod cosmo;
 pub mod damage;
+pub mod device;
 pub mod paraver;
 pub mod random;
 pub mod wide;

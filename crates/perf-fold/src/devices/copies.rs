@@ -1,0 +1,149 @@
+//! Copies between host and device as messages.
+
+use super::work::{Work, WorkRules, WorkTable};
+use crate::Line;
+use perf_core::{
+    AttributeId, EventId, Interval, Link, LinkKind, LocationView, Ticks, TraceView, Value, fits,
+    intervals,
+};
+use std::collections::HashMap;
+
+/// Copies between host and device, as messages for [`Folder::lines`](crate::Folder::lines), and
+/// those that make none, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceCopies {
+    /// One a copy. To the device: from the call that launched the copy to the end of the copy on its
+    /// stream. From the device: from the begin of the copy on its stream to its end, on the thread
+    /// that launched it.
+    pub lines: Vec<Line>,
+    /// Copies within a device or between devices.
+    pub elsewhere: u64,
+    /// Copies of which no link tells who asked for them.
+    pub unlinked: u64,
+}
+
+/// Names of copies that leave the device for the host.
+const TO_HOST: [&str; 7] = [
+    "*DtoH*",
+    "*DtoP*",
+    "*Device -> Host*",
+    "*Device-to-Host*",
+    "*DeviceToHost*",
+    "*device-to-host*",
+    "*DEVICE_TO_HOST*",
+];
+
+/// Names of those that stay.
+const STAY: [&str; 8] = [
+    "*DtoD*",
+    "*PtoP*",
+    "*HtoH*",
+    "*Device-to-Device*",
+    "*DeviceToDevice*",
+    "*device-to-device*",
+    "*DEVICE_TO_DEVICE*",
+    "*Peer-to-Peer*",
+];
+
+/// The copies of a view between host and device. Their bytes are those of an attribute `bytes`.
+///
+/// What is a copy the rules say; where it goes its name does: `DtoH`, `DeviceToHost` and their kin
+/// lead to the host, `DtoD`, `PtoP` and their kin to no host, all others to the device.
+///
+/// ```
+/// use perf_fold::{WorkRules, device_copies};
+/// let trace = perf_testdata::device::trace();
+/// let copies = device_copies(trace.view(), &WorkRules::default());
+/// assert_eq!((copies.lines.len(), copies.unlinked), (1, 0));
+/// assert_eq!((copies.lines[0].bytes, copies.lines[0].received.0), (4096, 60));
+/// ```
+pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
+    let definitions = view.definitions();
+    let table = WorkTable::new(rules, definitions);
+    let is_stream = |id| {
+        let location = definitions.system.location(id);
+        location.is_some_and(|location| location.kind.may_overlap())
+    };
+    let mut askers: HashMap<EventId, (bool, EventId)> = HashMap::new();
+    let from_host = |link: &&Link| is_stream(link.to.location) && !is_stream(link.from.location);
+    for link in view.trace().links().iter().filter(from_host) {
+        let asked = (link.kind != LinkKind::Launch, link.from);
+        let known = askers.entry(link.to).or_insert(asked);
+        *known = asked.min(*known);
+    }
+    let attributes = definitions.attributes.iter();
+    let bytes = attributes
+        .into_iter()
+        .position(|attribute| attribute.name == "bytes");
+    let bytes = bytes
+        .and_then(|index| u32::try_from(index).ok())
+        .map(AttributeId);
+    let mut copies = DeviceCopies::default();
+    for location in view.locations().filter(|it| is_stream(it.id())) {
+        intervals(location, |call| {
+            if table.work(call.region) != Work::Copy {
+                return;
+            }
+            let name = definitions.region_name(call.region);
+            let is_any = |patterns: &[&str]| patterns.iter().any(|it| fits(it, &name));
+            if is_any(&STAY) {
+                copies.elsewhere += 1;
+                return;
+            }
+            let index = u32::try_from(call.enter).unwrap_or(u32::MAX);
+            let work = EventId {
+                location: location.id(),
+                index,
+            };
+            let asker = askers.get(&work).map(|(_, asker)| *asker);
+            let line = asker.and_then(|asker| {
+                let bytes = bytes.map_or(0, |id| bytes_of(location, call.enter, id));
+                line(view, location, call, asker, is_any(&TO_HOST), bytes)
+            });
+            match line {
+                Some(line) => copies.lines.push(line),
+                None => copies.unlinked += 1,
+            }
+        });
+    }
+    copies
+}
+
+fn line(
+    view: TraceView<'_>,
+    stream: LocationView<'_>,
+    call: Interval,
+    asker: EventId,
+    is_to_host: bool,
+    bytes: u64,
+) -> Option<Line> {
+    let events = view.trace().events().get(asker.location.index())?;
+    let asked: Ticks = events.time(asker.index as usize)?;
+    Some(match is_to_host {
+        true => Line {
+            from: stream.id(),
+            sent: call.start,
+            to: asker.location,
+            received: call.end,
+            bytes,
+        },
+        false => Line {
+            from: asker.location,
+            sent: asked,
+            to: stream.id(),
+            received: call.end,
+            bytes,
+        },
+    })
+}
+
+fn bytes_of(location: LocationView<'_>, enter: usize, bytes: AttributeId) -> u64 {
+    let mut attributes = location.all().attributes(enter);
+    let found = attributes.find(|value| value.attribute == bytes);
+    match found.map(|value| value.value) {
+        Some(Value::U64(bytes)) => bytes,
+        Some(Value::I64(bytes)) => u64::try_from(bytes).unwrap_or(0),
+        _ => 0,
+    }
+}

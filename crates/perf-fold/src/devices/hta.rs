@@ -1,0 +1,281 @@
+//! [`Hta`]: the numbers of Holistic Trace Analysis, for who compares.
+
+use super::gather::{self, Part};
+use super::work::WorkTable;
+use super::{Piece, WorkRules};
+use crate::{Result, par};
+use perf_core::{Clock, Event, LinkKind, RegionId, Ticks, TraceView, fits};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which of the rules of Holistic Trace Analysis (HTA) are applied.
+///
+/// The default is what HTA 0.5 does unless told otherwise.
+///
+/// ```
+/// use perf_fold::{Hta, HtaParams};
+/// let trace = perf_testdata::device::trace();
+/// let found = Hta::of(trace.view(), &HtaParams::default())?;
+/// // No steps in it, and whole microseconds only in the trace of another clock: 100 ns become 0.
+/// assert_eq!((found[0].steps, found[0].left_out), (0, 0));
+/// let exact = Hta::of(trace.view(), &HtaParams::default().round_inwards(false))?;
+/// assert_eq!((exact[0].total, exact[0].idle), (100, 30));
+/// # Ok::<(), perf_fold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HtaParams {
+    include_last_profiler_step: bool,
+    round_inwards: bool,
+}
+
+impl Default for HtaParams {
+    fn default() -> Self {
+        HtaParams {
+            include_last_profiler_step: false,
+            round_inwards: true,
+        }
+    }
+}
+
+impl HtaParams {
+    /// Whether work that was launched in the last profiler step counts. Default: false.
+    ///
+    /// It is HTA's argument of the same name. Either way work counts only if a call on the host
+    /// launched it that began before the end (true) or the begin (false) of the last step, so that
+    /// **work without a link never counts**. A recording with steps of one name at most is taken as
+    /// it is.
+    pub fn include_last_profiler_step(mut self, include: bool) -> Self {
+        self.include_last_profiler_step = include;
+        self
+    }
+
+    /// Whether times are rounded to whole microseconds, begins up and ends down. Default: true;
+    /// HTA does not where `HTA_DISABLE_NS_ROUNDING` is set.
+    ///
+    /// Work shorter than a microsecond may then end before it begins, and takes time away from the
+    /// sums, as it does there.
+    pub fn round_inwards(mut self, round: bool) -> Self {
+        self.round_inwards = round;
+        self
+    }
+}
+
+/// How HTA splits the time of one rank, in nanoseconds.
+///
+/// All devices of the rank are one, as there. For the utilisation as this crate defines it see
+/// [`Devices`](super::Devices).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Hta {
+    /// The rank, where the recording tells.
+    pub rank: Option<u64>,
+    /// From the begin of the first work that counts to the end of the last: `kernel_time`.
+    pub total: i64,
+    /// Time without work.
+    pub idle: i64,
+    /// Time in which a kernel computes, HTA's way: not called `nccl*Kernel*`, a copy or a set.
+    pub compute: i64,
+    /// The rest: copies and communication without compute beside them. Rounding may make it
+    /// negative, which HTA stops at.
+    pub non_compute: i64,
+    /// Pieces of work that count.
+    pub events: u64,
+    /// Pieces of work that do not.
+    pub left_out: u64,
+    /// Names of profiler steps in the recording, of all ranks.
+    pub steps: usize,
+}
+
+impl Hta {
+    /// Busy time: what is not idle.
+    pub fn busy(&self) -> i64 {
+        self.total - self.idle
+    }
+
+    /// Share of busy time; 0 where there is no time.
+    pub fn utilisation(&self) -> f64 {
+        match self.total {
+            0 => 0.0,
+            total => self.busy() as f64 / total as f64,
+        }
+    }
+
+    /// The numbers of each rank of a view that has work, in order of ranks.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn of(view: TraceView<'_>, params: &HtaParams) -> Result<Vec<Hta>> {
+        let names = steps(view);
+        let distinct: BTreeSet<&str> = names.values().copied().collect();
+        let ends = last_steps(view, &names);
+        let launches = gather::launches(view, |kind| kind == LinkKind::Launch);
+        let rules = WorkRules::none();
+        let table = WorkTable::new(&rules, view.definitions());
+        let computes = computes(view);
+        let mut ranks: BTreeMap<Option<u64>, Vec<Part>> = BTreeMap::new();
+        for part in gather::parts(view) {
+            ranks.entry(part.rank).or_default().push(part);
+        }
+        let ranks: Vec<_> = ranks.into_iter().collect();
+        let rounder = Rounder {
+            clock: view.definitions().clock,
+            rounds: params.round_inwards,
+        };
+        let found = par::map(&ranks, |(rank, parts)| {
+            let limit = ends.get(rank).filter(|_| distinct.len() > 1);
+            let counts = |piece: &Piece| match limit {
+                None => true,
+                Some((start, end)) => piece.launch.is_some_and(|at| {
+                    let at = rounder.begin(at);
+                    match params.include_last_profiler_step {
+                        true => at <= rounder.end(end.0),
+                        false => at < rounder.begin(start.0),
+                    }
+                }),
+            };
+            let mut all = Vec::new();
+            let mut own = Vec::new();
+            let mut left_out = 0;
+            for part in parts {
+                gather::each(view, part, &launches, &table, |piece, region| {
+                    if !counts(&piece) {
+                        left_out += 1;
+                        return;
+                    }
+                    let range = (rounder.begin(piece.start), rounder.end(piece.end));
+                    all.push(range);
+                    if computes.get(region.index()).is_none_or(|it| *it) {
+                        own.push(range);
+                    }
+                });
+            }
+            let events = all.len() as u64;
+            let (busy, total) = merged(&mut all);
+            let (compute, _) = merged(&mut own);
+            Ok(Hta {
+                rank: *rank,
+                total: narrow(total),
+                idle: narrow(total - busy),
+                compute: narrow(compute),
+                non_compute: narrow(busy - compute),
+                events,
+                left_out,
+                steps: distinct.len(),
+            })
+        })?;
+        Ok(found
+            .into_iter()
+            .filter(|it| it.events + it.left_out > 0)
+            .collect())
+    }
+}
+
+fn narrow(time: i128) -> i64 {
+    i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Times in nanoseconds since 1970 where that is known, so that whole microseconds are those of
+/// the file.
+#[derive(Debug)]
+struct Rounder {
+    clock: Clock,
+    rounds: bool,
+}
+
+impl Rounder {
+    fn nanos(&self, at: u64) -> i128 {
+        let nanos = self.clock.nanos(Ticks(at)).unwrap_or_default();
+        i128::from(nanos.0) + i128::from(self.clock.realtime.unwrap_or(0))
+    }
+
+    fn begin(&self, at: u64) -> i128 {
+        let nanos = self.nanos(at);
+        match self.rounds {
+            true => -((-nanos).div_euclid(1_000)) * 1_000,
+            false => nanos,
+        }
+    }
+
+    fn end(&self, at: u64) -> i128 {
+        let nanos = self.nanos(at);
+        match self.rounds {
+            true => nanos.div_euclid(1_000) * 1_000,
+            false => nanos,
+        }
+    }
+}
+
+/// Sum of the merged intervals, and the time from the first begin to the last end of the merged.
+/// Intervals that end before they begin are taken as they are: alone they count as less than
+/// nothing.
+fn merged(all: &mut [(i128, i128)]) -> (i128, i128) {
+    all.sort_unstable();
+    let mut busy = 0;
+    let mut open: Option<(i128, i128)> = None;
+    let mut highest = i128::MIN;
+    for (start, end) in all.iter().copied() {
+        open = match open {
+            Some((first, last)) if start <= highest => Some((first, last.max(end))),
+            other => {
+                busy += other.map_or(0, |(first, last)| last - first);
+                Some((start, end))
+            }
+        };
+        highest = highest.max(end);
+    }
+    let begin = all.first().map_or(0, |first| first.0);
+    let last = open.map_or(begin, |(_, last)| last);
+    busy += open.map_or(0, |(first, last)| last - first);
+    (busy, last - begin)
+}
+
+/// The regions that are profiler steps, with their names.
+fn steps<'a>(view: TraceView<'a>) -> BTreeMap<RegionId, &'a str> {
+    let regions = (0..).map(RegionId).zip(&view.definitions().regions);
+    let named = regions.map(|(id, region)| (id, region.name.as_str()));
+    named
+        .filter(|(_, name)| name.contains("ProfilerStep"))
+        .collect()
+}
+
+/// The last begin and the last end of a step on the host, by rank.
+fn last_steps(
+    view: TraceView<'_>,
+    steps: &BTreeMap<RegionId, &str>,
+) -> BTreeMap<Option<u64>, (Ticks, Ticks)> {
+    let system = &view.definitions().system;
+    let mut ends: BTreeMap<Option<u64>, (Ticks, Ticks)> = BTreeMap::new();
+    if steps.is_empty() {
+        return ends;
+    }
+    for location in view.locations() {
+        let kind = system.location(location.id()).map(|it| it.kind);
+        if kind.is_some_and(perf_core::LocationKind::may_overlap) {
+            continue;
+        }
+        let events = location.all();
+        for index in 0..events.len() {
+            let (region, is_end) = match events.event(index) {
+                Some(Event::Enter { region }) => (region, false),
+                Some(Event::Leave { region }) => (region, true),
+                _ => continue,
+            };
+            if !steps.contains_key(&region) {
+                continue;
+            }
+            let at = events.time(index).unwrap_or_default();
+            let rank = gather::rank(system, location.id());
+            let last = ends.entry(rank).or_default();
+            let last = if is_end { &mut last.1 } else { &mut last.0 };
+            *last = at.max(*last);
+        }
+    }
+    ends
+}
+
+/// Whether HTA takes a region for compute, by region.
+fn computes(view: TraceView<'_>) -> Vec<bool> {
+    let others = ["nccl*Kernel*", "*Memcpy*", "Memset*", "dma*", "*Sync*"];
+    let computes = |name: &str| !others.iter().any(|pattern| fits(pattern, name));
+    let regions = view.definitions().regions.iter();
+    regions.map(|region| computes(&region.name)).collect()
+}

@@ -1,0 +1,102 @@
+//! How long work of which streams and kinds is open, and how long at once.
+
+use super::{Piece, Work};
+use crate::Utilisation;
+use perf_core::TimeRange;
+
+const KINDS: usize = Work::ALL.len();
+
+/// What a sweep over the work of one device finds.
+#[derive(Debug, Default)]
+pub(super) struct Swept {
+    pub(super) utilisation: Utilisation,
+    /// By [`Work`].
+    pub(super) busy: [u64; KINDS],
+    /// Time in which both are open, by [`Work`]; the diagonal is `busy`.
+    pub(super) both: [[u64; KINDS]; KINDS],
+    /// By stream.
+    pub(super) streams: Vec<u64>,
+}
+
+/// A begin or an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    at: u64,
+    /// Begins come before ends: where one ends as another begins the union goes on.
+    is_end: bool,
+    work: Work,
+    stream: u32,
+}
+
+/// Sweeps over pieces, cut to the window. Each moment counts once for all that is open in it.
+pub(super) fn sweep(pieces: &[Piece], streams: usize, window: TimeRange) -> Swept {
+    let mut changes = Vec::with_capacity(2 * pieces.len());
+    for piece in pieces {
+        let (start, end) = (piece.start.max(window.start.0), piece.end.min(window.end.0));
+        if start < end {
+            let change = |at, is_end| Change {
+                at,
+                is_end,
+                work: piece.work,
+                stream: piece.stream,
+            };
+            changes.extend([change(start, false), change(end, true)]);
+        }
+    }
+    changes.sort_unstable();
+    let mut swept = Swept {
+        streams: vec![0; streams],
+        ..Swept::default()
+    };
+    swept.utilisation.span = window.len();
+    // How much is open on each stream, and since when anything is.
+    let mut open = vec![(0u32, 0u64); streams];
+    let mut kinds = [0u32; KINDS];
+    let (mut busy_streams, mut last) = (0u64, 0);
+    for change in changes {
+        let length = change.at - last;
+        last = change.at;
+        if length > 0 && busy_streams > 0 {
+            let found = &mut swept.utilisation;
+            found.busy += length;
+            found.overlap += if busy_streams > 1 { length } else { 0 };
+            let time = length.saturating_mul(busy_streams);
+            found.stream_time = found.stream_time.saturating_add(time);
+            share(&mut swept, &kinds, length);
+        }
+        let (Some(own), Some(busy)) = (
+            open.get_mut(change.stream as usize),
+            swept.streams.get_mut(change.stream as usize),
+        ) else {
+            continue;
+        };
+        let kind = &mut kinds[change.work as usize];
+        if change.is_end {
+            (own.0, *kind) = (own.0 - 1, *kind - 1);
+            if own.0 == 0 {
+                busy_streams -= 1;
+                *busy += change.at - own.1;
+            }
+        } else {
+            if own.0 == 0 {
+                swept.utilisation.intervals += u64::from(busy_streams == 0);
+                busy_streams += 1;
+                own.1 = change.at;
+            }
+            (own.0, *kind) = (own.0 + 1, *kind + 1);
+        }
+    }
+    swept
+}
+
+fn share(swept: &mut Swept, kinds: &[u32; KINDS], length: u64) {
+    for (one, count) in kinds.iter().enumerate() {
+        if *count == 0 {
+            continue;
+        }
+        swept.busy[one] += length;
+        for (other, count) in kinds.iter().enumerate() {
+            swept.both[one][other] += if *count > 0 { length } else { 0 };
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! [`Work`] and [`WorkRules`]: what the work of a device is.
+
+use crate::{RegionGroups, RegionMap, Result};
+use perf_core::{Definitions, Region, RegionId, RegionRole};
+use std::sync::OnceLock;
+
+/// What a piece of work on a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Work {
+    /// A kernel that computes: all work that no rule takes for something else.
+    Compute,
+    /// A kernel that exchanges data with other devices, such as a collective of NCCL or RCCL.
+    Communication,
+    /// A copy between memories.
+    Copy,
+    /// Filling memory with a value.
+    Set,
+}
+
+impl Work {
+    /// All, in order.
+    pub const ALL: [Work; 4] = [Work::Compute, Work::Communication, Work::Copy, Work::Set];
+
+    /// `compute`, `communication`, `copy` or `set`: the name of its class in folds.
+    pub fn name(self) -> &'static str {
+        match self {
+            Work::Compute => "compute",
+            Work::Communication => "communication",
+            Work::Copy => "copy",
+            Work::Set => "set",
+        }
+    }
+}
+
+/// Which work is what, by pattern: rules are tried in order, the first that fits wins, and what
+/// fits none computes.
+///
+/// The default rules know the names that CUDA and HIP tools give copies and sets, regions of role
+/// [`RegionRole::DataTransfer`], and the kernels of the common libraries of collectives:
+///
+/// | work | patterns |
+/// |---|---|
+/// | set | `Memset*`, `memset*`, `MEMSET*`, `[CUDA memset*`, `[CUDA Unified Memory memset*`, `__amd_rocclr_fillBuffer*` |
+/// | copy | `Memcpy*`, `memcpy*`, `MEMCPY*`, `[CUDA memcpy*`, `[CUDA Unified Memory memcpy*`, `Copy*To*`, `MEMORY_COPY_*`, `__amd_rocclr_copyBuffer*`, `dma*` |
+/// | communication | `*nccl*`, `*rccl*`, `*nvshmem*`, and `*AllReduce*`, `*AllGather*`, `*ReduceScatter*`, `*AllToAll*`, `*all_reduce*`, `*all_gather*`, `*reduce_scatter*`, `*all_to_all*` |
+/// | copy | all others of role [`RegionRole::DataTransfer`] |
+///
+/// ```
+/// use perf_core::Region;
+/// use perf_fold::{Work, WorkRules};
+/// let work = |rules: &WorkRules, name: &str| rules.work(&Region::named(name));
+/// let rules = WorkRules::default();
+/// assert_eq!(work(&rules, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"), Work::Communication);
+/// assert_eq!(work(&rules, "Memcpy DtoH (Device -> Pinned)"), Work::Copy);
+/// assert_eq!(work(&rules, "halo_pack"), Work::Compute);
+/// let own = rules.before(Work::Communication, "halo_*");
+/// assert_eq!(work(&own, "halo_pack"), Work::Communication);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkRules {
+    /// Rules of one's own, the last one given first.
+    own: Vec<(Work, String)>,
+    rules: Vec<(Work, Rule)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rule {
+    Name(&'static str),
+    Role(RegionRole),
+}
+
+const SETS: [&str; 6] = [
+    "Memset*",
+    "memset*",
+    "MEMSET*",
+    "[CUDA memset*",
+    "[CUDA Unified Memory memset*",
+    "__amd_rocclr_fillBuffer*",
+];
+
+const COPIES: [&str; 9] = [
+    "Memcpy*",
+    "memcpy*",
+    "MEMCPY*",
+    "[CUDA memcpy*",
+    "[CUDA Unified Memory memcpy*",
+    "Copy*To*",
+    "MEMORY_COPY_*",
+    "__amd_rocclr_copyBuffer*",
+    "dma*",
+];
+
+const TALK: [&str; 11] = [
+    "*nccl*",
+    "*rccl*",
+    "*nvshmem*",
+    "*AllReduce*",
+    "*AllGather*",
+    "*ReduceScatter*",
+    "*AllToAll*",
+    "*all_reduce*",
+    "*all_gather*",
+    "*reduce_scatter*",
+    "*all_to_all*",
+];
+
+impl Default for WorkRules {
+    fn default() -> Self {
+        let names = |work, patterns: &'static [&'static str]| {
+            patterns.iter().map(move |it| (work, Rule::Name(it)))
+        };
+        let rules = names(Work::Set, &SETS)
+            .chain(names(Work::Copy, &COPIES))
+            .chain(names(Work::Communication, &TALK))
+            .chain([(Work::Copy, Rule::Role(RegionRole::DataTransfer))]);
+        WorkRules {
+            own: Vec::new(),
+            rules: rules.collect(),
+        }
+    }
+}
+
+impl WorkRules {
+    /// No rules: all work computes.
+    pub fn none() -> Self {
+        WorkRules {
+            own: Vec::new(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// Work whose name fits `pattern` (`*` stands for any characters, `?` for one) is `work`,
+    /// whatever the rules so far say.
+    pub fn before(mut self, work: Work, pattern: impl Into<String>) -> Self {
+        self.own.insert(0, (work, pattern.into()));
+        self
+    }
+
+    /// What work of a region is.
+    pub fn work(&self, region: &Region) -> Work {
+        let own = self.own.iter();
+        let mut own = own.filter(|(_, pattern)| perf_core::fits(pattern, &region.name));
+        if let Some((work, _)) = own.next() {
+            return *work;
+        }
+        let fits = |rule: &Rule| match rule {
+            Rule::Name(pattern) => perf_core::fits(pattern, &region.name),
+            Rule::Role(role) => region.role == *role,
+        };
+        let found = self.rules.iter().find(|(_, rule)| fits(rule));
+        found.map_or(Work::Compute, |(work, _)| *work)
+    }
+
+    /// The same rules as classes of a fold, each named as [`Work::name`] says. What they take for
+    /// nothing special is `compute`, calls on the host too: for rows of devices.
+    ///
+    /// # Errors
+    /// [`Error::TooManyClasses`](crate::Error::TooManyClasses).
+    pub fn plan(&self, definitions: &Definitions) -> Result<RegionMap> {
+        self.groups().plan(definitions)
+    }
+
+    /// The same rules as [`RegionGroups`], to which more can be added.
+    pub fn groups(&self) -> RegionGroups {
+        let mut groups = RegionGroups::new();
+        for (work, pattern) in &self.own {
+            groups = groups.name(work.name(), pattern.as_str());
+        }
+        for (work, rule) in &self.rules {
+            groups = match rule {
+                Rule::Name(pattern) => groups.name(work.name(), *pattern),
+                Rule::Role(role) => groups.role(work.name(), *role),
+            };
+        }
+        groups.others_into(Work::Compute.name())
+    }
+}
+
+/// What work is, by region: each is asked for once, and only those that devices run.
+pub(super) struct WorkTable<'a> {
+    rules: &'a WorkRules,
+    regions: &'a [Region],
+    known: Vec<OnceLock<Work>>,
+}
+
+impl<'a> WorkTable<'a> {
+    pub(super) fn new(rules: &'a WorkRules, definitions: &'a Definitions) -> Self {
+        let regions = definitions.regions.as_slice();
+        let known = regions.iter().map(|_| OnceLock::new()).collect();
+        WorkTable {
+            rules,
+            regions,
+            known,
+        }
+    }
+
+    /// Regions that are not defined compute.
+    pub(super) fn work(&self, region: RegionId) -> Work {
+        let index = region.index();
+        match (self.known.get(index), self.regions.get(index)) {
+            (Some(known), Some(region)) => *known.get_or_init(|| self.rules.work(region)),
+            _ => Work::Compute,
+        }
+    }
+}
