@@ -1,0 +1,382 @@
+"use strict";
+perfkit.view("timeline", (section, data) => {
+  const { element, time, percent, count } = perfkit;
+  const find = (name) => section.querySelector(name);
+  const canvas = find(".strips"), labels = find(".labels"), status = find(".status"), box = find(".rows");
+  const chooser = find(".op"), filter = find(".filter"), messages = find(".messages");
+  const IDLE = 0, ABSENT = 1, UNIFORM = 2, FIRST = 3, OTHERS = data.others[2];
+  const groups = data.groups, levels = data.levels;
+  const INDENT = 12, AXIS = 26;
+
+  const asked = perfkit.linked(section.id);
+  const number = (name, otherwise) => (Number.isFinite(parseFloat(asked.get(name))) ? parseFloat(asked.get(name)) : otherwise);
+  const state = {
+    from: number("from", 0),
+    span: number("span", data.span),
+    op: Math.max(0, data.ops.findIndex(([name]) => name === asked.get("op"))),
+    open: new Set((asked.get("open") || "").split(",").filter(Boolean).map(Number)),
+    row: 0,
+    at: null,
+  };
+  const shortest = () => Math.max(1, data.span / levels[levels.length - 1].columns) * 8;
+  const clamp = () => {
+    state.span = Math.min(data.span, Math.max(Math.min(shortest(), data.span), state.span));
+    state.from = Math.min(data.span - state.span, Math.max(0, state.from));
+  };
+  clamp();
+
+  data.ops.forEach(([name, words], at) => chooser.append(element("option", { value: at }, name + ": " + words)));
+  chooser.value = state.op;
+
+  const depth = (group) => (groups[group].parent === null ? 0 : 1 + depth(groups[group].parent));
+  // The rows that are seen, from the top.
+  const visible = () => {
+    const wanted = filter.value.trim().toLowerCase(), out = [];
+    const walk = (group) => {
+      const open = state.open.has(group) && groups[group].children.length;
+      if (!wanted || groups[group].label.toLowerCase().includes(wanted)) out.push(group);
+      if (open) groups[group].children.forEach(walk);
+    };
+    groups.forEach((group, at) => group.parent === null && walk(at));
+    return out;
+  };
+
+  const decoded = new Map();
+  const cells = (level, group) => {
+    const row = levels[level].cells, op = row[state.op][group] === null ? 0 : state.op;
+    const key = level + "," + op + "," + group;
+    if (!decoded.has(key)) {
+      if (decoded.size > 4000) decoded.clear();
+      decoded.set(key, perfkit.pairs(row[op][group], levels[level].columns));
+    }
+    return decoded.get(key);
+  };
+  // The coarsest level whose columns are no wider than a pixel, or the finest.
+  const levelFor = (pixels) => {
+    const found = levels.findIndex((level) => level.columns * state.span / data.span >= pixels);
+    return found < 0 ? levels.length - 1 : found;
+  };
+
+  // Colours by code and agreement, mixed with the paper.
+  let shades = null;
+  const prepare = () => {
+    const paper = perfkit.rgb(perfkit.variable("paper"));
+    const full = new Array(256).fill(perfkit.rgb(data.others[1]));
+    data.states.forEach(([, colour], at) => (full[FIRST + at] = perfkit.rgb(colour)));
+    full[IDLE] = perfkit.rgb(perfkit.variable("idle"));
+    full[ABSENT] = perfkit.rgb(perfkit.variable("absent"));
+    full[UNIFORM] = perfkit.rgb(perfkit.variable("equal"));
+    shades = (code, agreement, shaded) => {
+      const share = code >= FIRST && shaded ? 0.35 + (0.65 * agreement) / 255 : 1;
+      return full[code].map((channel, at) => Math.round(paper[at] + share * (channel - paper[at])));
+    };
+  };
+
+  let layout = null;
+  const measure = () => {
+    const width = Math.max(280, box.clientWidth), narrow = width < 640, rows = visible();
+    const strip = Math.min(48, Math.max(16, Math.floor(330 / Math.max(1, rows.length))));
+    const head = narrow ? 22 : 0, left = narrow ? 0 : Math.min(300, Math.round(width * 0.24));
+    const pitch = Math.max(narrow ? 0 : 21, strip) + head + 2;
+    layout = { width, narrow, rows, strip, head, left, pitch, plot: width - left - 2, height: rows.length * pitch + AXIS };
+  };
+
+  const place = (at) => layout.left + ((at - state.from) / state.span) * layout.plot;
+  const moment = (x) => state.from + ((x - layout.left) / layout.plot) * state.span;
+
+  const strips = (context, scale) => {
+    const pixels = Math.max(1, Math.round(layout.plot * scale)), level = levelFor(pixels);
+    const columns = levels[level].columns, image = context.createImageData(pixels, 1);
+    const line = document.createElement("canvas");
+    line.width = pixels;
+    line.height = 1;
+    const brush = line.getContext("2d");
+    context.imageSmoothingEnabled = false;
+    layout.rows.forEach((group, row) => {
+      const [codes, agreement] = cells(level, group);
+      const shaded = data.ops[state.op][2] && groups[group].streams > 1;
+      let last = -1, colour = null;
+      for (let x = 0; x < pixels; x++) {
+        const at = state.from + ((x + 0.5) / pixels) * state.span;
+        const column = Math.min(columns - 1, Math.max(0, Math.floor((at / data.span) * columns)));
+        if (column !== last) colour = shades(codes[column], agreement[column], shaded);
+        last = column;
+        image.data.set(colour, 4 * x);
+        image.data[4 * x + 3] = 255;
+      }
+      brush.putImageData(image, 0, 0);
+      context.drawImage(line, layout.left, row * layout.pitch + layout.head, layout.plot, layout.strip);
+    });
+    section.dataset.level = columns;
+  };
+
+  const axis = (context) => {
+    const y = layout.rows.length * layout.pitch + 1;
+    context.strokeStyle = context.fillStyle = perfkit.variable("quiet");
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "top";
+    context.lineWidth = 1;
+    for (const [at, text] of perfkit.ticks(state.from + data.start, state.from + state.span + data.start, layout.plot / 110, true)) {
+      const x = place(at - data.start), width = context.measureText(text).width;
+      context.beginPath();
+      context.moveTo(Math.round(x) + 0.5, y);
+      context.lineTo(Math.round(x) + 0.5, y + 6);
+      context.stroke();
+      const left = Math.min(Math.max(layout.left, x - width / 2), layout.left + layout.plot - width);
+      context.fillText(text, left, y + 9);
+    }
+  };
+
+  // The row that shows a group: itself, or what it is folded into.
+  const shown = (rows, group) => {
+    for (let at = group; at !== null && at !== undefined; at = groups[at].parent) {
+      const row = rows.indexOf(at);
+      if (row >= 0 && !(state.open.has(at) && groups[at].children.length && at !== group)) return row;
+    }
+    return -1;
+  };
+  const middle = (row) => row * layout.pitch + layout.head + layout.strip / 2;
+
+  const clipped = (context, draw) => {
+    context.save();
+    context.beginPath();
+    context.rect(layout.left, 0, layout.plot, layout.rows.length * layout.pitch);
+    context.clip();
+    draw();
+    context.restore();
+  };
+
+  const lines = (context) => {
+    section.dataset.bundles = 0;
+    if (!data.links || !messages.checked) return "";
+    const cache = new Map(), merged = new Map();
+    const row = (group) => {
+      if (!cache.has(group)) cache.set(group, shown(layout.rows, group));
+      return cache.get(group);
+    };
+    const columns = data.links.columns, at = (column) => ((column + 0.5) / columns) * data.span;
+    let hidden = data.links.inside;
+    for (const [from, start, to, end, number, bytes] of data.links.bundles) {
+      const a = row(from), b = row(to);
+      if (a < 0 || b < 0) continue;
+      if (a === b) { hidden += number; continue; }
+      const [x, y] = [place(at(start)), place(at(end))];
+      if (Math.max(x, y) < layout.left || Math.min(x, y) > layout.left + layout.plot) continue;
+      const key = [a, b, Math.round(x / 2), Math.round(y / 2)].join();
+      const bundle = merged.get(key) || { a, b, x, y, number: 0, bytes: 0 };
+      bundle.number += number;
+      bundle.bytes += bytes;
+      merged.set(key, bundle);
+    }
+    const all = [...merged.values()].sort((a, b) => a.number - b.number);
+    const most = all.length ? all[all.length - 1].number : 1;
+    clipped(context, () => all.forEach((bundle, index) => {
+      context.strokeStyle = perfkit.variable("ink");
+      context.globalAlpha = (all.length > 400 ? 0.12 : 0.35) + 0.4 * (bundle.number / most);
+      context.lineWidth = 0.8 + 1.4 * (bundle.number / most);
+      context.beginPath();
+      context.moveTo(bundle.x, middle(bundle.a));
+      context.lineTo(bundle.y, middle(bundle.b));
+      context.stroke();
+      if (bundle.number > 1 && index >= all.length - 12) {
+        context.globalAlpha = 1;
+        context.font = "12px system-ui, sans-serif";
+        context.lineWidth = 3;
+        context.strokeStyle = perfkit.variable("paper");
+        context.fillStyle = perfkit.variable("ink");
+        const where = [(bundle.x + bundle.y) / 2 + 4, (middle(bundle.a) + middle(bundle.b)) / 2];
+        context.strokeText(count(bundle.number), ...where);
+        context.fillText(count(bundle.number), ...where);
+      }
+    }));
+    section.dataset.bundles = all.length;
+    return hidden ? ` ${count(hidden)} messages inside of rows.` : "";
+  };
+
+  const marks = (context) => clipped(context, () => {
+    context.fillStyle = perfkit.variable("alarm");
+    context.strokeStyle = perfkit.variable("paper");
+    context.lineWidth = 1;
+    for (const [group, at] of data.markers) {
+      const row = shown(layout.rows, group), x = place(at);
+      if (row < 0 || x < layout.left - 6 || x > layout.left + layout.plot + 6) continue;
+      const y = row * layout.pitch + layout.head;
+      context.beginPath();
+      context.moveTo(x - 5, y);
+      context.lineTo(x + 5, y);
+      context.lineTo(x, y + 9);
+      context.closePath();
+      context.fill();
+      context.stroke();
+    }
+  });
+
+  const toggle = (group) => {
+    if (!groups[group].children.length) return;
+    if (!state.open.delete(group)) state.open.add(group);
+    paint();
+    const button = labels.querySelector(`[data-group="${group}"] button`);
+    if (button) button.focus();
+  };
+
+  const names = () => {
+    const made = layout.rows.map((group, row) => {
+      const found = groups[group], open = state.open.has(group);
+      const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });
+      line.style.top = row * layout.pitch + "px";
+      line.style.height = (layout.narrow ? layout.head : Math.max(21, layout.strip)) + "px";
+      line.style.width = (layout.narrow ? layout.width - 4 : layout.left - 8) + "px";
+      line.style.paddingLeft = depth(group) * INDENT + "px";
+      if (found.children.length)
+        line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
+          on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
+      line.append(element("span", { class: "name", title: found.label }, found.label),
+        element("span", { class: "busy" }, percent(found.busy) + " busy"));
+      return line;
+    });
+    labels.replaceChildren(...made);
+  };
+
+  let pending = 0;
+  const share = () => {
+    clearTimeout(pending);
+    pending = setTimeout(() => perfkit.link(section.id, {
+      op: data.ops[state.op][0], from: Math.round(state.from), span: Math.round(state.span), open: [...state.open].join(),
+    }), 250);
+  };
+
+  let first = true;
+  const paint = () => {
+    measure();
+    prepare();
+    state.row = Math.min(state.row, Math.max(0, layout.rows.length - 1));
+    const [context, scale] = perfkit.fit(canvas, layout.width, layout.height);
+    context.clearRect(0, 0, layout.width, layout.height);
+    strips(context, scale);
+    axis(context);
+    const remark = lines(context);
+    marks(context);
+    names();
+    section.dataset.rows = layout.rows.length;
+    section.dataset.from = Math.round(state.from);
+    section.dataset.span = Math.round(state.span);
+    tell(remark);
+    if (!first) share();
+    first = false;
+  };
+
+  const name = (code) =>
+    code === IDLE ? "in no region" : code === ABSENT ? "not recorded" : code === UNIFORM ? "all equal"
+    : code === OTHERS ? data.others[0] : data.states[code - FIRST][0];
+
+  const tell = (remark = "") => {
+    const group = layout.rows[state.row];
+    if (group === undefined) { status.textContent = "No row has such a name."; return; }
+    const found = groups[group];
+    if (state.at === null) {
+      const shares = found.shares.map(([name, share]) => name + " " + percent(share)).join(", ");
+      status.textContent = `${found.label}: ${count(found.streams)} streams, ${percent(found.busy)} busy; ${shares}.${remark}`;
+      return;
+    }
+    const level = levelFor(layout.plot), columns = levels[level].columns;
+    const column = Math.min(columns - 1, Math.max(0, Math.floor((state.at / data.span) * columns)));
+    const [codes, agreement] = cells(level, group), part = agreement[column] / 255;
+    const at = data.start + ((column + 0.5) / columns) * data.span;
+    const about = found.streams > 255 ? "about " : "";
+    const members = found.streams > 1 ? `: ${about}${count(part * found.streams)} of ${count(found.streams)} streams (${percent(part)})` : "";
+    const near = data.markers.find(([row, when]) => Math.abs(place(when) - place(state.at)) < 6 && shown(layout.rows, row) === state.row);
+    status.textContent = `${found.label} at ${time(at)}: ${name(codes[column])}${members}.${near ? " Abnormal: " + near[2] : ""}`;
+  };
+
+  const zoom = (factor, about) => {
+    const share = (about - state.from) / state.span;
+    state.span *= factor;
+    clamp();
+    state.from = about - share * state.span;
+    clamp();
+    paint();
+  };
+  const pan = (share) => {
+    state.from += share * state.span;
+    clamp();
+    paint();
+  };
+  const centre = () => (state.at === null ? state.from + state.span / 2 : Math.min(state.from + state.span, Math.max(state.from, state.at)));
+  const all = () => {
+    [state.from, state.span, state.at] = [0, data.span, null];
+    paint();
+  };
+  const on = (name, what, run) => find(name).addEventListener(what, run);
+  on(".in", "click", () => zoom(0.5, centre()));
+  on(".out", "click", () => zoom(2, centre()));
+  on(".left", "click", () => pan(-0.3));
+  on(".right", "click", () => pan(0.3));
+  on(".all", "click", all);
+  on(".fold", "click", () => { state.open.clear(); paint(); });
+  chooser.addEventListener("change", () => { state.op = Number(chooser.value); paint(); });
+  filter.addEventListener("input", paint);
+  messages.addEventListener("change", paint);
+  if (data.links) find(".links").hidden = false;
+
+  const pointer = (event) => {
+    const bounds = canvas.getBoundingClientRect();
+    return [event.clientX - bounds.left, event.clientY - bounds.top];
+  };
+  let held = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    const [x] = pointer(event);
+    held = { x, from: state.from, shift: event.shiftKey, at: moment(x) };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const [x, y] = pointer(event);
+    if (held && !held.shift && Math.abs(x - held.x) > 2) {
+      state.from = held.from - ((x - held.x) / layout.plot) * state.span;
+      clamp();
+      paint();
+      return;
+    }
+    const row = Math.floor(y / layout.pitch);
+    if (row < 0 || row >= layout.rows.length || x < layout.left) return;
+    state.at = Math.min(state.from + state.span, Math.max(state.from, moment(x)));
+    if (row !== state.row) {
+      state.row = row;
+      names();
+    }
+    tell();
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const [x] = pointer(event);
+    if (held && held.shift && Math.abs(x - held.x) > 4) {
+      const end = moment(x);
+      [state.from, state.span] = [Math.min(held.at, end), Math.abs(end - held.at)];
+      clamp();
+      paint();
+    }
+    held = null;
+  });
+  canvas.addEventListener("pointercancel", () => (held = null));
+  canvas.addEventListener("dblclick", (event) => zoom(0.5, moment(pointer(event)[0])));
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, moment(pointer(event)[0]));
+  }, { passive: false });
+  canvas.addEventListener("keydown", (event) => {
+    const step = (by) => {
+      state.row = Math.min(layout.rows.length - 1, Math.max(0, state.row + by));
+      names();
+      tell();
+    };
+    const keys = {
+      ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), ArrowUp: () => step(-1), ArrowDown: () => step(1),
+      "+": () => zoom(0.5, centre()), "=": () => zoom(0.5, centre()), "-": () => zoom(2, centre()), Home: all,
+      Enter: () => { toggle(layout.rows[state.row]); canvas.focus(); },
+    };
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  perfkit.onPaint(paint);
+  paint();
+});

@@ -1,0 +1,127 @@
+//! [`Axis`]: a range of values along a line of pixels, with ticks at round numbers.
+
+use crate::number;
+
+/// What the numbers of an axis are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Nanoseconds, written in the unit that suits.
+    Nanos,
+    /// Bytes.
+    Bytes,
+    /// A share of 1, written in percent.
+    Share,
+    /// A number without a unit.
+    #[default]
+    Number,
+    /// Any other unit, prefixed as SI does.
+    Other(String),
+}
+
+impl Unit {
+    /// A value with its unit.
+    ///
+    /// ```
+    /// use perf_view::Unit;
+    /// assert_eq!(Unit::Nanos.write(2_500_000.0), "2.50 ms");
+    /// assert_eq!(Unit::Other("Hz".into()).write(2.5e9), "2.50 GHz");
+    /// ```
+    pub fn write(&self, value: f64) -> String {
+        match self {
+            Unit::Nanos => number::time(value),
+            Unit::Bytes => number::bytes(value),
+            Unit::Share => number::percent(value),
+            Unit::Number => number::short(value, ""),
+            Unit::Other(unit) => number::short(value, unit),
+        }
+    }
+}
+
+/// A range of values along a line of pixels.
+///
+/// ```
+/// use perf_view::{Axis, Unit};
+/// let axis = Axis::over([3.0, 97.0], Unit::Number);
+/// assert_eq!(axis.ticks(5).iter().map(|tick| tick.0).collect::<Vec<_>>(), [20.0, 40.0, 60.0, 80.0]);
+/// assert_eq!(axis.share(50.0), 0.5);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// Value of the first end.
+    pub low: f64,
+    /// Value of the other end, above `low`.
+    pub high: f64,
+    /// What the values are.
+    pub unit: Unit,
+}
+
+impl Axis {
+    /// From one value to another. A range without width becomes one that has some.
+    pub fn over([low, high]: [f64; 2], unit: Unit) -> Self {
+        let (low, high) = match (low.is_finite(), high.is_finite()) {
+            (true, true) if low < high => (low, high),
+            (true, _) => (low - 0.5, low + 0.5),
+            _ => (0.0, 1.0),
+        };
+        Axis { low, high, unit }
+    }
+
+    /// Around all values that are finite, with a margin of 4 %.
+    pub fn around(values: impl IntoIterator<Item = f64>, unit: Unit) -> Self {
+        let finite = values.into_iter().filter(|value| value.is_finite());
+        let start = (f64::INFINITY, f64::NEG_INFINITY);
+        let (low, high) = finite.fold(start, |(low, high), v| (low.min(v), high.max(v)));
+        let margin = 0.04 * (high - low);
+        Self::over([low - margin, high + margin], unit)
+    }
+
+    /// Where a value lies: 0 at the low end, 1 at the high one.
+    pub fn share(&self, value: f64) -> f64 {
+        (value - self.low) / (self.high - self.low)
+    }
+
+    /// Round values inside the range, about `most` of them, with their labels.
+    pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
+        let span = self.high - self.low;
+        let base = match self.unit {
+            // Bytes are round in powers of two.
+            Unit::Bytes => 2.0_f64,
+            _ => 10.0,
+        };
+        let rough = span / most.max(1) as f64;
+        let decade = base.powf(rough.log(base).floor());
+        let factors: &[f64] = match self.unit {
+            Unit::Bytes => &[1.0, 2.0],
+            _ => &[1.0, 2.0, 5.0, 10.0],
+        };
+        let step = factors.iter().map(|f| f * decade).find(|step| *step >= rough * 0.999);
+        let step = step.unwrap_or(rough);
+        if !(step > 0.0 && step.is_finite()) {
+            return Vec::new();
+        }
+        let first = (self.low / step).ceil();
+        let count = ((self.high / step).floor() - first).clamp(-1.0, 1000.0) as i64 + 1;
+        let values = (0..count).map(|at| (first + at as f64) * step);
+        // A sum of steps that is meant to be 0 is 0.
+        let values = values.map(|value| if value.abs() < step * 1e-9 { 0.0 } else { value });
+        values.map(|value| (value, self.label(value, step))).collect()
+    }
+
+    /// A tick's label: as many digits as the step needs to tell ticks apart.
+    fn label(&self, value: f64, step: f64) -> String {
+        let (scale, unit) = match &self.unit {
+            Unit::Nanos => {
+                let size = self.low.abs().max(self.high.abs());
+                let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+                // The unit of the step, but not one that makes a million of the value.
+                let fit = units.iter().find(|(scale, _)| step >= *scale || size / scale >= 1e4);
+                fit.copied().unwrap_or((1.0, "ns"))
+            }
+            Unit::Share => (0.01, "%"),
+            _ => return self.unit.write(value),
+        };
+        let places = (-(step / scale).log10()).ceil().clamp(0.0, 9.0) as usize;
+        format!("{:.places$} {unit}", value / scale)
+    }
+}

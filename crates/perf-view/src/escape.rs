@@ -1,0 +1,82 @@
+//! Names come from the binaries of users: templates, quotes, anything. Nothing reaches a page or a
+//! picture but through here or through templates that escape.
+
+/// Text for SVG and HTML, between tags or inside of a quoted attribute. Characters that XML cannot
+/// hold become the replacement character.
+///
+/// ```
+/// use perf_view::escaped;
+/// assert_eq!(escaped("vector<int>::at(\"&\")\u{1}"), "vector&lt;int&gt;::at(&quot;&amp;&quot;)\u{fffd}");
+/// ```
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
+                out.push(char::REPLACEMENT_CHARACTER);
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// JSON that may stand inside of a script element: nothing in it can end the element, begin a comment
+/// or a tag, or break a line of a script.
+pub(crate) fn json_in_script(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            // Only strings hold these, where the escape means the same.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The first characters of a name, with dots where some are left out in the middle: templates differ
+/// at their ends.
+///
+/// ```
+/// use perf_view::shortened;
+/// assert_eq!(shortened("MPI_Wait", 10), "MPI_Wait");
+/// assert_eq!(shortened("a_rather_long_name", 9), "a_ra..ame");
+/// ```
+pub fn shortened(name: &str, most: usize) -> String {
+    let count = name.chars().count();
+    if count <= most {
+        return name.to_string();
+    }
+    let kept = most.saturating_sub(2);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let head = name.chars().take(head);
+    head.chain("..".chars())
+        .chain(name.chars().skip(count - tail))
+        .take(most)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn json_cannot_leave_its_element() {
+        let name = "</script><!--<script>&\u{2028}\"\\";
+        let text = json_in_script(&json!({ name: name }));
+        assert!(!text.contains(['<', '>', '&', '\u{2028}']));
+        let back: serde_json::Value = serde_json::from_str(&text).expect("it is JSON still");
+        assert_eq!(back[name], name);
+    }
+}

@@ -1,0 +1,74 @@
+//! Results as pictures: PNG, SVG and self-contained HTML pages.
+//!
+//! No window system, no font file, no network: a picture is computed here, and a page is one file that
+//! works on a login node, in an e-mail, and in ten years.
+//!
+//! | of | pictures and pages |
+//! |---|---|
+//! | folded timelines | [`timeline`] |
+//! | severities on grids, and what correlates | [`topology`] |
+//!
+//! A picture is a [`Scene`], which becomes SVG or PNG; a page is a [`Page`] of [`Section`]s, one a view.
+//! The same input gives the same bytes.
+//!
+//! ```
+//! use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
+//! use perf_view::{Page, timeline};
+//! let trace = perf_testdata::cosmo::trace();
+//! let map = RegionMap::by_name(trace.definitions())?;
+//! let timelines = Timelines::new(trace.view(), &map)?;
+//! let groups = Groups::by(&timelines, GroupBy::Node);
+//!
+//! // A picture.
+//! let folder = Folder::new(&timelines, groups.clone(), Folder::params().columns(600).check()?)?;
+//! let fold = folder.fold(timelines.range())?;
+//! let scene = timeline::Picture::new(&folder, &fold)?.scene();
+//! assert!(scene.png()?.starts_with(b"\x89PNG"));
+//!
+//! // A page that folds, unfolds and zooms.
+//! let section = timeline::View::new(&timelines, groups).section(&(), &Default::default())?;
+//! let html = Page::new("COSMO-SPECS").with(section).html();
+//! assert!(html.len() < 1_000_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Names
+//! Names come from the binaries of users. They are escaped in every picture and page, and pages have a
+//! content policy that lets nothing run but the scripts they came with.
+//!
+//! # Colours
+//! [`ColourMap`] has maps for the colour-blind; [`Palette`] gives a state the same colour in every
+//! picture; [`Theme`] is light or dark.
+//!
+//! # Features
+//! * `fold` (default): [`timeline`].
+//! * `topology`, `spectral` (default): [`topology`], and the list of correlated views beside it.
+
+mod axis;
+mod canvas;
+mod colour;
+mod error;
+mod escape;
+mod map;
+pub mod number;
+mod pack;
+mod page;
+mod palette;
+mod scene;
+mod sha;
+mod svg;
+mod text;
+mod theme;
+#[cfg(feature = "fold")]
+pub mod timeline;
+
+pub use axis::{Axis, Unit};
+pub use canvas::{Canvas, MOST_PIXELS};
+pub use colour::Colour;
+pub use error::{Error, Result};
+pub use escape::{escaped, shortened};
+pub use map::ColourMap;
+pub use page::{Page, Section};
+pub use palette::{OTHER, Palette, numbered};
+pub use scene::{Anchor, Mark, Scene};
+pub use theme::Theme;

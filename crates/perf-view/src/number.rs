@@ -1,0 +1,131 @@
+//! Numbers with units, as people read them.
+
+/// A time or duration in nanoseconds, with three digits and its unit.
+///
+/// ```
+/// use perf_view::number::time;
+/// assert_eq!(time(0.0), "0 s");
+/// assert_eq!(time(1_234.0), "1.23 us");
+/// assert_eq!(time(-20_000_000.0), "-20.0 ms");
+/// assert_eq!(time(437_999_971_000.0), "438 s");
+/// ```
+pub fn time(nanos: f64) -> String {
+    if nanos == 0.0 {
+        return "0 s".into();
+    }
+    scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
+}
+
+/// A number of bytes, in units of 1024.
+///
+/// ```
+/// use perf_view::number::bytes;
+/// assert_eq!(bytes(100.0), "100 B");
+/// assert_eq!(bytes(1536.0), "1.50 KiB");
+/// ```
+pub fn bytes(count: f64) -> String {
+    if count.abs() < 1024.0 {
+        return format!("{count:.0} B");
+    }
+    const KIB: f64 = 1024.0;
+    scaled(
+        count,
+        &[
+            (KIB * KIB * KIB * KIB, "TiB"),
+            (KIB * KIB * KIB, "GiB"),
+            (KIB * KIB, "MiB"),
+            (KIB, "KiB"),
+        ],
+    )
+}
+
+/// A count, whole up to 9,999 and with thousands set apart.
+///
+/// ```
+/// use perf_view::number::count;
+/// assert_eq!(count(950), "950");
+/// assert_eq!(count(1_835_008), "1,835,008");
+/// ```
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A share of 1 in percent, with a digit after the point below 10.
+///
+/// ```
+/// use perf_view::number::percent;
+/// assert_eq!(percent(0.5), "50 %");
+/// assert_eq!(percent(0.0123), "1.2 %");
+/// ```
+pub fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    match value.abs() {
+        0.0..9.95 if value != 0.0 => format!("{value:.1} %"),
+        _ => format!("{value:.0} %"),
+    }
+}
+
+/// Any other number: three digits, a prefix for powers of 1000, and its unit behind it if it has one.
+///
+/// ```
+/// use perf_view::number::short;
+/// assert_eq!(short(0.0, ""), "0");
+/// assert_eq!(short(3.46e9, ""), "3.46 G");
+/// assert_eq!(short(0.000_25, "s"), "250 us");
+/// assert_eq!(short(f64::NAN, "s"), "no number");
+/// ```
+pub fn short(value: f64, unit: &str) -> String {
+    const PREFIXES: [(f64, &str); 9] = [
+        (1e15, "P"),
+        (1e12, "T"),
+        (1e9, "G"),
+        (1e6, "M"),
+        (1e3, "k"),
+        (1.0, ""),
+        (1e-3, "m"),
+        (1e-6, "u"),
+        (1e-9, "n"),
+    ];
+    if value.is_nan() {
+        return "no number".into();
+    }
+    if value == 0.0 || value.is_infinite() {
+        return format!("{value} {unit}").trim_end().to_string();
+    }
+    let size = value.abs() * 1.000_5;
+    let found = PREFIXES.iter().find(|(scale, _)| size >= *scale);
+    match found {
+        Some((scale, prefix)) => format!("{} {prefix}{unit}", digits(value / scale))
+            .trim_end()
+            .to_string(),
+        None => format!("{value:.2e} {unit}").trim_end().to_string(),
+    }
+}
+
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    if !value.is_finite() {
+        return short(value, units.first().map_or("", |unit| unit.1));
+    }
+    let size = value.abs() * 1.000_5;
+    let found = units.iter().find(|(scale, _)| size >= *scale);
+    let (scale, unit) = found.or(units.last()).copied().unwrap_or((1.0, ""));
+    format!("{} {unit}", digits(value / scale))
+}
+
+/// Three digits.
+fn digits(value: f64) -> String {
+    let places = match value.abs() {
+        0.0..9.995 => 2,
+        9.995..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.places$}")
+}

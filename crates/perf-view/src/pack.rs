@@ -1,0 +1,52 @@
+//! Numbers inside of pages: bytes in base64, runs where they repeat.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// Bytes as base64.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// Pairs of bytes as runs: the length (7 bits a byte, the lowest first, the eighth bit says that more
+/// follow), then the pair.
+#[cfg(feature = "fold")]
+pub(crate) fn runs(pairs: impl IntoIterator<Item = [u8; 2]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut run: Option<([u8; 2], u64)> = None;
+    for pair in pairs {
+        match &mut run {
+            Some((same, length)) if *same == pair => *length += 1,
+            _ => {
+                put(run.replace((pair, 1)), &mut out);
+            }
+        }
+    }
+    put(run, &mut out);
+    out
+}
+
+#[cfg(feature = "fold")]
+fn put(run: Option<([u8; 2], u64)>, out: &mut Vec<u8>) {
+    let Some((pair, mut length)) = run else {
+        return;
+    };
+    while length > 127 {
+        out.push((length & 127) as u8 | 128);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend(pair);
+}
+
+#[cfg(all(test, feature = "fold"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_short() {
+        let pairs = std::iter::repeat_n([3, 255], 300).chain([[4, 1], [4, 2]]);
+        assert_eq!(runs(pairs), [0xac, 2, 3, 255, 1, 4, 1, 1, 4, 2]);
+        assert!(runs([]).is_empty());
+    }
+}

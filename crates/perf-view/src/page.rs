@@ -1,0 +1,214 @@
+//! [`Page`]: one file that holds everything it shows, and asks nobody for anything.
+
+use crate::escape::json_in_script;
+use crate::pack::base64;
+use crate::sha::sha256;
+use crate::{Colour, Theme};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// A part of a [`Page`], made by a view.
+#[derive(Clone, Debug)]
+pub struct Section {
+    id: String,
+    heading: String,
+    view: &'static str,
+    body: Markup,
+    data: serde_json::Value,
+    script: &'static str,
+    style: &'static str,
+}
+
+impl Section {
+    pub(crate) fn new(
+        view: &'static str,
+        id: &str,
+        heading: &str,
+        body: Markup,
+        data: serde_json::Value,
+        script: &'static str,
+        style: &'static str,
+    ) -> Self {
+        Section {
+            id: anchor(id),
+            heading: heading.to_string(),
+            view,
+            body,
+            data,
+            script,
+            style,
+        }
+    }
+
+    /// Plain text: a heading, paragraphs and no script.
+    ///
+    /// ```
+    /// use perf_view::{Page, Section};
+    /// let section = Section::text("about", "About <this>", &["One paragraph."]);
+    /// assert!(Page::new("x").with(section).html().contains("About &lt;this&gt;"));
+    /// ```
+    pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
+        let body = html! { @for text in paragraphs { p { (text) } } };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
+    /// What follows `#` in a link to it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// Lower-case letters, digits and lines: what links are made of.
+fn anchor(id: &str) -> String {
+    let letters = id.chars().map(|letter| match letter {
+        'a'..='z' | '0'..='9' | '-' => letter,
+        'A'..='Z' => letter.to_ascii_lowercase(),
+        _ => '-',
+    });
+    let found: String = letters.collect();
+    match found.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+        true => found,
+        false => format!("v-{found}"),
+    }
+}
+
+/// A page: one HTML file without any address of another. Its content policy lets its own scripts and
+/// styles run, by their digests, and nothing else.
+///
+/// ```
+/// use perf_view::{Page, Section};
+/// let page = Page::new("Run 7 of <a>").lead("What the run did.");
+/// let html = page.with(Section::text("about", "About", &["Nothing yet."])).html();
+/// assert!(html.contains("Run 7 of &lt;a&gt;") && html.contains("default-src 'none'"));
+/// assert!(!html.contains("http:") && !html.contains("https:"));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    title: String,
+    lead: String,
+    sections: Vec<Section>,
+}
+
+const SCRIPT: &str = include_str!("../assets/page.js");
+const STYLE: &str = include_str!("../assets/page.css");
+
+impl Page {
+    /// A page without sections.
+    pub fn new(title: impl Into<String>) -> Self {
+        Page {
+            title: title.into(),
+            ..Page::default()
+        }
+    }
+
+    /// A sentence or two below the title.
+    pub fn lead(mut self, text: impl Into<String>) -> Self {
+        self.lead = text.into();
+        self
+    }
+
+    /// The page with one more section at its end. A section whose id is taken gets a number.
+    pub fn with(mut self, mut section: Section) -> Self {
+        let taken = |id: &str| self.sections.iter().any(|other| other.id == id);
+        if taken(&section.id) {
+            let numbers = 2..=self.sections.len() + 2;
+            let mut free = numbers.map(|number| format!("{}-{number}", section.id));
+            section.id = free.find(|id| !taken(id)).unwrap_or_default();
+        }
+        self.sections.push(section);
+        self
+    }
+
+    /// The file: the same bytes for the same page.
+    pub fn html(&self) -> String {
+        let mut scripts = vec![SCRIPT];
+        let mut styles = vec![colours(), STYLE.to_string()];
+        for section in &self.sections {
+            if !section.script.is_empty() && !scripts.contains(&section.script) {
+                scripts.push(section.script);
+                styles.push(section.style.to_string());
+            }
+        }
+        let style = styles.concat();
+        let policy = policy(&scripts, &style);
+        let markup = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    style { (PreEscaped(&style)) }
+                }
+                body {
+                    header {
+                        h1 { (self.title) }
+                        @if !self.lead.is_empty() { p.lead { (self.lead) } }
+                        nav aria-label="Sections" {
+                            @if self.sections.len() > 1 {
+                                @for section in &self.sections {
+                                    a href={ "#" (section.id) } { (section.heading) }
+                                }
+                            }
+                            button #theme type="button" { "Light or dark" }
+                        }
+                    }
+                    main { @for section in &self.sections { (element(section)) } }
+                    @for script in &scripts { script { (PreEscaped(script)) } }
+                }
+            }
+        };
+        markup.into_string()
+    }
+}
+
+fn element(section: &Section) -> Markup {
+    let Section {
+        id, heading, view, ..
+    } = section;
+    html! {
+        section id=(id) data-view=(view) aria-labelledby={ (id) "-heading" } {
+            h2 id={ (id) "-heading" } { (heading) }
+            (section.body)
+            @if !section.data.is_null() {
+                script type="application/json" { (PreEscaped(json_in_script(&section.data))) }
+            }
+        }
+    }
+}
+
+/// Nothing but these scripts, these styles, and pictures inside of the page.
+fn policy(scripts: &[&str], style: &str) -> String {
+    let digest = |text: &str| format!("'sha256-{}'", base64(&sha256(text.as_bytes())));
+    let scripts: Vec<String> = scripts.iter().map(|script| digest(script)).collect();
+    format!(
+        "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
+        scripts.join(" "),
+        digest(style)
+    )
+}
+
+/// Both themes as variables, the dark one where the reader or the system asks for it.
+fn colours() -> String {
+    let (light, dark) = (variables(Theme::light()), variables(Theme::dark()));
+    format!(
+        ":root{{color-scheme:light;{light}}}\n\
+         @media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n\
+         @media screen{{:root[data-theme=dark]{{color-scheme:dark;{dark}}}}}\n"
+    )
+}
+
+fn variables(theme: Theme) -> String {
+    let all: [(&str, Colour); 8] = [
+        ("paper", theme.paper),
+        ("ink", theme.ink),
+        ("quiet", theme.quiet),
+        ("grid", theme.grid),
+        ("idle", theme.idle),
+        ("absent", theme.absent),
+        ("equal", theme.equal),
+        ("alarm", theme.alarm),
+    ];
+    all.iter().map(|(name, colour)| format!("--{name}:{colour};")).collect()
+}

@@ -1,0 +1,122 @@
+//! [`Scene`]: marks on paper, drawn as SVG or as PNG from one list.
+
+use crate::canvas::Canvas;
+use crate::{Colour, Result, svg};
+
+/// Where text begins or ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Anchor {
+    /// It begins at its place.
+    #[default]
+    Start,
+    /// Its middle is there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// Something that is drawn. All lengths are pixels, from the upper left corner of the paper.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Mark {
+    /// A filled rectangle: left, top, width, height.
+    Rect([f64; 4], Colour),
+    /// Rectangles side by side: left, top, width of one, height, and a colour each.
+    Cells([f64; 4], Vec<Colour>),
+    /// A filled circle: centre and radius.
+    Circle([f64; 3], Colour),
+    /// A filled polygon.
+    Polygon(Vec<[f64; 2]>, Colour),
+    /// Lines from point to point, of a width.
+    Path(Vec<[f64; 2]>, f64, Colour),
+    /// A line of text: the middle of its height.
+    Text([f64; 2], Anchor, Colour, String),
+    /// The same in bold.
+    Title([f64; 2], Anchor, Colour, String),
+}
+
+/// Marks on paper, the first ones below.
+///
+/// ```
+/// use perf_view::{Anchor, Colour, Mark, Scene};
+/// let mut scene = Scene::new(120, 30, Colour::hex(0xffffff)).titled("one <name>");
+/// scene.push(Mark::Rect([10.0, 10.0, 50.0, 10.0], Colour::hex(0x2f7d4f)));
+/// scene.push(Mark::Text([64.0, 15.0], Anchor::Start, Colour::hex(0x000000), "a < b".into()));
+/// assert!(scene.svg().contains("a &lt; b"));
+/// let canvas = scene.canvas()?;
+/// assert_eq!(canvas.pixel(30, 15), Some(Colour::hex(0x2f7d4f)));
+/// assert!(canvas.png()?.starts_with(b"\x89PNG"));
+/// # Ok::<(), perf_view::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scene {
+    /// Width of the paper.
+    pub width: u32,
+    /// Its height.
+    pub height: u32,
+    /// Its colour.
+    pub paper: Colour,
+    /// What the picture shows, in words: for those who cannot see it.
+    pub title: String,
+    /// What is on it.
+    pub marks: Vec<Mark>,
+}
+
+impl Scene {
+    /// Empty paper.
+    pub fn new(width: u32, height: u32, paper: Colour) -> Self {
+        Scene {
+            width,
+            height,
+            paper,
+            title: String::new(),
+            marks: Vec::new(),
+        }
+    }
+
+    /// The same scene with a title.
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Draws one more mark on top.
+    pub fn push(&mut self, mark: Mark) {
+        self.marks.push(mark);
+    }
+
+    /// Draws a thin line between two points: x and y of both.
+    pub fn line(&mut self, [x1, y1, x2, y2]: [f64; 4], colour: Colour) {
+        self.push(Mark::Path(vec![[x1, y1], [x2, y2]], 1.0, colour));
+    }
+
+    /// Draws a line of text at the middle of its height.
+    pub fn text(&mut self, at: [f64; 2], to: Anchor, colour: Colour, text: &str) {
+        self.push(Mark::Text(at, to, colour, text.to_string()));
+    }
+
+    /// The scene as an SVG file: the same bytes for the same scene.
+    pub fn svg(&self) -> String {
+        svg::write(self)
+    }
+
+    /// The scene as pixels.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge).
+    pub fn canvas(&self) -> Result<Canvas> {
+        let mut canvas = Canvas::new(self.width, self.height, self.paper)?;
+        for mark in &self.marks {
+            canvas.draw(mark);
+        }
+        Ok(canvas)
+    }
+
+    /// The scene as a PNG file.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge).
+    pub fn png(&self) -> Result<Vec<u8>> {
+        self.canvas()?.png()
+    }
+}

@@ -1,0 +1,99 @@
+//! What the colours of a timeline mean, by the time spent.
+
+use crate::{Colour, OTHER, Palette, Theme, number, shortened};
+use perf_fold::{Classes, State, Usage};
+use std::collections::BTreeMap;
+
+/// One line of a legend.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    /// None for a remark.
+    pub(super) colour: Option<Colour>,
+    pub(super) name: String,
+    /// Share of the time of all streams, and that time in nanoseconds.
+    pub(super) time: Option<(f64, f64)>,
+}
+
+impl Entry {
+    pub(super) fn remark(name: &str) -> Self {
+        Entry {
+            colour: None,
+            name: name.to_string(),
+            time: None,
+        }
+    }
+
+    /// Name, share and time, with names cut to `most` letters.
+    pub(super) fn text(&self, most: usize) -> String {
+        let name = shortened(&self.name, most);
+        match self.time {
+            Some((share, nanos)) => {
+                format!("{name} {}, {}", number::percent(share), number::time(nanos))
+            }
+            None => name,
+        }
+    }
+}
+
+/// Stream-ticks in each state over all rows, most first, equals by state.
+pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
+    let mut times: BTreeMap<State, u128> = BTreeMap::new();
+    for (state, time) in usage.iter().flat_map(|usage| &usage.times) {
+        *times.entry(*state).or_default() += u128::from(*time);
+    }
+    let mut times: Vec<_> = times.into_iter().collect();
+    times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
+    times
+}
+
+/// A palette for all states that take time, those that take most first.
+pub(super) fn palette(totals: &[(State, u128)], classes: &Classes) -> Palette {
+    let names = totals.iter().filter_map(|(state, _)| state.class());
+    Palette::plan(names.map(|class| classes.name(class)))
+}
+
+/// The legend: states by time, those without a colour of their own together, then idle and absent.
+pub(super) fn entries(
+    totals: &[(State, u128)],
+    classes: &Classes,
+    palette: &Palette,
+    theme: &Theme,
+    nanos: impl Fn(u128) -> f64,
+) -> Vec<Entry> {
+    let all: u128 = totals.iter().map(|(_, time)| time).sum();
+    let time = |ticks: u128| Some((ticks as f64 / (all.max(1) as f64), nanos(ticks)));
+    let mut entries = Vec::new();
+    let (mut others, mut rest, mut last) = (0usize, 0u128, Vec::new());
+    for (state, ticks) in totals.iter().filter(|(_, ticks)| *ticks > 0) {
+        let (colour, name) = match state {
+            State::Class(class) => {
+                let name = classes.name(*class);
+                (palette.of(name), name)
+            }
+            State::Idle => (theme.idle, "in no region"),
+            State::Absent => (theme.absent, "not recorded"),
+        };
+        let entry = Entry {
+            colour: Some(colour),
+            name: name.to_string(),
+            time: time(*ticks),
+        };
+        match state {
+            State::Class(_) if colour == OTHER => {
+                others += 1;
+                rest += ticks;
+            }
+            State::Class(_) => entries.push(entry),
+            _ => last.push(entry),
+        }
+    }
+    if others > 0 {
+        entries.push(Entry {
+            colour: Some(OTHER),
+            name: format!("{others} other states"),
+            time: time(rest),
+        });
+    }
+    entries.extend(last);
+    entries
+}

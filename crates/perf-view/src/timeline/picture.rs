@@ -1,0 +1,319 @@
+//! [`Picture`]: one fold as a scene.
+
+use super::legend::{self, Entry};
+use super::paint::{self, Paint};
+use super::{Marker, links};
+use crate::text::{self, ADVANCE};
+use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
+use perf_fold::{Column, Ends, Fold, Folder, Lines, Traffic, Usage, Value};
+
+/// One fold as PNG or SVG: a row a group, a pixel a column.
+///
+/// ```
+/// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
+/// use perf_view::timeline::Picture;
+/// let trace = perf_testdata::cosmo::trace();
+/// let map = RegionMap::by_name(trace.definitions())?;
+/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let groups = Groups::by(&timelines, GroupBy::Node);
+/// let params = Folder::params().columns(600).op(Op::Diff).check()?;
+/// let folder = Folder::new(&timelines, groups, params)?;
+/// let fold = folder.fold(timelines.range())?;
+/// let scene = Picture::new(&folder, &fold)?.titled("Where ranks differ").scene();
+/// assert!(scene.svg().contains("Where ranks differ"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Picture<'a> {
+    folder: &'a Folder,
+    fold: &'a Fold,
+    usage: Vec<Usage>,
+    title: String,
+    theme: Theme,
+    lines: Option<&'a Lines>,
+    markers: &'a [Marker],
+}
+
+const MARGIN: f64 = 16.0;
+const TITLE: f64 = 28.0;
+const AXIS: f64 = 34.0;
+const LEGEND_LINE: f64 = 20.0;
+/// Longest label of a row and of the legend, in letters.
+const LABEL: usize = 36;
+/// Bundles of messages that are told their count: those of most messages.
+const COUNTED: usize = 12;
+
+impl<'a> Picture<'a> {
+    /// A picture of a fold that `folder` made. How busy rows are is computed here.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without a row or column, and those of [`Folder::usage`].
+    pub fn new(folder: &'a Folder, fold: &'a Fold) -> Result<Self> {
+        if fold.cells().is_empty() {
+            return Err(Error::Empty {
+                what: "a fold without rows or columns",
+            });
+        }
+        Ok(Picture {
+            folder,
+            fold,
+            usage: folder.usage(fold.window())?,
+            title: String::new(),
+            theme: Theme::light(),
+            lines: None,
+            markers: &[],
+        })
+    }
+
+    /// A title above it.
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Paper and ink, default [`Theme::light`].
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// Messages between rows, as [`Folder::lines`] bundled them for this window.
+    pub fn lines(mut self, lines: &'a Lines) -> Self {
+        self.lines = Some(lines);
+        self
+    }
+
+    /// Marks of what is abnormal. Those outside of the window or the rows are left out.
+    pub fn markers(mut self, markers: &'a [Marker]) -> Self {
+        self.markers = markers;
+        self
+    }
+
+    /// Draws it.
+    pub fn scene(&self) -> Scene {
+        let layout = Layout::of(self);
+        let totals = legend::totals(&self.usage);
+        let classes = self.fold.classes();
+        let palette = legend::palette(&totals, classes);
+        let numbers = self.fold.cells().iter().filter_map(|cell| cell.value.number());
+        let paint = Paint {
+            palette: &palette,
+            theme: self.theme,
+            largest: numbers.fold(0.0, f32::max),
+        };
+        let clock = self.folder.timelines().clock();
+        let nanos = |ticks| clock.total(ticks).0 as f64;
+        let mut entries = legend::entries(&totals, classes, &palette, &self.theme, nanos);
+        entries.extend(self.remarks(&paint));
+        let places = legend_places(&entries, layout.width);
+        let below = places.last().map_or(0.0, |place| place[1] + LEGEND_LINE);
+        let (width, height) = (layout.width, layout.bottom + AXIS + below + MARGIN);
+        let mut scene = Scene::new(width as u32, height.ceil() as u32, self.theme.paper);
+        scene.title = self.words();
+        let title = self.title.clone();
+        let at = [MARGIN, MARGIN + TITLE / 2.0 - 4.0];
+        scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
+        self.rows(&layout, &paint, &mut scene);
+        self.axis(&layout, &mut scene);
+        self.messages(&layout, &mut scene);
+        self.marks(&layout, &mut scene);
+        for (entry, [x, y]) in entries.iter().zip(places) {
+            let y = layout.bottom + AXIS + y + LEGEND_LINE / 2.0;
+            if let Some(colour) = entry.colour {
+                scene.push(Mark::Rect([x, y - 6.0, 12.0, 12.0], colour));
+            }
+            let indent = if entry.colour.is_some() { 17.0 } else { 0.0 };
+            let line = entry.text(LABEL);
+            scene.text([x + indent, y], Anchor::Start, self.theme.ink, &line);
+        }
+        scene
+    }
+
+    /// The picture in a sentence.
+    fn words(&self) -> String {
+        let streams: usize = self.fold.rows().map(|row| row.streams()).sum();
+        let (start, end) = self.span();
+        let rows = self.usage.len();
+        let title = match self.title.as_str() {
+            "" => String::new(),
+            title => format!("{title}: "),
+        };
+        format!(
+            "{title}{streams} streams in {rows} rows from {} to {}",
+            number::time(start),
+            number::time(end)
+        )
+    }
+
+    fn span(&self) -> (f64, f64) {
+        let (clock, window) = (self.folder.timelines().clock(), self.fold.window());
+        let nanos = |at| clock.nanos(at).unwrap_or_default().0 as f64;
+        (nanos(window.start), nanos(window.end))
+    }
+
+    fn remarks(&self, paint: &Paint<'_>) -> Vec<Entry> {
+        let mut remarks = Vec::new();
+        let mut add = |colour, name: String| {
+            remarks.push(Entry {
+                colour,
+                name,
+                time: None,
+            });
+        };
+        let cells = self.fold.cells();
+        if cells.iter().any(|cell| cell.value.number().is_some()) {
+            add(Some(paint.shaded(paint::MEASURE, 0.0)), "0".into());
+            let largest = number::short(f64::from(paint.largest), "");
+            add(Some(paint::MEASURE), format!("{largest}, the largest"));
+        }
+        if cells.iter().any(|cell| cell.value == Value::Uniform) {
+            add(Some(self.theme.equal), "all equal".into());
+        }
+        let shaded = self.fold.rows().any(|row| {
+            row.streams() > 1 && paint::is_majority(self.folder.checked(), row.group().kind)
+        });
+        if shaded {
+            remarks.push(Entry::remark("lighter: fewer streams agree"));
+        }
+        if let Some(lines) = self.lines.filter(|lines| lines.inside.count > 0) {
+            let inside = number::count(lines.inside.count);
+            remarks.push(Entry::remark(&format!("{inside} messages inside of rows")));
+        }
+        remarks
+    }
+
+    fn rows(&self, layout: &Layout, paint: &Paint<'_>, scene: &mut Scene) {
+        let gap = if layout.row > 5.0 { 1.0 } else { 0.0 };
+        for (at, (row, usage)) in self.fold.rows().zip(&self.usage).enumerate() {
+            let majority = paint::is_majority(self.folder.checked(), row.group().kind);
+            let classes = self.fold.classes();
+            let cells = row.cells().iter();
+            let colours = cells.map(|cell| paint.cell(cell, classes, majority)).collect();
+            let top = layout.top + at as f64 * layout.row;
+            let place = [layout.left, top, 1.0, layout.row - gap];
+            scene.push(Mark::Cells(place, colours));
+            // Labels that would run into one another are left out.
+            if at % layout.every == 0 {
+                let middle = top + layout.row / 2.0;
+                let label = shortened(row.label(), LABEL);
+                scene.text([layout.left - 7.0, middle], Anchor::End, self.theme.ink, &label);
+                let right = layout.left + self.fold.columns() as f64 + 7.0;
+                let busy = busy(usage);
+                scene.text([right, middle], Anchor::Start, self.theme.ink, &busy);
+            }
+        }
+    }
+
+    fn axis(&self, layout: &Layout, scene: &mut Scene) {
+        let (start, end) = self.span();
+        let width = self.fold.columns() as f64;
+        let axis = Axis::over([start, end], Unit::Nanos);
+        let line = [layout.left, layout.bottom, layout.left + width, layout.bottom];
+        scene.line(line, self.theme.quiet);
+        for (value, label) in axis.ticks((width / 110.0) as usize + 1) {
+            let x = layout.left + width * axis.share(value);
+            let tick = [x, layout.bottom, x, layout.bottom + 5.0];
+            scene.line(tick, self.theme.quiet);
+            let place = [x, layout.bottom + 14.0];
+            scene.text(place, Anchor::Middle, self.theme.quiet, &label);
+        }
+    }
+
+    fn messages(&self, layout: &Layout, scene: &mut Scene) {
+        let Some(lines) = self.lines else { return };
+        let width = self.fold.columns() as f64;
+        let x = |column| match column {
+            Column::Before => layout.left,
+            Column::At(pixel) => layout.left + f64::from(pixel) + 0.5,
+            Column::After => layout.left + width,
+        };
+        let y = |row: u32| layout.top + (f64::from(row) + 0.5) * layout.row;
+        let mut bundles: Vec<(&Ends, &Traffic)> = lines.bundles.iter().collect();
+        bundles.sort_by_key(|(ends, traffic)| (traffic.count, *ends));
+        let most = bundles.last().map_or(1, |(_, traffic)| traffic.count).max(1);
+        let told = bundles.len().saturating_sub(COUNTED);
+        for (at, (ends, traffic)) in bundles.into_iter().enumerate() {
+            let from = [x(ends.from), y(ends.from_row)];
+            let to = [x(ends.to), y(ends.to_row)];
+            let share = traffic.count as f64 / most as f64;
+            let colour = self.theme.ink.opacity(0.25 + 0.5 * share);
+            scene.push(Mark::Path(vec![from, to], 1.0 + share, colour));
+            if at >= told && traffic.count > 1 {
+                let middle = [(from[0] + to[0]) / 2.0 + 4.0, (from[1] + to[1]) / 2.0];
+                let count = number::count(traffic.count);
+                scene.text(middle, Anchor::Start, self.theme.ink, &count);
+            }
+        }
+    }
+
+    fn marks(&self, layout: &Layout, scene: &mut Scene) {
+        let rows = links::rows(self.folder);
+        let window = self.fold.window();
+        for marker in self.markers.iter().filter(|marker| window.contains(marker.at)) {
+            let Some(row) = rows.get(&marker.location) else {
+                continue;
+            };
+            let offset = (marker.at.0 - window.start.0) as f64 / window.len() as f64;
+            let x = layout.left + offset * self.fold.columns() as f64;
+            let y = layout.top + f64::from(*row) * layout.row;
+            let corners = vec![[x - 5.0, y - 1.0], [x + 5.0, y - 1.0], [x, y + 8.0]];
+            scene.push(Mark::Polygon(corners, self.theme.alarm));
+        }
+    }
+}
+
+/// What is written to the right of a row.
+pub(super) fn busy(usage: &Usage) -> String {
+    let share = usage.utilisation.utilisation();
+    format!("{} busy", number::percent(share))
+}
+
+/// Where the rows are, in pixels.
+struct Layout {
+    left: f64,
+    top: f64,
+    bottom: f64,
+    width: f64,
+    /// Height of a row.
+    row: f64,
+    /// Of how many rows one is labelled.
+    every: usize,
+}
+
+impl Layout {
+    fn of(picture: &Picture<'_>) -> Self {
+        let rows = picture.usage.len().max(1);
+        let row = (360 / rows).clamp(3, 48) as f64;
+        let labels = picture.fold.rows().map(|row| row.label().chars().count().min(LABEL));
+        let labels = labels.max().unwrap_or_default() as f64 * ADVANCE + 10.0;
+        let busy = picture.usage.iter().map(|usage| text::width(&busy(usage)) + 10.0);
+        let busy = busy.fold(0.0, f64::max);
+        let left = MARGIN + labels;
+        let top = MARGIN + TITLE;
+        let width = left + picture.fold.columns() as f64 + busy + MARGIN;
+        Layout {
+            left,
+            top,
+            bottom: top + row * rows as f64,
+            width: width.max(360.0),
+            row,
+            every: (14.0 / row).ceil().max(1.0) as usize,
+        }
+    }
+}
+
+/// Where each entry of a legend goes, line by line.
+fn legend_places(entries: &[Entry], width: f64) -> Vec<[f64; 2]> {
+    let (mut x, mut y) = (MARGIN, 0.0);
+    let mut places = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let needed = text::width(&entry.text(LABEL)) + 38.0;
+        if x + needed > width && x > MARGIN {
+            x = MARGIN;
+            y += LEGEND_LINE;
+        }
+        places.push([x, y]);
+        x += needed;
+    }
+    places
+}

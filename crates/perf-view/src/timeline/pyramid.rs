@@ -1,0 +1,188 @@
+//! The cells that travel with a page: folds of one window at several resolutions.
+
+use super::paint;
+use crate::Result;
+use crate::pack::{base64, runs};
+use perf_core::{CancelToken, Progress, TimeRange};
+use perf_fold::{Cell, ClassId, Folder, GroupId, Groups, Op, State, Timelines, Value};
+use std::collections::HashMap;
+
+/// A group that a page can show.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) group: GroupId,
+    pub(super) parent: Option<usize>,
+    pub(super) children: Vec<usize>,
+    /// It has members that the page has no room for.
+    pub(super) cut: bool,
+}
+
+/// The rows and what they unfold into, level by level, as many as there is room for. A group of one
+/// group is shown once.
+pub(super) fn nodes(groups: &Groups, most: usize) -> Vec<Node> {
+    let node = |group, parent| Node {
+        group,
+        parent,
+        children: Vec::new(),
+        cut: false,
+    };
+    let rows = groups.rows().iter().take(most.max(1));
+    let mut nodes: Vec<Node> = rows.map(|id| node(*id, None)).collect();
+    let mut at = 0;
+    while let Some(found) = nodes.get(at) {
+        let members = members(groups, found.group);
+        if nodes.len() + members.len() > most {
+            nodes[at].cut = !members.is_empty();
+        } else {
+            nodes[at].children = (nodes.len()..nodes.len() + members.len()).collect();
+            nodes.extend(members.iter().map(|id| node(*id, Some(at))));
+        }
+        at += 1;
+    }
+    nodes
+}
+
+fn members(groups: &Groups, id: GroupId) -> &[GroupId] {
+    let mut members = groups.get(id).map_or(&[][..], |group| &group.children);
+    while let [only] = members {
+        members = groups.get(*only).map_or(&[][..], |group| &group.children);
+    }
+    members
+}
+
+/// Cell codes below those of states, as the script knows them.
+const IDLE: u8 = 0;
+const ABSENT: u8 = 1;
+const UNIFORM: u8 = 2;
+/// The code of the first state.
+const FIRST: u8 = 3;
+/// The code of all states past those that have one of their own.
+pub(super) const OTHERS: u8 = 255;
+
+/// The states that have a code of their own: those that take most time.
+#[derive(Debug)]
+pub(super) struct Codes {
+    pub(super) states: Vec<ClassId>,
+    codes: HashMap<ClassId, u8>,
+}
+
+impl Codes {
+    pub(super) fn of(totals: &[(State, u128)]) -> Self {
+        let states = totals.iter().filter_map(|(state, _)| state.class());
+        let states: Vec<ClassId> = states.take(usize::from(OTHERS - FIRST)).collect();
+        let codes = states.iter().copied().zip(FIRST..).collect();
+        Codes { states, codes }
+    }
+
+    /// A cell as two bytes: what it shows, and the share of its streams behind it.
+    fn cell(&self, cell: &Cell) -> [u8; 2] {
+        let code = match (cell.picture(), cell.value) {
+            (Some(class), _) => self.codes.get(&class).copied().unwrap_or(OTHERS),
+            (None, Value::Uniform) => UNIFORM,
+            _ if paint::is_absent(cell) => ABSENT,
+            _ => IDLE,
+        };
+        [code, (255.0 * cell.agreement()).round() as u8]
+    }
+}
+
+/// One resolution of a window: the cells of each group by each operation.
+#[derive(Debug)]
+pub(super) struct Level {
+    pub(super) columns: usize,
+    /// By operation and node; single streams have one row for all operations, with the first.
+    pub(super) cells: Vec<Vec<Option<String>>>,
+}
+
+/// What a pyramid is made from.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) timelines: &'a Timelines,
+    pub(super) groups: &'a Groups,
+    pub(super) window: TimeRange,
+    pub(super) nodes: &'a [Node],
+    /// `None` is the usual operation of each kind of row.
+    pub(super) ops: &'a [Option<Op>],
+    pub(super) codes: &'a Codes,
+    /// Columns of the finest level.
+    pub(super) finest: usize,
+    /// Most bytes of all levels together.
+    pub(super) budget: usize,
+}
+
+/// Columns of the coarsest level.
+const COARSEST: usize = 512;
+/// Most cells that are folded at a time: 48 MiB.
+const PIECE: usize = 1 << 20;
+
+impl Plan<'_> {
+    /// Levels from the coarsest on, each of twice the columns, as many as the budget has room for.
+    /// There is always one.
+    pub(super) fn levels(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Vec<Level>> {
+        let mut levels = Vec::new();
+        let (mut columns, mut bytes) = (COARSEST.min(self.finest), 0);
+        while columns <= self.finest {
+            let level = self.level(columns, cancel)?;
+            let rows = level.cells.iter().flatten().flatten();
+            bytes += rows.map(String::len).sum::<usize>();
+            if bytes > self.budget && !levels.is_empty() {
+                break;
+            }
+            levels.push(level);
+            progress.advance("pyramid", 1, u64::from((self.finest / COARSEST).max(1).ilog2()) + 1);
+            // The next one takes about twice as much, and folding it takes time.
+            if bytes * 2 > self.budget {
+                break;
+            }
+            columns *= 2;
+        }
+        Ok(levels)
+    }
+
+    fn level(&self, columns: usize, cancel: &CancelToken) -> Result<Level> {
+        let mut cells = Vec::with_capacity(self.ops.len());
+        for (at, op) in self.ops.iter().enumerate() {
+            let wanted: Vec<usize> = (0..self.nodes.len())
+                .filter(|node| at == 0 || !self.is_single(*node))
+                .collect();
+            let mut rows = vec![None; self.nodes.len()];
+            for piece in wanted.chunks((PIECE / columns).max(1)) {
+                self.fold(columns, *op, piece, &mut rows, cancel)?;
+            }
+            cells.push(rows);
+        }
+        Ok(Level { columns, cells })
+    }
+
+    /// Whether a node is one stream, which every operation shows as it is.
+    pub(super) fn is_single(&self, node: usize) -> bool {
+        let group = self.nodes.get(node).and_then(|node| self.groups.get(node.group));
+        group.is_none_or(|group| group.streams.len() < 2)
+    }
+
+    fn fold(
+        &self,
+        columns: usize,
+        op: Option<Op>,
+        piece: &[usize],
+        rows: &mut [Option<String>],
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        let mut params = Folder::params().columns(columns);
+        if let Some(op) = op {
+            params = params.op(op);
+        }
+        let ids = piece.iter().filter_map(|node| Some(self.nodes.get(*node)?.group));
+        let groups = self.groups.with_rows(&ids.collect::<Vec<_>>())?;
+        let folder = Folder::new(self.timelines, groups, params.check()?)?;
+        let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
+        folder.refold_with(self.window, &mut scratch, &mut fold, &(), cancel)?;
+        for (node, row) in piece.iter().zip(fold.rows()) {
+            let pairs = row.cells().iter().map(|cell| self.codes.cell(cell));
+            if let Some(slot) = rows.get_mut(*node) {
+                *slot = Some(base64(&runs(pairs)));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,444 @@
+//! [`View`]: a timeline that folds, unfolds and zooms in a page.
+
+use super::legend::{self, Entry};
+use super::pyramid::{Codes, Node, OTHERS, Plan, nodes};
+use super::{Marker, Picture, links};
+use crate::{Error, OTHER, Result, Section, Theme, number};
+use maud::{Markup, html};
+use perf_core::{CancelToken, LocationKind, Progress, TimeRange};
+use perf_fold::{Column, FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// A timeline in a page: rows that unfold, operations to choose from, zoom and pan. The cells of
+/// several resolutions travel with the page, so what is shown was folded at that resolution, and never
+/// scaled up from a coarser one that exists.
+///
+/// ```
+/// use perf_fold::{GroupBy, Groups, Op, RegionMap, Timelines};
+/// use perf_view::{Page, timeline::View};
+/// let trace = perf_testdata::cosmo::trace();
+/// let map = RegionMap::by_name(trace.definitions())?;
+/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let groups = Groups::by(&timelines, GroupBy::Node);
+/// let view = View::new(&timelines, groups).ops(&[Op::Max, Op::Diff]).finest(2048);
+/// let section = view.section(&(), &Default::default())?;
+/// assert!(Page::new("Two operations").with(section).html().contains("MPI_Allreduce"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct View<'a> {
+    timelines: &'a Timelines,
+    groups: Groups,
+    window: TimeRange,
+    heading: String,
+    id: String,
+    ops: Vec<Op>,
+    lines: Vec<Line>,
+    markers: Vec<Marker>,
+    finest: usize,
+    most_rows: usize,
+    budget: usize,
+}
+
+const SCRIPT: &str = include_str!("../../assets/timeline.js");
+const STYLE: &str = include_str!("../../assets/timeline.css");
+/// Most bundles of messages and most markers in a page.
+const MOST_LINKS: usize = 8_000;
+/// Columns of the picture for readers without scripts.
+const STILL: usize = 800;
+
+impl<'a> View<'a> {
+    /// The rows of `groups` over all of the recording.
+    pub fn new(timelines: &'a Timelines, groups: Groups) -> Self {
+        View {
+            timelines,
+            groups,
+            window: timelines.range(),
+            heading: "Timeline".into(),
+            id: "timeline".into(),
+            ops: vec![Op::Max, Op::Idle, Op::Diff, Op::Min],
+            lines: Vec::new(),
+            markers: Vec::new(),
+            finest: 8192,
+            most_rows: 400,
+            budget: 3 << 20,
+        }
+    }
+
+    /// Heading of the section, and what a link to it ends with. Default `Timeline` and `timeline`.
+    pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
+        (self.heading, self.id) = (heading.into(), id.into());
+        self
+    }
+
+    /// The window to show, default all.
+    pub fn window(mut self, window: TimeRange) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// The operations to choose from; default max, idle, diff and min. Those that give numbers and
+    /// select no state are left out. Where there are rows of accelerators, the usual operation of each
+    /// kind of row comes first.
+    pub fn ops(mut self, ops: &[Op]) -> Self {
+        self.ops = ops.to_vec();
+        self
+    }
+
+    /// Messages, drawn between the rows that are open.
+    pub fn lines(mut self, lines: impl IntoIterator<Item = Line>) -> Self {
+        self.lines = lines.into_iter().collect();
+        self
+    }
+
+    /// What is abnormal, the worst first: the first 8,000 in the window are in the page.
+    pub fn markers(mut self, markers: impl IntoIterator<Item = Marker>) -> Self {
+        self.markers = markers.into_iter().collect();
+        self
+    }
+
+    /// Columns of the finest resolution, default 8192: a power of two times 512, or what is next
+    /// below.
+    pub fn finest(mut self, columns: usize) -> Self {
+        self.finest = columns.clamp(1, 1 << 20);
+        self
+    }
+
+    /// Most rows the page can unfold, default 400. What does not fit stays folded.
+    pub fn most_rows(mut self, rows: usize) -> Self {
+        self.most_rows = rows;
+        self
+    }
+
+    /// Most bytes of cells in the page, default 3 MiB: finer resolutions are left out beyond.
+    pub fn budget(mut self, bytes: usize) -> Self {
+        self.budget = bytes;
+        self
+    }
+
+    /// Folds everything the page needs. Reports levels of the phase `pyramid` and rows of `usage`.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without rows, time or operations, [`Error::Cancelled`], and those of folding.
+    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
+        let nodes = nodes(&self.groups, self.most_rows);
+        if nodes.is_empty() {
+            return Err(Error::Empty { what: "no rows" });
+        }
+        if self.window.is_empty() {
+            return Err(Error::Empty { what: "no time" });
+        }
+        let ops = self.operations(&nodes)?;
+        let folder = self.folder(&nodes)?;
+        let usage = folder.usage_with(self.window, progress, cancel)?;
+        let roots = nodes.iter().take_while(|node| node.parent.is_none()).count();
+        let totals = legend::totals(usage.get(..roots).unwrap_or_default());
+        let codes = Codes::of(&totals);
+        let palette = legend::palette(&totals, self.timelines.classes());
+        let plan = Plan {
+            timelines: self.timelines,
+            groups: &self.groups,
+            window: self.window,
+            nodes: &nodes,
+            ops: &ops,
+            codes: &codes,
+            finest: self.finest,
+            budget: self.budget,
+        };
+        let levels = plan.levels(progress, cancel)?;
+        let clock = self.timelines.clock();
+        let start = clock.nanos(self.window.start).unwrap_or_default().0;
+        let span = clock.total(u128::from(self.window.len())).0;
+        let others = totals.iter().filter_map(|(state, _)| state.class());
+        let others = others.count().saturating_sub(codes.states.len());
+        let leaves = Leaves::of(&nodes, &folder);
+        let data = json!({
+            "start": start,
+            "span": span,
+            "groups": self.group_values(&nodes, &usage),
+            "states": codes.states.iter().map(|class| {
+                let name = self.timelines.classes().name(*class);
+                json!([name, palette.of(name).to_string()])
+            }).collect::<Vec<_>>(),
+            "others": [format!("one of {others} other states"), OTHER.to_string(), OTHERS],
+            "ops": ops.iter().map(|op| operation(*op)).collect::<Vec<_>>(),
+            "levels": levels.iter().map(|level| json!({"columns": level.columns, "cells": level.cells}))
+                .collect::<Vec<_>>(),
+            "links": self.link_values(&leaves)?,
+            "markers": self.marker_values(&leaves, start),
+        });
+        let nanos = |ticks| clock.total(ticks).0 as f64;
+        let classes = self.timelines.classes();
+        let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
+        let finest = levels.last().map_or(1, |level| level.columns);
+        let note = self.note(&nodes, roots, finest, span);
+        let still = self.still()?;
+        let body = body(&self.id, &entries, &note, &still, table(&self.groups, &nodes, &usage, self));
+        Ok(Section::new("timeline", &self.id, &self.heading, body, data, SCRIPT, STYLE))
+    }
+
+    fn operations(&self, nodes: &[Node]) -> Result<Vec<Option<Op>>> {
+        let accelerated = nodes.iter().any(|node| {
+            let group = self.groups.get(node.group);
+            group.is_some_and(|group| group.kind == LocationKind::AcceleratorStream)
+        });
+        let chosen = self.ops.iter().filter(|op| op.selects()).map(|op| Some(*op));
+        let all: Vec<Option<Op>> = accelerated.then_some(None).into_iter().chain(chosen).collect();
+        match all.is_empty() {
+            true => Err(Error::Empty {
+                what: "no operation that selects a state",
+            }),
+            false => Ok(all),
+        }
+    }
+
+    /// A folder whose rows are the nodes.
+    fn folder(&self, nodes: &[Node]) -> Result<Folder> {
+        let ids: Vec<_> = nodes.iter().map(|node| node.group).collect();
+        let groups = self.groups.with_rows(&ids)?;
+        let params = Folder::params().columns(512).check()?;
+        Ok(Folder::new(self.timelines, groups, params)?)
+    }
+
+    fn group_values(&self, nodes: &[Node], usage: &[Usage]) -> Vec<Value> {
+        let classes = self.timelines.classes();
+        let value = |(node, usage): (&Node, &Usage)| {
+            let group = self.groups.get(node.group);
+            let shares = usage.named(classes).take(4);
+            let shares = shares.map(|(name, share)| json!([name, rounded(share)]));
+            json!({
+                "label": group.map_or("", |group| &group.label),
+                "streams": group.map_or(0, |group| group.streams.len()),
+                "parent": node.parent,
+                "children": node.children,
+                "cut": node.cut,
+                "busy": rounded(usage.utilisation.utilisation()),
+                "shares": shares.collect::<Vec<_>>(),
+            })
+        };
+        nodes.iter().zip(usage).map(value).collect()
+    }
+
+    /// Bundles as [from row, column, to row, column, messages, bytes]; columns outside are -1 and one
+    /// past the last.
+    fn link_values(&self, leaves: &Leaves) -> Result<Value> {
+        if self.lines.is_empty() {
+            return Ok(Value::Null);
+        }
+        let ids: Vec<_> = leaves.groups.iter().map(|(_, group)| *group).collect();
+        let folder = self.folder_of(&ids)?;
+        let (lines, columns) = links::bundled(&folder, self.window, &self.lines, MOST_LINKS);
+        let column = |column| match column {
+            Column::Before => -1,
+            Column::At(pixel) => i64::from(pixel),
+            Column::After => columns as i64,
+        };
+        let node = |row: u32| leaves.groups.get(row as usize).map(|(node, _)| *node);
+        let bundles = lines.bundles.iter().map(|(ends, traffic)| {
+            json!([
+                node(ends.from_row),
+                column(ends.from),
+                node(ends.to_row),
+                column(ends.to),
+                traffic.count,
+                traffic.bytes
+            ])
+        });
+        Ok(json!({
+            "columns": columns,
+            "inside": lines.inside.count,
+            "elsewhere": lines.elsewhere.count,
+            "bundles": bundles.collect::<Vec<_>>(),
+        }))
+    }
+
+    fn folder_of(&self, ids: &[perf_fold::GroupId]) -> Result<Folder> {
+        let params = Folder::params().columns(1024).check()?;
+        Ok(Folder::new(self.timelines, self.groups.with_rows(ids)?, params)?)
+    }
+
+    /// Markers as [node, nanoseconds since the start, label].
+    fn marker_values(&self, leaves: &Leaves, start: i64) -> Vec<Value> {
+        let clock = self.timelines.clock();
+        let inside = self.markers.iter().filter(|marker| self.window.contains(marker.at));
+        let value = |marker: &Marker| {
+            let node = leaves.nodes.get(&marker.location)?;
+            let at = clock.nanos(marker.at)?.0 - start;
+            Some(json!([node, at, marker.label]))
+        };
+        inside.filter_map(value).take(MOST_LINKS).collect()
+    }
+
+    fn note(&self, nodes: &[Node], roots: usize, finest: usize, span: i64) -> Vec<String> {
+        let mut note = Vec::new();
+        let width = number::time(span as f64 / finest as f64);
+        note.push(format!(
+            "Cells are exact down to {width} ({} columns of the whole); closer in, one cell covers several pixels.",
+            number::count(finest as u64)
+        ));
+        let cut = nodes.iter().filter(|node| node.cut).count();
+        if cut > 0 {
+            note.push(format!("{cut} rows have more members than this page has room for and stay folded."));
+        }
+        let missing = self.groups.rows().len().saturating_sub(roots);
+        if missing > 0 {
+            note.push(format!("{} more rows are not in this page.", number::count(missing as u64)));
+        }
+        if self.markers.len() > MOST_LINKS {
+            note.push(format!("Of {} marks the first are shown.", number::count(self.markers.len() as u64)));
+        }
+        note
+    }
+
+    /// The rows as a picture, for readers without scripts.
+    fn still(&self) -> Result<(String, String)> {
+        let rows = self.groups.rows();
+        let groups = self.groups.with_rows(rows.get(..rows.len().min(self.most_rows)).unwrap_or(rows))?;
+        let params = Folder::params().columns(STILL).check()?;
+        let folder = Folder::new(self.timelines, groups, params)?;
+        let fold = folder.fold(self.window)?;
+        let scene = Picture::new(&folder, &fold)?.titled(&self.heading).scene();
+        let words = scene.title.clone();
+        Ok((crate::pack::base64(&scene.png()?), words))
+    }
+}
+
+/// Groups nobody unfolds further, and the node of each location.
+struct Leaves {
+    groups: Vec<(usize, perf_fold::GroupId)>,
+    nodes: HashMap<perf_core::LocationId, usize>,
+}
+
+impl Leaves {
+    fn of(nodes: &[Node], folder: &Folder) -> Self {
+        let last = nodes.iter().enumerate().filter(|(_, node)| node.children.is_empty());
+        let groups: Vec<_> = last.map(|(at, node)| (at, node.group)).collect();
+        let mut found = HashMap::new();
+        for (at, id) in &groups {
+            let group = folder.groups().get(*id);
+            let streams = group.map_or(&[][..], |group| &group.streams);
+            let timelines = folder.timelines();
+            for location in streams.iter().filter_map(|stream| timelines.location(*stream)) {
+                found.entry(location).or_insert(*at);
+            }
+        }
+        Leaves {
+            groups,
+            nodes: found,
+        }
+    }
+}
+
+/// Name, what it shows, whether agreement is shown.
+fn operation(op: Option<Op>) -> Value {
+    let (name, words) = match op {
+        None => ("usual", "what is usual for each kind of row"),
+        Some(Op::Max) => ("max", "what most do"),
+        Some(Op::Min) => ("min", "what the fewest do"),
+        Some(Op::Diff) => ("diff", "where they differ: what the fewest do"),
+        Some(Op::Idle) => ("idle", "what those do that do something"),
+        Some(Op::Share) => ("share", "what takes the most time"),
+        Some(Op::Outliers(_)) => ("outliers", "what a few do that differ"),
+        Some(Op::Any(_)) => ("any", "whether any is in one state"),
+        Some(_) => ("other", "another operation"),
+    };
+    let shaded = matches!(op, None | Some(Op::Max | Op::Share | Op::Idle));
+    json!([name, words, shaded])
+}
+
+/// Four digits, to keep pages short.
+fn rounded(share: f64) -> f64 {
+    (share * 10_000.0).round() / 10_000.0
+}
+
+fn body(
+    id: &str,
+    entries: &[Entry],
+    note: &[String],
+    (still, words): &(String, String),
+    table: Markup,
+) -> Markup {
+    html! {
+        div.tools role="group" aria-label="Timeline controls" {
+            label { "Rows show " select.op {} }
+            button.in type="button" { "Zoom in" }
+            button.out type="button" { "Zoom out" }
+            button.left type="button" aria-label="Earlier" { "\u{2190}" }
+            button.right type="button" aria-label="Later" { "\u{2192}" }
+            button.all type="button" { "All" }
+            button.fold type="button" { "Fold all" }
+            label { "Rows named " input.filter type="search" size="12"; }
+            label.links hidden { input.messages type="checkbox" checked; "Messages" }
+        }
+        output.status aria-live="polite" {}
+        div.rows {
+            canvas.strips tabindex="0" role="img" aria-describedby={ (id) "-keys" }
+                aria-label=(words) {}
+            div.labels {}
+        }
+        p.note id={ (id) "-keys" } {
+            "Drag to move, drag with Shift to zoom, double-click to zoom in. Keys: arrows move and choose a row, "
+            "+ and - zoom, Enter unfolds, Home shows all."
+        }
+        ul.legend aria-label="States by time" {
+            @for entry in entries {
+                li {
+                    @if let Some(colour) = entry.colour {
+                        svg viewBox="0 0 13 13" aria-hidden="true" {
+                            rect width="13" height="13" fill=(colour) {}
+                        }
+                    }
+                    span {
+                        (entry.name)
+                        @if let Some((share, nanos)) = entry.time {
+                            " " (number::percent(share)) ", " (number::time(nanos))
+                        }
+                    }
+                }
+            }
+            li { span { "lighter: fewer streams agree" } }
+        }
+        @for line in note { p.note { (line) } }
+        noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
+        (table)
+    }
+}
+
+/// Most rows of the table that says the same in words.
+const TABLE: usize = 64;
+
+fn table(groups: &Groups, nodes: &[Node], usage: &[Usage], view: &View<'_>) -> Markup {
+    let roots = nodes.iter().zip(usage).filter(|(node, _)| node.parent.is_none());
+    let classes = view.timelines.classes();
+    html! {
+        details {
+            summary { "The rows as a table" }
+            div.scroll {
+                table {
+                    thead { tr {
+                        th scope="col" { "Row" }
+                        th.n scope="col" { "Streams" }
+                        th.n scope="col" { "Busy" }
+                        th scope="col" { "States by time" }
+                    } }
+                    tbody {
+                        @for (node, usage) in roots.take(TABLE) {
+                            @let group = groups.get(node.group);
+                            tr {
+                                th scope="row" { (group.map_or("", |group| &group.label)) }
+                                td.n { (group.map_or(0, |group| group.streams.len())) }
+                                td.n { (number::percent(usage.utilisation.utilisation())) }
+                                td {
+                                    @for (name, share) in usage.named(classes).take(4) {
+                                        (name) " " (number::percent(share)) ". "
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
