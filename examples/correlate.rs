@@ -12,7 +12,8 @@ use grid::Rule;
 use list::List;
 use perfkit::core::{CallPathId, MetricId, Profile};
 use perfkit_examples::cli::{self, Failure, Outcome};
-use perfkit_examples::{findings, recording};
+use perfkit_examples::names::near;
+use perfkit_examples::{findings, output, recording};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -30,8 +31,11 @@ Lists the severity views of a profile by their correlation with one of them.
                    line a location, in order, with its coordinates), or metadata:NAME (a property
                    with coordinates, such as BGP Coords); default: the first grid of the file,
                    else a balanced one of three axes
-  --axes 1,0,..    the weight of variation along each axis, from 0 to 1; default: all 1
+  --axes 1,0,..    the weight of variation along each axis, from 0 to 1: 1,1,.. filters nothing away
+                   and 0,0,.. everything; default: all 1
   --same-metric    compare with views of the same metric only
+  --surrogates N   also tell how likely each correlation is by chance, from N random references of
+                   the same spectrum; takes N transforms a view
   --top N          views to list, default 20
   --csv OUT        also write all views as a table
   --cube OUT       also write the profile as .cubex with the correlations as metrics of it
@@ -50,6 +54,7 @@ struct Asked {
     rule: Option<Rule>,
     axes: Option<Vec<f64>>,
     same_metric: bool,
+    surrogates: Option<usize>,
     top: usize,
     csv: Option<PathBuf>,
     cube: Option<PathBuf>,
@@ -65,13 +70,14 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let opened = recording::profile(&asked.file)?;
     findings::tell(&opened.diagnostics, &opened.counts);
     let list = List::of(&opened.profile, &asked)?;
+    for note in list.notes() {
+        eprintln!("note: {note}");
+    }
     if let Some(path) = &asked.csv {
-        let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
-        list.csv(&mut std::fs::File::create(path).map_err(failed)?)
-            .map_err(failed)?;
+        output::whole(path, |to| Ok(list.csv(to)?))?;
     }
     if let Some(path) = &asked.cube {
-        list.cube(path)?;
+        output::whole(path, |to| list.cube(to))?;
     }
     if asked.json {
         let mut object = list.json(asked.top);
@@ -100,6 +106,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("topology") => asked.rule = Some(parser.value()?.string()?.parse()?),
             Long("axes") => asked.axes = Some(numbers(&parser.value()?.string()?, ',', "--axes")?),
             Long("same-metric") => asked.same_metric = true,
+            Long("surrogates") => asked.surrogates = Some(parser.value()?.parse()?),
             Long("top") => asked.top = parser.value()?.parse()?,
             Long("csv") => asked.csv = Some(parser.value()?.into()),
             Long("cube") => asked.cube = Some(parser.value()?.into()),
@@ -131,31 +138,24 @@ fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {
         return first.ok_or_else(|| Failure::Input("the profile has no metric".into()));
     };
     profile.metric(name).ok_or_else(|| {
-        let names = profile.metrics().iter().map(|metric| &metric.metric.name);
-        let alike: Vec<_> = names
-            .clone()
-            .filter(|known| is_alike(known, name))
-            .collect();
-        let names = match alike.is_empty() {
-            true => names.collect(),
-            false => alike,
+        let names = || {
+            let metrics = profile.metrics().iter();
+            metrics.map(|metric| metric.metric.name.as_str())
         };
-        let shown = names.iter().take(12).map(|name| format!("`{name}`"));
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        let more = match names.len().saturating_sub(12) {
+        let mut alike = near(name, names(), 12);
+        if alike.is_empty() {
+            alike = names().take(12).collect();
+        }
+        let shown: Vec<_> = alike.iter().map(|name| format!("`{name}`")).collect();
+        let more = match profile.metrics().len() - shown.len() {
             0 => String::new(),
-            more => format!(" and {more} more"),
+            more => format!("; {more} others"),
         };
+        let shown = shown.join(", ");
         Failure::Input(format!(
             "--metric {name}: there is none of that name, but {shown}{more}"
         ))
     })
-}
-
-/// Whether one name is likely to be meant by another.
-fn is_alike(known: &str, name: &str) -> bool {
-    let [known, name] = [known, name].map(str::to_lowercase);
-    !name.is_empty() && (known.contains(&name) || (!known.is_empty() && name.contains(&known)))
 }
 
 /// A call path by number or by the names of its regions.
@@ -175,25 +175,46 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
             ))
         });
     }
-    ids().find(|path| name(*path) == text).ok_or_else(|| {
-        // Whole paths that hold the text, else those that end in what it ends in.
-        let last = text.rsplit(" > ").next().unwrap_or(text);
-        let named = |part: &str| {
-            let all = ids().map(|path| (path, name(path)));
-            let alike = all.filter(|(_, name)| name.to_lowercase().contains(&part.to_lowercase()));
-            let shown = alike
-                .take(3)
-                .map(|(path, name)| format!("{} `{name}`", path.0));
-            shown.collect::<Vec<_>>()
-        };
-        let mut alike = named(text);
-        if alike.is_empty() {
-            alike = named(last);
+    let same: Vec<_> = ids().filter(|path| name(*path) == text).take(3).collect();
+    match same.as_slice() {
+        [path] => return Ok(*path),
+        [] => {}
+        [path, others @ ..] => {
+            // Files may tell call sites apart that have the same names.
+            let others: Vec<_> = others.iter().map(|path| path.0.to_string()).collect();
+            let (first, others) = (path.0, others.join(", "));
+            eprintln!("note: --path {text} is call path {first}, and {others} is of that name too");
+            return Ok(*path);
         }
-        let hint = match alike.is_empty() {
-            true => format!("there are {count}, numbered from 0 on"),
-            false => format!("but {}", alike.join(", ")),
-        };
-        Failure::Input(format!("--path {text}: there is no such call path; {hint}"))
-    })
+    }
+    let names: Vec<String> = ids().map(name).collect();
+    // Whole paths that hold the text or are like it, else those that end in what it ends in.
+    let last = text.rsplit(" > ").next().unwrap_or(text);
+    let named = |part: &str| near(part, names.iter().map(String::as_str), 3);
+    let mut alike = named(text);
+    if alike.is_empty() {
+        alike = named(last);
+    }
+    if alike.is_empty() {
+        let ends = names.iter().filter_map(|name| name.rsplit(" > ").next());
+        let ends = near(last, ends, 1);
+        let is_end = |name: &&str| ends.iter().any(|end| name.ends_with(end));
+        alike = names
+            .iter()
+            .map(String::as_str)
+            .filter(is_end)
+            .take(3)
+            .collect();
+    }
+    let shown = alike.iter().filter_map(|alike| {
+        let at = names.iter().position(|name| name == alike)?;
+        Some(format!("{at} `{alike}`"))
+    });
+    let hint = match alike.is_empty() {
+        true => format!("there are {count}, numbered from 0 on"),
+        false => format!("but {}", shown.collect::<Vec<_>>().join(", ")),
+    };
+    Err(Failure::Input(format!(
+        "--path {text}: there is no such call path; {hint}"
+    )))
 }

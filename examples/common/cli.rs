@@ -33,8 +33,13 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Any error of the libraries is about the input. Its causes follow after colons.
+/// Any error of the libraries is about the input.
 pub fn input(error: impl std::error::Error) -> Failure {
+    Failure::Input(message(error))
+}
+
+/// An error with its causes, which follow after colons.
+pub fn message(error: impl std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -44,7 +49,7 @@ pub fn input(error: impl std::error::Error) -> Failure {
         }
         cause = inner.source();
     }
-    Failure::Input(message)
+    message
 }
 
 /// Refuses to write a file over the one that is read.

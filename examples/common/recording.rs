@@ -19,23 +19,51 @@ pub struct Recording {
     pub diagnostics: Diagnostics,
 }
 
+/// A recording of either kind.
+#[derive(Debug)]
+pub enum Any {
+    /// Events.
+    Trace(Recording),
+    /// Severities.
+    Profile(Profiled),
+}
+
+/// Opens any recording, with a progress bar on a terminal.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn any(path: &Path) -> Result<Any, Failure> {
+    let bar = Bar::new();
+    let options = OpenOptions::new().progress(&bar);
+    let opened = perfkit::formats::open(path, &options).map_err(input)?;
+    let (format, diagnostics) = (opened.format, opened.diagnostics);
+    match opened.content {
+        Content::Trace(trace) => Ok(Any::Trace(Recording {
+            trace,
+            format,
+            diagnostics,
+        })),
+        Content::Profile(profile) => Ok(Any::Profile(Profiled {
+            profile,
+            format,
+            diagnostics,
+            counts: ReplayCounts::default(),
+        })),
+        _ => Err(Failure::Input(format!(
+            "{}: holds neither a trace nor a profile",
+            path.display()
+        ))),
+    }
+}
+
 /// Opens any recording that has a trace, with a progress bar on a terminal.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
-    let bar = Bar::new();
-    let options = OpenOptions::new().progress(&bar);
-    let opened = perfkit::formats::open(path, &options).map_err(input)?;
-    let format = opened.format;
-    let diagnostics = opened.diagnostics;
-    match opened.content {
-        Content::Trace(trace) => Ok(Recording {
-            trace,
-            format,
-            diagnostics,
-        }),
-        _ => Err(Failure::Input(format!(
+    match any(path)? {
+        Any::Trace(recording) => Ok(recording),
+        Any::Profile(_) => Err(Failure::Input(format!(
             "{}: holds no trace",
             path.display()
         ))),
@@ -60,28 +88,20 @@ pub struct Profiled {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn profile(path: &Path) -> Result<Profiled, Failure> {
-    let bar = Bar::new();
-    let options = OpenOptions::new().progress(&bar);
-    let opened = perfkit::formats::open(path, &options).map_err(input)?;
-    let (profile, counts) = match opened.content {
-        Content::Profile(profile) => (profile, ReplayCounts::default()),
-        Content::Trace(trace) => {
-            let made = Profile::from_trace(trace.view(), &bar, &CancelToken::new());
-            made.map_err(input)?
+    match any(path)? {
+        Any::Profile(profiled) => Ok(profiled),
+        Any::Trace(recording) => {
+            let view = recording.trace.view();
+            let made = Profile::from_trace(view, &Bar::new(), &CancelToken::new());
+            let (profile, counts) = made.map_err(input)?;
+            Ok(Profiled {
+                profile,
+                format: recording.format,
+                diagnostics: recording.diagnostics,
+                counts,
+            })
         }
-        _ => {
-            return Err(Failure::Input(format!(
-                "{}: holds no profile",
-                path.display()
-            )));
-        }
-    };
-    Ok(Profiled {
-        profile,
-        format: opened.format,
-        diagnostics: opened.diagnostics,
-        counts,
-    })
+    }
 }
 
 /// The folder of a bundled recording.

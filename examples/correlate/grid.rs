@@ -3,7 +3,7 @@
 use super::numbers;
 use perfkit::core::{CartMembers, CartTopology, LocationId, Profile};
 use perfkit::topology::{
-    AxisOrder, Error, Place, Ranks, Shape, Topology, balanced, coordinates_in,
+    AxisOrder, Check, Error, Place, Ranks, Shape, Topology, balanced, coordinates_in,
 };
 use perfkit_examples::cli::{Failure, input};
 use std::path::{Path, PathBuf};
@@ -124,6 +124,55 @@ fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failu
     })
 }
 
+/// What a grid lacks, for people; nothing where each location has a cell of its own.
+pub(super) fn lacks(check: &Check, is_table: bool) -> Vec<String> {
+    let Check {
+        locations,
+        unplaced,
+        outside,
+        repeated,
+        strangers,
+        shared,
+        missing,
+        ..
+    } = *check;
+    let (source, entry) = match is_table {
+        true => ("the table", "line"),
+        false => ("the grid", "entry"),
+    };
+    let all = [
+        (
+            unplaced,
+            format!("{unplaced} of {locations} locations have no coordinates in {source}"),
+        ),
+        (
+            outside,
+            format!("{outside} locations lie outside of the grid"),
+        ),
+        (
+            repeated,
+            format!("{repeated} locations are placed twice; the first place holds"),
+        ),
+        (
+            strangers,
+            format!(
+                "{source} places {strangers} that the recording does not have: {entry} by {entry} \
+                 there should be {locations}"
+            ),
+        ),
+        (
+            shared,
+            format!("{shared} cells hold several locations, whose values add up"),
+        ),
+        (
+            missing,
+            format!("{missing} cells are empty and count as the mean of the others"),
+        ),
+    ];
+    let found = all.into_iter().filter(|(count, _)| *count > 0);
+    found.map(|(_, text)| text).collect()
+}
+
 /// Coordinates from a file: a line a location, in order. The grid is as large as they need.
 fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
     let wrong = |what: String| Failure::Input(format!("{}: {what}", file.display()));
@@ -147,12 +196,10 @@ fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
     if all.is_empty() {
         return Err(wrong("no coordinates".into()));
     }
-    if all.len() > locations {
-        let lines = all.len();
-        return Err(wrong(format!("{lines} lines, but {locations} locations")));
-    }
     let axes = all.iter().map(Vec::len).max().unwrap_or_default();
-    let along = |axis: usize| all.iter().filter_map(move |at: &Vec<usize>| at.get(axis));
+    // Lines for locations that are not there make no room.
+    let used = all.iter().take(locations.max(1));
+    let along = |axis: usize| used.clone().filter_map(move |at: &Vec<usize>| at.get(axis));
     let lens: Vec<usize> = (0..axes)
         .map(|axis| along(axis).max().map_or(1, |most| most.saturating_add(1)))
         .collect();

@@ -4,15 +4,17 @@ use super::{Asked, call_path, grid, metric};
 use perfkit::core::{
     CallPathId, CancelToken, Metric, MetricId, Profile, ProfileMetric, Scope, Severities, ValueType,
 };
-use perfkit::spectral::{AxisFilter, AxisPower, Match, Missing, RankParams, Spectra, stored_rows};
+use perfkit::spectral::{
+    AxisFilter, AxisPower, Confidence, Match, Missing, NullParams, RankParams, Spectra, stored_rows,
+};
 use perfkit::topology::Topology;
 use perfkit_examples::cli::{Failure, Outcome, input};
+use perfkit_examples::findings;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::table::{self, shortened};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 
 /// The ordered list, and what it was made of.
 #[derive(Debug)]
@@ -25,7 +27,22 @@ pub(super) struct List<'a> {
     rows: Vec<(MetricId, CallPathId)>,
     spectra: Spectra<f64>,
     matches: Vec<Match>,
+    /// Whether some of them are equally close.
+    has_ties: bool,
+    /// Of the matches, if it was asked for.
+    chances: Option<Chances>,
+    is_table: bool,
 }
+
+/// What the correlations are worth.
+#[derive(Debug)]
+struct Chances {
+    surrogates: usize,
+    confidence: Confidence,
+}
+
+/// Correlations that differ by less are equal: transforms round in another order on other machines.
+const TIE: f64 = 1e-9;
 
 impl<'a> List<'a> {
     pub(super) fn of(profile: &'a Profile, asked: &Asked) -> Result<Self, Failure> {
@@ -72,7 +89,21 @@ impl<'a> List<'a> {
             .rank_among(own, &others, &filter, &params, &bar, &cancel)
             .map_err(usage)?;
         let power = spectra.axis_power(own).map_err(usage)?;
-        let matches = ranking.matches;
+        let mut matches = ranking.matches;
+        let has_ties = order(&mut matches);
+        let mut chances = None;
+        if let Some(surrogates) = asked.surrogates {
+            let params = NullParams::default().count(surrogates).check();
+            let params =
+                params.map_err(|error| Failure::Usage(format!("--surrogates: {error}")))?;
+            let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
+            let confidence = spectra.confidence(own, &views, &filter, &params, &bar, &cancel);
+            chances = Some(Chances {
+                surrogates,
+                confidence: confidence.map_err(usage)?,
+            });
+        }
+        let is_table = matches!(asked.rule, Some(grid::Rule::Table(_)));
         Ok(List {
             profile,
             topology,
@@ -82,7 +113,28 @@ impl<'a> List<'a> {
             rows,
             spectra,
             matches,
+            has_ties,
+            chances,
+            is_table,
         })
+    }
+
+    /// What one should know about the grid, the filter and the order, in whole sentences.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = grid::lacks(self.topology.check(), self.is_table);
+        if self.power.share.iter().all(|share| *share == 0.0) {
+            notes.push("the reference is the same everywhere, so that nothing follows it".into());
+        }
+        if self.axes.iter().all(|weight| *weight == 0.0) {
+            notes.push("all axes weigh 0: everything is filtered away, and every r is 0".into());
+        }
+        notes
+    }
+
+    /// The chances of the match at a place of the list: alone, and among all.
+    fn chance(&self, at: usize) -> Option<(f64, f64)> {
+        let confidence = &self.chances.as_ref()?.confidence;
+        Some((*confidence.p.get(at)?, *confidence.p_of_all.get(at)?))
     }
 
     fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {
@@ -107,22 +159,30 @@ impl<'a> List<'a> {
     pub(super) fn json(&self, top: usize) -> serde_json::Value {
         let (metric, path) = self.name(self.reference);
         let plan = self.spectra.plan();
-        let views = self.matches.iter().take(top).map(|found| {
-            let (metric, path) = self.name(self.row(found));
-            let correlation = found.correlation;
-            json!({
-                "metric": metric,
-                "path": path,
-                "r": found.r(),
-                "max": correlation.max.r,
-                "max_shift": plan.shift(correlation.max),
-                "min": correlation.min.r,
-                "min_shift": plan.shift(correlation.min),
-                "zero": correlation.zero,
-                "pearson": found.pearson,
-                "missing": found.missing,
-            })
-        });
+        let views = self
+            .matches
+            .iter()
+            .take(top)
+            .enumerate()
+            .map(|(at, found)| {
+                let (metric, path) = self.name(self.row(found));
+                let correlation = found.correlation;
+                let chance = self.chance(at);
+                json!({
+                    "metric": metric,
+                    "path": path,
+                    "r": found.r(),
+                    "max": correlation.max.r,
+                    "max_shift": plan.shift(correlation.max),
+                    "min": correlation.min.r,
+                    "min_shift": plan.shift(correlation.min),
+                    "zero": correlation.zero,
+                    "pearson": found.pearson,
+                    "missing": found.missing,
+                    "p": chance.map(|(p, _)| p),
+                    "p_of_all": chance.map(|(_, p)| p),
+                })
+            });
         let check = self.topology.check();
         json!({
             "reference": { "metric": metric, "path": path },
@@ -133,7 +193,15 @@ impl<'a> List<'a> {
             "suggested_axes": self.power.rest().f(),
             "cells_missing": check.missing,
             "cells_shared": check.shared,
+            "locations": check.locations,
+            "locations_placed": check.placed,
             "locations_unplaced": check.unplaced,
+            "locations_outside": check.outside,
+            "locations_repeated": check.repeated,
+            "locations_unknown": check.strangers,
+            "notes": self.notes(),
+            "surrogates": self.chances.as_ref().map(|chances| chances.surrogates),
+            "null_band": self.chances.as_ref().map(|chances| chances.confidence.band),
             "views": views.collect::<Vec<_>>(),
         })
     }
@@ -162,49 +230,71 @@ impl<'a> List<'a> {
             check.locations,
             check.missing
         )?;
-        if check.missing > 0 {
-            writeln!(
-                out,
-                "  note        empty cells count as the mean of the others"
-            )?;
-        }
         let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
         let shares: Vec<String> = self.power.share.iter().map(percent).collect();
         writeln!(out, "  its power   {} along the axes", shares.join(", "))?;
-        if self.power.share.iter().all(|share| *share == 0.0) {
-            writeln!(
-                out,
-                "  note        the reference is the same everywhere, so that nothing follows it"
-            )?;
-        }
         let text = |f: &[f64]| f.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
         let rest = text(self.power.rest().f());
+        let what = match () {
+            () if self.axes.iter().all(|weight| *weight == 1.0) => "nothing is filtered away; ",
+            () if self.axes.iter().all(|weight| *weight == 0.0) => "everything is filtered away; ",
+            () => "",
+        };
         writeln!(
             out,
-            "  filter      {} (what lies behind: --axes {rest})",
+            "  filter      {} ({what}what lies behind: --axes {rest})",
             text(&self.axes)
         )?;
-        let rows = self.matches.iter().take(top).map(|found| {
-            let (metric, path) = self.name(self.row(found));
-            let shift: Vec<String> = self
-                .spectra
-                .plan()
-                .shift(found.peak)
-                .iter()
-                .map(usize::to_string)
-                .collect();
-            let pearson = found
-                .pearson
-                .map_or_else(String::new, |r| format!("{r:+.3}"));
-            vec![
-                format!("  {}", shortened(&path, 56)),
-                metric,
-                format!("{:+.3}", found.r()),
-                shift.join(","),
-                format!("{:+.3}", found.correlation.zero),
-                pearson,
-            ]
-        });
+        if let Some(Chances {
+            surrogates,
+            confidence,
+        }) = &self.chances
+        {
+            writeln!(
+                out,
+                "  by chance   {surrogates} surrogates: 95 % of them reach no more than |r| = {:.3} with any view",
+                confidence.band
+            )?;
+        }
+        for note in self.notes() {
+            writeln!(out, "  note        {note}")?;
+        }
+        if self.has_ties {
+            writeln!(
+                out,
+                "  note        equal |r| (within {TIE:e}) stand in the order of metrics and call paths"
+            )?;
+        }
+        let rows = self
+            .matches
+            .iter()
+            .take(top)
+            .enumerate()
+            .map(|(at, found)| {
+                let (metric, path) = self.name(self.row(found));
+                let shift: Vec<String> = self
+                    .spectra
+                    .plan()
+                    .shift(found.peak)
+                    .iter()
+                    .map(usize::to_string)
+                    .collect();
+                let pearson = found
+                    .pearson
+                    .map_or_else(String::new, |r| format!("{r:+.3}"));
+                let mut row = vec![
+                    format!("  {}", shortened(&path, 56)),
+                    metric,
+                    format!("{:+.3}", found.r()),
+                    shift.join(","),
+                    format!("{:+.3}", found.correlation.zero),
+                    pearson,
+                ];
+                if let Some((p, of_all)) = self.chance(at) {
+                    row.extend([format!("{p:.3}"), format!("{of_all:.3}")]);
+                }
+                row
+            });
         let head = [
             "  call path",
             "metric",
@@ -212,8 +302,14 @@ impl<'a> List<'a> {
             "shift",
             "unshifted",
             "Pearson",
+            "p",
+            "p of all",
         ];
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        let head = match self.chances {
+            Some(_) => &head[..],
+            None => &head[..6],
+        };
+        table::write(out, head, &rows.collect::<Vec<_>>())?;
         Ok(())
     }
 
@@ -229,16 +325,19 @@ impl<'a> List<'a> {
                 .collect::<Vec<_>>();
             shift.join(" ")
         };
+        let more = self.chances.as_ref().map_or("", |_| ",p,p_of_all");
         writeln!(
             out,
-            "metric,path,r,max,max_shift,min,min_shift,zero,pearson"
+            "metric,path,r,max,max_shift,min,min_shift,zero,pearson{more}"
         )?;
-        for found in &self.matches {
+        for (at, found) in self.matches.iter().enumerate() {
             let (metric, path) = self.name(self.row(found));
             let correlation = found.correlation;
+            let chance = self.chance(at);
+            let chance = chance.map_or_else(String::new, |(p, all)| format!(",{p},{all}"));
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{}{chance}",
                 quoted(&metric),
                 quoted(&path),
                 found.r(),
@@ -255,7 +354,7 @@ impl<'a> List<'a> {
 
     /// The profile with one more metric for each that was compared: r_f of a call path, at the
     /// first location, so that its sum over locations is r_f.
-    pub(super) fn cube(&self, file: &Path) -> Outcome {
+    pub(super) fn cube(&self, to: &mut dyn Write) -> Outcome {
         let mut by_metric: BTreeMap<MetricId, Vec<(CallPathId, Severities)>> = BTreeMap::new();
         let locations = self.profile.system().locations().len();
         for found in &self.matches {
@@ -286,9 +385,24 @@ impl<'a> List<'a> {
             };
             (profile, _) = profile.with_metric(about, rows).map_err(input)?;
         }
-        let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", file.display()));
-        let to = std::io::BufWriter::new(std::fs::File::create(file).map_err(failed)?);
-        perfkit::formats::cube::write(&profile, to, &Default::default()).map_err(input)?;
+        let lost = perfkit::formats::cube::write(&profile, to, &Default::default());
+        findings::tell(&lost.map_err(input)?, &Default::default());
         Ok(())
     }
+}
+
+/// Puts views that are equally close in the order of metrics and call paths, and says whether there
+/// are any.
+fn order(matches: &mut [Match]) -> bool {
+    let mut has_ties = false;
+    let mut rest = matches;
+    while let Some(first) = rest.first() {
+        let least = first.r().abs() - TIE;
+        let count = rest.partition_point(|found| found.r().abs() >= least);
+        let (equal, others) = rest.split_at_mut(count.max(1));
+        has_ties |= equal.len() > 1;
+        equal.sort_by_key(|found| found.view);
+        rest = others;
+    }
+    has_ties
 }

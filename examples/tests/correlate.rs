@@ -95,13 +95,46 @@ fn each_rule_has_its_errors() {
     for (text, expected) in [
         ("0 0\nnowhere\n", "line 2: no coordinates"),
         ("0 0\n1\n", "line 2: 1 coordinates, 2 in the lines before"),
-        ("0\n1\n2\n3\n4\n", "5 lines, but 4 locations"),
+        ("", "no coordinates"),
     ] {
         let said = said(&with(text));
         assert!(
             said.contains(expected) && said.contains("table.txt"),
             "{said}"
         );
+    }
+    // Lines that lack, are too many or name one cell twice are counted and shown.
+    for (text, dims, counts, note) in [
+        (
+            "0 0\n0 1\n1 0\n",
+            [2, 2],
+            [1, 0, 0],
+            "1 of 4 locations have no coordinates in the table",
+        ),
+        (
+            "0 0\n0 1\n1 0\n1 1\n5 5\n",
+            [2, 2],
+            [0, 1, 0],
+            "there should be 4",
+        ),
+        (
+            "0 0\n0 0\n1 0\n1 1\n",
+            [2, 2],
+            [0, 0, 1],
+            "1 cells hold several locations",
+        ),
+    ] {
+        let rule = with(text);
+        let list = json(&folder, &["--path", "work", "--topology", &rule]);
+        assert_eq!(list["dims"], serde_json::json!(dims), "{text}");
+        let keys = ["locations_unplaced", "locations_unknown", "cells_shared"];
+        assert_eq!(
+            keys.map(|key| list[key].clone()),
+            counts.map(serde_json::Value::from),
+            "{text}"
+        );
+        let shown = run(&folder, &["--path", "work", "--topology", &rule]).expect("it fits");
+        assert!(shown.contains(note), "{shown}");
     }
     assert!(said("table:/nowhere").contains("/nowhere"));
     assert!(said("cube:torus").contains("no grid `torus`"));
@@ -254,7 +287,118 @@ fn what_does_not_fit_the_grid_is_said() {
         text.contains("4 of 4 locations placed, 2 cells empty\n"),
         "{text}"
     );
-    assert!(text.contains("empty cells count as the mean"), "{text}");
+    let note = "2 cells are empty and count as the mean of the others";
+    assert!(text.contains(note), "{text}");
+}
+
+#[test]
+fn filters_that_take_nothing_or_everything_say_so() {
+    let folder = multi("filters", [[1, 2, 3, 4], [4, 2, 3, 1]]);
+    let shown = |axes: &str| {
+        let words = ["--path", "work", "--topology", "2x2", "--axes", axes];
+        run(&folder, &words).expect("it correlates")
+    };
+    assert!(shown("1,1").contains("nothing is filtered away"));
+    let everything = shown("0,0");
+    assert!(
+        everything.contains("everything is filtered away, and every r is 0"),
+        "{everything}"
+    );
+    assert!(!everything.contains("0.999"), "{everything}");
+    let some = shown("1,0");
+    assert!(!some.contains("filtered away"), "{some}");
+}
+
+#[test]
+fn surrogates_tell_what_a_correlation_is_worth() {
+    let words = [
+        "--metric",
+        "exclusive time",
+        "--path",
+        "Working > radiation",
+    ];
+    let words = [
+        &words[..],
+        &["--topology", "4x4x4", "--axes", "1,0,0", "--same-metric"],
+    ]
+    .concat();
+    let csv = scratch("chances.csv");
+    let csv_words = ["--surrogates", "39", "--csv", &csv.display().to_string()];
+    let list = json(
+        &bundled("jacobi-64"),
+        &[&words[..], &csv_words[..]].concat(),
+    );
+    assert_eq!(list["surrogates"], 39);
+    let band = list["null_band"].as_f64().expect("a number");
+    assert!((0.0..=1.0).contains(&band), "{band}");
+    for view in list["views"].as_array().expect("a list") {
+        let [p, of_all] = ["p", "p_of_all"].map(|key| view[key].as_f64().expect(key));
+        assert!(0.025 <= p && p <= of_all && of_all <= 1.0, "{view}");
+    }
+    let rows = std::fs::read_to_string(&csv).expect("it was written");
+    assert!(
+        rows.lines()
+            .next()
+            .is_some_and(|head| head.ends_with(",pearson,p,p_of_all"))
+    );
+    let text = run(
+        &bundled("jacobi-64"),
+        &[&words[..], &["--surrogates", "9"]].concat(),
+    );
+    assert!(text.expect("it correlates").contains("p of all"));
+    let said = complaint(
+        &bundled("jacobi-64"),
+        &[&words[..], &["--surrogates", "0"]].concat(),
+    );
+    assert!(said.contains("--surrogates"), "{said}");
+    assert!(json(&bundled("jacobi-64"), &words)["views"][0]["p"].is_null());
+}
+
+#[test]
+fn what_readers_found_is_in_the_object() {
+    let folder = multi("findings", [[1, 2, 3, 4], [4, 2, 3, 1]]);
+    std::fs::remove_file(folder.join("MULTI__TIME/profile.3.0.0")).expect("it was written");
+    let list = json(&folder, &["--path", "work"]);
+    let found = list["findings"].as_array().expect("a list");
+    let missing = found.iter().find(|found| found["rule"] == "missing-file");
+    assert_eq!(missing.expect("a file is missing")["count"], 1);
+}
+
+#[test]
+fn results_are_whole_or_not_there() {
+    let folder = multi("outputs", [[1, 2, 3, 4], [4, 2, 3, 1]]);
+    let to = scratch("outputs-there");
+    let _ = std::fs::remove_dir_all(&to);
+    std::fs::create_dir_all(&to).expect("tests may write here");
+    let [csv, cube] = ["a.csv", "a.cubex"].map(|name| to.join(name).display().to_string());
+    run(&folder, &["--path", "work", "--csv", &csv, "--cube", &cube]).expect("it writes");
+    let count = || std::fs::read_dir(&to).expect("it is there").count();
+    assert_eq!(count(), 2);
+    let said = complaint(
+        &folder,
+        &["--path", "work", "--csv", &to.display().to_string()],
+    );
+    assert!(said.contains("outputs-there"), "{said}");
+    let nowhere = to.join("none/a.csv").display().to_string();
+    let said = complaint(&folder, &["--path", "work", "--csv", &nowhere]);
+    assert!(said.contains("none/a.csv"), "{said}");
+    assert_eq!(count(), 2);
+    let said = complaint(Path::new(&cube), &["--path", "work", "--cube", &cube]);
+    assert!(said.contains("written over"), "{said}");
+}
+
+#[test]
+fn misspelled_names_are_guessed() {
+    let folder = multi("guessed", [[1, 2, 3, 4], [4, 2, 3, 1]]);
+    let said = complaint(&folder, &["--path", "wrok"]);
+    assert!(
+        said.contains("but 0 `work`") || said.contains("but 1 `work`"),
+        "{said}"
+    );
+    let said = complaint(&folder, &["--path", "work", "--metric", "PAPI_FP_OP"]);
+    assert!(said.contains("`PAPI_FP_OPS`"), "{said}");
+    let said = complaint(&folder, &["--path", "work", "--metric", "TIEM"]);
+    assert!(said.contains("`TIME`"), "{said}");
 }
 
 /// Two runs of one program on 64 processes: their call paths meet by name, and what correlates

@@ -120,6 +120,68 @@ fn inspect() {
 }
 
 #[test]
+fn inspect_a_profile() {
+    // The profile of a bundled recording, with a metric of results.
+    let cube = scratch("inspect.cubex").display().to_string();
+    let file = recording("jacobi-16");
+    let words = ["--path", "Working > radiation", "--cube", &cube];
+    print(correlate::run, &[&[file.as_str()], &words[..]].concat()).expect("it writes");
+    let shown = ["--top", "4"];
+    golden(
+        "inspect-profile.txt",
+        inspect::run,
+        &[&[cube.as_str()], &shown[..]].concat(),
+    );
+    let shown = ["--top", "2", "--metric", "visits", "--json"];
+    golden(
+        "inspect-profile.json",
+        inspect::run,
+        &[&[cube.as_str()], &shown[..]].concat(),
+    );
+    let wrong = print(inspect::run, &[&cube, "--metric", "vists"]);
+    assert!(matches!(wrong, Err(Failure::Input(text)) if text.contains("`visits`")));
+    let of_trace = print(inspect::run, &[&file, "--metric", "time"]);
+    assert!(matches!(of_trace, Err(Failure::Usage(_))));
+}
+
+#[test]
+fn inspect_profiles_of_others() {
+    use perf_testdata::corpus::corpus;
+    for (file, metric, total) in [
+        ("cube/pycubexr/blast.p64.r1.cubex", "visits", None),
+        ("cube/cube3/experiment1.cube", "time", Some(5358.56)),
+        ("cube/metacg/drops-filtered2.cubex", "visits", None),
+        (
+            "cube/cupybe/mapflow40_c01.cubex",
+            "visits",
+            Some(981_147_101.0),
+        ),
+        ("tau/cpi-mpi4", "Time", None),
+        ("tau/ppk/LoadImbalance-8.ppk", "TIME", None),
+    ] {
+        let Some(path) = corpus(file) else { return };
+        let path = path.display().to_string();
+        let text = print(inspect::run, &[&path, "--top", "3"]);
+        assert!(
+            text.is_ok_and(|text| text.contains("top call paths by exclusive")),
+            "{file}"
+        );
+        let printed = print(inspect::run, &[&path, "--json"]).expect(file);
+        let object: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+        let metrics = object["metrics"].as_array().expect("a list");
+        let found = metrics
+            .iter()
+            .find(|about| about["name"] == metric)
+            .expect(metric);
+        let sum = found["total"].as_f64().expect("a number");
+        assert!(sum > 0.0, "{file}");
+        if let Some(total) = total {
+            assert!((sum / total - 1.0).abs() < 1e-5, "{file}: {sum}");
+        }
+    }
+}
+
+#[test]
 fn fold() {
     let file = recording("jacobi-16");
     golden(
