@@ -19,6 +19,7 @@ pub mod radius;
 pub mod recording;
 pub mod scatter;
 pub mod series;
+pub mod severities;
 pub mod summary;
 pub mod table;
 pub mod timeline;

@@ -4,36 +4,12 @@ use crate::cli::{Failure, Outcome, input};
 use crate::findings::{self, Found};
 use crate::names::near;
 use crate::recording::Profiled;
+use crate::severities::{About, Spread, about, number};
 use crate::table::{self, counted, grouped, shortened};
-use perfkit::core::{
-    CallPathId, CartMembers, CartTopology, Combine, MetricId, Profile, Scope, Severities,
-};
+use perfkit::core::{CallPathId, CartMembers, CartTopology, Combine, MetricId, Profile, Scope};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::Write;
-
-/// A metric and its severities.
-#[derive(Debug)]
-struct About {
-    id: MetricId,
-    /// How many metrics it is part of, one within the other.
-    depth: usize,
-    /// Call paths that have a row of it.
-    rows: usize,
-    /// Over all call paths, by location; `None` for what nothing combines, or cannot be read.
-    severities: Option<Spread>,
-    /// Why it cannot be read.
-    failed: Option<String>,
-}
-
-/// Severities of locations.
-#[derive(Debug)]
-struct Spread {
-    total: f64,
-    min: f64,
-    mean: f64,
-    max: f64,
-}
 
 /// A call path with what it has of the metric that was asked for.
 #[derive(Debug)]
@@ -381,85 +357,6 @@ fn described(cart: &CartTopology) -> String {
     )
 }
 
-/// Whole numbers in groups of digits, others with the digits that matter.
-fn number(value: f64) -> String {
-    let whole = value.abs() < 9e15 && value.fract() == 0.0;
-    let sign = if value < 0.0 { "-" } else { "" };
-    match value.abs() {
-        _ if !value.is_finite() => value.to_string(),
-        size if whole || (1e4..9e15).contains(&size) => {
-            format!("{sign}{}", grouped(size.round() as u64))
-        }
-        size if (1e-3..1e4).contains(&size) => format!("{value:.4}"),
-        _ => format!("{value:.3e}"),
-    }
-}
-
-fn about(profile: &Profile, id: MetricId) -> About {
-    let metric = &profile.metrics()[id.index()];
-    let mut depth = 0;
-    let mut above = metric.metric.parent;
-    while let Some(parent) = above.and_then(|id| profile.metrics().get(id.index())) {
-        // A metric that is part of itself is no reason to go on for ever.
-        if depth > profile.metrics().len() {
-            break;
-        }
-        depth += 1;
-        above = parent.metric.parent;
-    }
-    let (severities, failed) = match spread(profile, id) {
-        Ok(spread) => (spread, None),
-        Err(error) => (None, Some(crate::cli::message(error))),
-    };
-    About {
-        id,
-        depth,
-        rows: profile.paths(id).len(),
-        severities,
-        failed,
-    }
-}
-
-/// A metric of all call paths by location.
-fn spread(profile: &Profile, id: MetricId) -> perfkit::core::Result<Option<Spread>> {
-    let combine = profile.metrics()[id.index()].combine;
-    if !matches!(combine, Combine::Sum | Combine::Minimum | Combine::Maximum) {
-        // An expression that cannot be evaluated is found out by evaluating it.
-        for path in profile.paths(id).into_iter().take(1) {
-            profile.row(id, path)?;
-        }
-        let root = profile.calls().children(None).next();
-        root.map(|root| profile.row(id, root)).transpose()?;
-        return Ok(None);
-    }
-    let mut values: Vec<f64> = Vec::new();
-    for root in profile.calls().children(None) {
-        let Some(row) = profile.scoped(id, root, Scope::Inclusive)? else {
-            continue;
-        };
-        let row = row.to_f64();
-        if values.is_empty() {
-            values = row;
-            continue;
-        }
-        for (sum, value) in values.iter_mut().zip(row) {
-            combine.add(std::slice::from_mut(sum), &[value]);
-        }
-    }
-    if values.is_empty() {
-        values = vec![0.0; profile.system().locations().len()];
-    }
-    let fold = |of: fn(f64, f64) -> f64, none| values.iter().copied().fold(none, of);
-    let sum: f64 = values.iter().sum();
-    let total = combine.total(&Severities::F64(values.clone())).as_f64();
-    Ok(Some(Spread {
-        total,
-        min: fold(f64::min, f64::INFINITY),
-        mean: sum / values.len().max(1) as f64,
-        max: fold(f64::max, f64::NEG_INFINITY),
-    }))
-}
-
 /// The call paths with most of a metric, the first of them first, and what all have of it.
 fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64), Failure> {
     let of = |metric: MetricId, path, scope| -> Result<f64, Failure> {
@@ -486,25 +383,4 @@ fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64)
         })
     });
     Ok((named.collect::<Result<_, Failure>>()?, total))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (value, expected) in [
-            (0.0, "0"),
-            (-3.0, "-3"),
-            (1_234_567.0, "1 234 567"),
-            (12.345_67, "12.3457"),
-            (98_765.4, "98 765"),
-            (1.5e-7, "1.500e-7"),
-            (3e20, "3.000e20"),
-            (f64::INFINITY, "inf"),
-        ] {
-            assert_eq!(number(value), expected);
-        }
-    }
 }

@@ -308,3 +308,52 @@ impl CallTree {
         names.collect::<Vec<_>>().join(" > ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn children_are_found_after_more_were_added() {
+        let mut tree = CallTree::default();
+        let main = tree.child(None, RegionId(0)).unwrap();
+        assert_eq!(tree.children(None).collect::<Vec<_>>(), [main]);
+        assert_eq!(tree.children(Some(main)).count(), 0);
+        let solve = tree.child(Some(main), RegionId(1)).unwrap();
+        assert_eq!(tree.children(Some(main)).collect::<Vec<_>>(), [solve]);
+        assert_eq!(tree.subtree(main), [main, solve]);
+        assert_eq!(tree.children(Some(CallPathId(u32::MAX))).count(), 0);
+        assert!(tree.subtree(CallPathId(2)).is_empty());
+        // What was asked makes no difference.
+        let mut other = CallTree::default();
+        let root = other.child(None, RegionId(0)).unwrap();
+        other.child(Some(root), RegionId(1)).unwrap();
+        assert_eq!(tree, other);
+    }
+
+    proptest! {
+        #[test]
+        fn children_and_subtrees_are_what_a_walk_finds(
+            parents in prop::collection::vec(prop::option::of(0..40_usize), 0..40),
+        ) {
+            let mut tree = CallTree::default();
+            for (at, parent) in parents.iter().enumerate() {
+                let parent = parent.filter(|parent| *parent < at);
+                let parent = parent.and_then(CallPathId::from_index);
+                tree.push(CallPath { region: RegionId(0), parent }).unwrap();
+            }
+            let ids = || (0..tree.paths().len()).filter_map(CallPathId::from_index);
+            for parent in ids().map(Some).chain([None]) {
+                let below = ids().filter(|id| tree.get(*id).unwrap().parent == parent);
+                prop_assert_eq!(tree.children(parent).collect::<Vec<_>>(), below.collect::<Vec<_>>());
+            }
+            for root in ids() {
+                let is_below = |id: &CallPathId| {
+                    std::iter::successors(Some(*id), |id| tree.get(*id)?.parent).any(|id| id == root)
+                };
+                prop_assert_eq!(tree.subtree(root), ids().filter(is_below).collect::<Vec<_>>());
+            }
+        }
+    }
+}

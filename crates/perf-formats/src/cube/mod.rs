@@ -2,6 +2,26 @@
 //!
 //! A `.cubex` is a tar archive with an XML document, `anchor.xml`, and for each metric an index and
 //! a matrix of call paths by locations. [`Cube`] opens one and [`write()`] makes one.
+//!
+//! # Cost
+//! Opening reads the anchor and the indices, through little memory; a row costs its bytes. Rows asked
+//! for one after the other are read ahead and into the memory of the row before, once that was let
+//! go. Packed rows cost what zlib takes.
+//!
+//! # Limits
+//! | what | how far it goes |
+//! |---|---|
+//! | file | any size; one that is packed as a whole, and a Cube3 document, are held in memory: unpacked 4 GiB, or what [`Limits::memory`](perf_core::Limits::memory) says |
+//! | metrics, regions, call paths, locations, members, grids | [`Limits::definitions`](perf_core::Limits::definitions) of each |
+//! | nesting of elements, depth of call paths and of the machine | [`Limits::depth`](perf_core::Limits::depth) |
+//! | text of an element | [`Limits::string`](perf_core::Limits::string) bytes |
+//! | rows | one for each call path; places are 64 bits wide, also past 2^32 values a metric |
+//! | bit-vector indices (kind 2) | an error: the format dropped them |
+//! | derived metrics | `POSTDERIVED` ones of numbers, `metric::NAME(i)`, `(e)` or `()`, `+ - * /`, `min`, `max` and parentheses, nested 100 deep; a ratio by zero is 0 of 0, else the largest number. All others, `PREDERIVED` ones and those with `cubeplinit` among them, are kept as [properties](property), without values, and counted |
+//! | clustered iterations | counted, not expanded: clusters stand for iterations |
+//! | `remapping.spec` and other free members | kept as bytes, [`Cube::member`] |
+//! | values | as they are stored, in their type; a histogram or tuple is not shown in other units |
+//! | writing | stored metrics of all types; grids over ranks of a communicator, which the format has no place for, are counted and left out; Cube3 is not written |
 
 mod anchor;
 mod cubepl;

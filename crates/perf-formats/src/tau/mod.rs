@@ -2,6 +2,19 @@
 //! `MULTI__METRIC` for each of several metrics; and packed ones of ParaProf (`.ppk`).
 //!
 //! [`Tau`] opens either.
+//!
+//! # Limits
+//! | what | how far it goes |
+//! |---|---|
+//! | file | held in memory while it is read; a `.ppk` unpacked up to 4 GiB, or what [`Limits::memory`](perf_core::Limits::memory) says |
+//! | functions, user events, threads | [`Limits::definitions`](perf_core::Limits::definitions) of each |
+//! | depth of a call path | [`Limits::depth`](perf_core::Limits::depth) |
+//! | line of a text | [`Limits::string`](perf_core::Limits::string) bytes |
+//! | user events, aggregates | user events are kept beside the profile, [`Tau::threads`]; aggregates are skipped |
+//! | call paths | those that TAU measured; functions without any are roots |
+//! | metric | its name is what the first file says, else that of its folder; unit and meaning are not in the format, times are taken to be microseconds |
+//! | snapshots, derived metrics of ParaProf, phases as such | not read |
+//! | writing | no |
 
 mod build;
 mod format;

@@ -383,6 +383,74 @@ fn results_go_back_as_metrics_dense_or_sparse() {
     assert!(matches!(error, Error::Usage { .. }), "{error}");
 }
 
+/// Memory of rows is used again once nobody has them: here somebody does, in several threads, and
+/// types change from metric to metric.
+#[test]
+fn rows_that_are_kept_stay_as_they_are() {
+    // Rows that are read ahead, and rows that are read straight to where they stay.
+    [4, 1500].into_iter().for_each(keep_rows);
+}
+
+fn keep_rows(locations: u64) {
+    let about = |name: &str, kind| ProfileMetric {
+        metric: Metric {
+            name: name.into(),
+            value_type: kind,
+            ..Metric::default()
+        },
+        ..ProfileMetric::default()
+    };
+    let kinds = [ValueType::F64, ValueType::U64, ValueType::I64];
+    let mut rows = Rows::default();
+    let mut calls = CallTree::default();
+    for path in 0..20 {
+        let region = RegionId(0);
+        let parent = None;
+        calls.push(CallPath { region, parent }).unwrap();
+        let value = |at: u64| u64::from(path) * 10_000 + at;
+        let values = || (0..locations).map(value);
+        let all = [
+            Severities::F64(values().map(|value| value as f64).collect()),
+            Severities::U64(values().collect()),
+            Severities::I64(values().map(|value| -value.cast_signed()).collect()),
+        ];
+        for (row, metric) in all.into_iter().zip(0..) {
+            rows.insert(MetricId(metric), CallPathId(path), row);
+        }
+    }
+    let threads = (0..locations).map(|key| Location {
+        key,
+        ..Location::default()
+    });
+    let system = SystemTree::new(vec![], vec![], threads.collect(), &Limits::default()).unwrap();
+    let metrics = kinds.map(|kind| about(&format!("{kind:?}"), kind)).to_vec();
+    let regions = vec![Region::named("f")];
+    let made = Profile::new(system, regions, calls, metrics, Arc::new(rows)).unwrap();
+    let mut bytes = Vec::new();
+    write(&made, &mut bytes, &WriteOptions::new()).unwrap();
+    let cube = read(bytes).unwrap();
+    let ids =
+        || (0..3).flat_map(|metric| (0..20).map(move |path| (MetricId(metric), CallPathId(path))));
+    let look = |keep: usize| {
+        let mut kept = Vec::new();
+        for (at, (metric, path)) in ids().enumerate() {
+            let expected = made.row(metric, path).unwrap().unwrap();
+            let row = cube.profile().row(metric, path).unwrap().unwrap();
+            assert_eq!(row, expected);
+            if at % keep == 0 {
+                kept.push((row, expected));
+            }
+        }
+        kept.iter()
+            .for_each(|(row, expected)| assert_eq!(row, expected));
+    };
+    std::thread::scope(|scope| {
+        for keep in [1, 2, 3, 1000] {
+            scope.spawn(move || look(keep));
+        }
+    });
+}
+
 #[test]
 fn the_profile_of_a_trace_can_be_written() {
     let trace = perf_testdata::wide::trace(4, 500);
