@@ -5,9 +5,10 @@
 //! steps of 100,000 events, pushed one by one. What is measured is everything from a pushed event to
 //! its label; the events are made beforehand, a step at a time, so that memory does not depend on them.
 //!
-//! `perfkit-bench-anomaly server [RANKS] [FUNCTIONS] [moments|tail]` lets one core take the encoded
-//! deltas of RANKS (default 10,240) ranks of one step of FUNCTIONS (default 100) functions, and answer
-//! each with an encoded view: below 1 s, it keeps up with a step a second.
+//! `perfkit-bench-anomaly server [RANKS] [FUNCTIONS] [moments|tail] [TOUCHED]` lets one core take the encoded
+//! deltas of RANKS (default 10,240) ranks of one step in which TOUCHED (default: all) of FUNCTIONS (default
+//! 100) functions were called 50 times each, other ones on each rank, and answer each with an encoded view:
+//! below 1 s, it keeps up with a step a second.
 
 use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::calls::Calls;
@@ -30,10 +31,11 @@ fn main() {
             number(1, 10_240),
             number(2, 100),
             words.get(3).is_some_and(|word| word == "tail"),
+            number(4, usize::MAX),
         ),
         Some(mode @ ("labels" | "provenance")) => stream(mode, number(1, 2_000_000)),
         _ => eprintln!(
-            "usage: perfkit-bench-anomaly labels|provenance [EVENTS] | server [RANKS] [FUNCTIONS] [moments|tail]"
+            "usage: perfkit-bench-anomaly labels|provenance [EVENTS] | server [RANKS] [FUNCTIONS] [moments|tail] [TOUCHED]"
         ),
     }
 }
@@ -118,7 +120,7 @@ impl Exchange for Recorded {
 }
 
 /// The deltas of one step of a rank, in its second and later messages: the names are known.
-fn deltas(functions: usize, is_tail: bool, server: &mut Server) -> Vec<Vec<u8>> {
+fn deltas(functions: usize, is_tail: bool, touched: usize, server: &mut Server) -> Vec<Vec<u8>> {
     let mut random = Xorshift::new(7);
     let mut deltas = Vec::new();
     // Some ranks stand for all: what a server does depends on the size of a message alone.
@@ -139,7 +141,12 @@ fn deltas(functions: usize, is_tail: bool, server: &mut Server) -> Vec<Vec<u8>> 
         let mut at = 0;
         for step in 0..2 {
             for _ in 0..50 {
-                for region in &regions {
+                // In the first step all, so that all names are known.
+                let (from, count) = match step {
+                    0 => (0, functions),
+                    _ => (rank as usize * functions / 16, touched.min(functions)),
+                };
+                for region in regions.iter().cycle().skip(from).take(count) {
                     at += 100;
                     calls.push(stream, Nanos(at), StreamEvent::Enter(*region));
                     at += 10_000 + random.below(3_000) as i64;
@@ -164,9 +171,9 @@ fn deltas(functions: usize, is_tail: bool, server: &mut Server) -> Vec<Vec<u8>> 
     deltas
 }
 
-fn server(ranks: usize, functions: usize, is_tail: bool) {
+fn server(ranks: usize, functions: usize, is_tail: bool, touched: usize) {
     let mut server = Server::new(Server::params().check().expect("defaults"));
-    let deltas = deltas(functions, is_tail, &mut server);
+    let deltas = deltas(functions, is_tail, touched, &mut server);
     let mut decoded: Vec<Delta> = deltas
         .iter()
         .map(|bytes| Delta::decode(bytes).expect("it was just written"))
@@ -207,7 +214,8 @@ fn server(ranks: usize, functions: usize, is_tail: bool) {
         seconds += started.elapsed().as_secs_f64();
     }
     println!(
-        "server ranks={ranks} functions={functions} model={} delta_bytes={bytes} view_bytes={} step_s={seconds:.4} deltas_per_s={:.0} {}",
+        "server ranks={ranks} functions={functions} touched={} model={} delta_bytes={bytes} view_bytes={} step_s={seconds:.4} deltas_per_s={:.0} {}",
+        touched.min(functions),
         if is_tail { "tail" } else { "moments" },
         answered / ranks,
         ranks as f64 / seconds,

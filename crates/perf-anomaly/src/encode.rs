@@ -43,6 +43,11 @@ impl Writer {
         self.bytes(text.as_bytes());
     }
 
+    /// A number near 0 is short, whatever its sign.
+    pub(crate) fn signed(&mut self, value: i64) {
+        self.varint(((value << 1) ^ (value >> 63)).cast_unsigned());
+    }
+
     /// Seven bits a byte, low ones first, the eighth bit on all but the last: small counts are short.
     pub(crate) fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
@@ -120,7 +125,23 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
+    pub(crate) fn signed(&mut self, expected: &'static str) -> Result<i64> {
+        let value = self.varint(expected)?;
+        Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    #[inline]
     pub(crate) fn varint(&mut self, expected: &'static str) -> Result<u64> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(byte.into())
+            }
+            _ => self.long_varint(expected),
+        }
+    }
+
+    fn long_varint(&mut self, expected: &'static str) -> Result<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8(expected)?;
@@ -135,6 +156,12 @@ impl<'a> Reader<'a> {
             }
         }
         Err(self.error(1, expected))
+    }
+
+    /// A number of 32 bits as a [`varint`](Writer::varint).
+    pub(crate) fn varint32(&mut self, expected: &'static str) -> Result<u32> {
+        let value = self.varint(expected)?;
+        u32::try_from(value).map_err(|_| self.error(1, expected))
     }
 
     /// How many items of at least `size` bytes each follow: a `u32` that the bytes left can hold.

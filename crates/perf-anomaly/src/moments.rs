@@ -48,9 +48,6 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Bytes of [`encode`](Self::encode).
-    pub(crate) const BYTES: usize = 64;
-
     /// No values yet.
     pub fn new() -> Self {
         Self::default()
@@ -164,24 +161,90 @@ impl Moments {
         (0..order).fold(moment / n, |value, _| value / spread)
     }
 
+    fn bits(&self) -> [u64; 8] {
+        let powers = [self.mean, self.m2, self.m3, self.m4].map(f64::to_bits);
+        let [mean, m2, m3, m4] = powers;
+        let [sum, min, max] = [self.sum, self.min, self.max].map(f64::to_bits);
+        [self.count, mean, m2, m3, m4, sum, min, max]
+    }
+
+    /// As bytes: the count; what is given in short, as bits; and the numbers in the order of the fields.
+    /// What comes back is the same to the bit.
+    ///
+    /// Sums and extremes of whole numbers are whole numbers of varying length, the largest value as its
+    /// distance from the smallest one, and of values that are all the same one is told. One of no
+    /// values takes a byte, of one call of some microseconds 5, of many calls about 45.
     pub(crate) fn encode(&self, to: &mut Writer) {
-        to.u64(self.count);
-        for value in [self.mean, self.m2, self.m3, self.m4] {
+        to.varint(self.count);
+        if self.count == 0 {
+            return;
+        }
+        if self.bits() == Self::repeated(self.min, self.count).bits() {
+            let short = is_short(self.min);
+            to.u8(SAME | if short { SHORT_MIN } else { 0 });
+            return number(self.min, short, to);
+        }
+        let is_mean_known = self.mean.to_bits() == (self.sum / self.count as f64).to_bits();
+        let is_range_short = is_short(self.min) && is_short(self.max);
+        let mut flags = 0;
+        for (is_set, flag) in [
+            (is_mean_known, KNOWN_MEAN),
+            (is_short(self.sum), SHORT_SUM),
+            (is_range_short, SHORT_MIN),
+        ] {
+            flags |= if is_set { flag } else { 0 };
+        }
+        to.u8(flags);
+        if !is_mean_known {
+            to.f64(self.mean);
+        }
+        for value in [self.m2, self.m3, self.m4] {
             to.f64(value);
         }
-        for value in [self.sum, self.min, self.max] {
-            to.f64(value);
+        number(self.sum, is_short(self.sum), to);
+        number(self.min, is_range_short, to);
+        match is_range_short {
+            true => to.varint((self.max as i64).abs_diff(self.min as i64)),
+            false => to.f64(self.max),
         }
     }
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
-        const EXPECTED: &str = "eight numbers of moments";
-        let count = from.u64(EXPECTED)?;
-        let mut values = [0.0; 7];
-        for value in &mut values {
+        const EXPECTED: &str = "numbers of moments";
+        let count = from.varint(EXPECTED)?;
+        if count == 0 {
+            return Ok(Self::default());
+        }
+        let flags = from.u8(EXPECTED)?;
+        if flags & SAME != 0 {
+            let value = take(from, flags & SHORT_MIN != 0)?;
+            let moments = Self::repeated(value, count);
+            return match flags & !(SAME | SHORT_MIN) == 0 && moments.sum.is_finite() {
+                true => Ok(moments),
+                false => Err(from.error(1, "moments of finite values")),
+            };
+        }
+        let given = match flags & KNOWN_MEAN {
+            0 => Some(from.f64(EXPECTED)?),
+            _ => None,
+        };
+        let mut powers = [0.0; 3];
+        for value in &mut powers {
             *value = from.f64(EXPECTED)?;
         }
-        let [mean, m2, m3, m4, sum, min, max] = values;
+        let [m2, m3, m4] = powers;
+        let sum = take(from, flags & SHORT_SUM != 0)?;
+        let is_range_short = flags & SHORT_MIN != 0;
+        let min = take(from, is_range_short)?;
+        let max = match is_range_short {
+            true => {
+                let more = from.varint(EXPECTED)?;
+                let max = (min as i64).checked_add_unsigned(more);
+                max.map_or(f64::NAN, |max| max as f64)
+            }
+            false => from.f64(EXPECTED)?,
+        };
+        let mean = given.unwrap_or(sum / count as f64);
         let moments = Moments {
             count,
             mean,
@@ -192,15 +255,45 @@ impl Moments {
             min,
             max,
         };
-        let sound = match count {
-            0 => moments == Self::default(),
-            _ => values.iter().all(|value| value.is_finite()) && min <= max && m2 >= 0.0,
-        };
-        match sound {
+        let all = [mean, m2, m3, m4, sum, min, max];
+        let is_sound = flags & !(KNOWN_MEAN | SHORT_SUM | SHORT_MIN) == 0
+            && all.iter().all(|value| value.is_finite())
+            && min <= max
+            && m2 >= 0.0;
+        match is_sound {
             true => Ok(moments),
-            false => Err(from.error(Self::BYTES, "moments of finite values")),
+            false => Err(from.error(1, "moments of finite values")),
         }
     }
+}
+
+/// What is given in short.
+const SAME: u8 = 1;
+const KNOWN_MEAN: u8 = 2;
+const SHORT_SUM: u8 = 4;
+const SHORT_MIN: u8 = 8;
+
+/// Whether a number is a whole one that comes back to the bit.
+fn is_short(value: f64) -> bool {
+    let whole = value as i64;
+    whole as f64 == value
+        && whole.unsigned_abs() < 1 << 53
+        && (whole != 0 || value.is_sign_positive())
+}
+
+fn number(value: f64, is_short: bool, to: &mut Writer) {
+    match is_short {
+        true => to.signed(value as i64),
+        false => to.f64(value),
+    }
+}
+
+fn take(from: &mut Reader<'_>, is_short: bool) -> Result<f64> {
+    const EXPECTED: &str = "a number of moments";
+    Ok(match is_short {
+        true => from.signed(EXPECTED)? as f64,
+        false => from.f64(EXPECTED)?,
+    })
 }
 
 impl Merge for Moments {
@@ -243,5 +336,49 @@ impl FromIterator<f64> for Moments {
         let mut moments = Moments::default();
         moments.extend(values);
         moments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_come_back_to_the_bit(values in prop::collection::vec(prop_oneof![
+            (0_i64..5_000_000).prop_map(|value| value as f64),
+            -1e6..1e6_f64,
+            Just(-0.0),
+            Just(7.0),
+            Just(9e15),
+            Just(1e300),
+            any::<i64>().prop_map(|value| value as f64),
+        ], 0..20), extra in 0_usize..3) {
+            let moments: Moments = values.iter().flat_map(|value| vec![*value; 1 + extra]).collect();
+            prop_assume!(moments.m4.is_finite() && moments.sum.is_finite() && moments.m3.is_finite());
+            let mut to = Writer::default();
+            moments.encode(&mut to);
+            let mut from = Reader::new(&to.0);
+            let read = Moments::decode(&mut from).expect("it was just written");
+            prop_assert_eq!(read.bits(), moments.bits());
+            prop_assert!(from.end().is_ok());
+            for end in 0..to.0.len() {
+                prop_assert!(Moments::decode(&mut Reader::new(&to.0[..end])).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn usual_moments_are_short() {
+        let bytes = |values: &[f64]| {
+            let moments: Moments = values.iter().copied().collect();
+            let mut to = Writer::default();
+            moments.encode(&mut to);
+            to.0.len()
+        };
+        assert_eq!((bytes(&[]), bytes(&[12_345.0])), (1, 5));
+        assert_eq!(bytes(&[12_345.0; 50]), 5);
+        assert_eq!(bytes(&[12_345.0, 14_001.0, 13_000.0]), 34);
     }
 }

@@ -1,6 +1,7 @@
 //! [`Functions`]: one model a function, found without hashing.
 
-use crate::FunctionId;
+use crate::encode::{Reader, Writer};
+use crate::{FunctionId, Result};
 use perf_core::Merge;
 use std::collections::HashMap;
 
@@ -67,6 +68,54 @@ impl<T> Functions<T> {
             .collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter()
+    }
+
+    /// Room for so many.
+    pub(crate) fn with_room(count: usize) -> Self {
+        Functions {
+            near: Vec::new(),
+            far: HashMap::new(),
+            entries: Vec::with_capacity(count),
+        }
+    }
+
+    /// All of them in no order that means anything, which is faster.
+    pub(crate) fn unordered(&self) -> impl Iterator<Item = (FunctionId, &T)> {
+        self.entries.iter().map(|(id, entry)| (*id, entry))
+    }
+
+    /// All of them as bytes, in order of function: how many, and each behind its distance from the one
+    /// before.
+    pub(crate) fn write(&self, to: &mut Writer, encode: impl Fn(&T, &mut Writer)) {
+        to.u32(self.len() as u32);
+        let mut next = 0;
+        for (function, entry) in self.iter() {
+            to.varint(u64::from(function.0).saturating_sub(next));
+            next = u64::from(function.0) + 1;
+            encode(entry, to);
+        }
+    }
+
+    /// From the bytes of [`write`](Self::write), of at least `least` bytes a function.
+    pub(crate) fn read(
+        from: &mut Reader<'_>,
+        least: usize,
+        decode: impl Fn(&mut Reader<'_>) -> Result<T>,
+    ) -> Result<Self> {
+        let count = from.count(1 + least, "as many functions as there are")?;
+        // Each takes at least so many bytes; an entry in memory is some times as long.
+        let mut functions = Functions::with_room(count.min(4096));
+        let mut next = 0_u64;
+        for _ in 0..count {
+            let function = next.saturating_add(from.varint("a function")?);
+            let Ok(number) = u32::try_from(function) else {
+                return Err(from.error(1, "a function"));
+            };
+            next = function + 1;
+            let entry = decode(from)?;
+            functions.entry(FunctionId(number), || entry);
+        }
+        Ok(functions)
     }
 
     /// All of them to change, in no order that means anything.

@@ -46,8 +46,11 @@ impl Loss {
         ] {
             to.varint(count);
         }
-        to.i64(self.time.0);
+        to.signed(self.time.0);
     }
+
+    /// Least bytes of one.
+    pub(crate) const LEAST: usize = 5;
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
         const EXPECTED: &str = "counts of calls";
@@ -59,7 +62,7 @@ impl Loss {
             too_slow: too_slow?,
             too_fast: too_fast?,
             not_enough_data: not_enough_data?,
-            time: Nanos(from.i64("the time lost")?),
+            time: Nanos(from.signed("the time lost")?),
         };
         let named = [loss.too_slow, loss.too_fast, loss.not_enough_data];
         let named = named
@@ -68,7 +71,7 @@ impl Loss {
         match named.is_some_and(|named| named <= calls) && loss.time.0 >= 0 {
             true => Ok(loss),
             false => Err(from.error(
-                8,
+                1,
                 "no more anomalies than calls, and time that is not negative",
             )),
         }

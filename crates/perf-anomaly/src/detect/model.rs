@@ -8,7 +8,7 @@ use perf_core::Merge;
 
 /// First bytes of an encoded model.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAM");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// A histogram and the highest threshold on its scores so far.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,6 +182,18 @@ impl Model {
         }
     }
 
+    /// Whether all its functions are below a number.
+    pub(crate) fn is_below(&self, end: u64) -> bool {
+        fn all<T>(functions: &Functions<T>, end: u64) -> bool {
+            functions.unordered().all(|(one, _)| u64::from(one.0) < end)
+        }
+        match self {
+            Model::Tail(functions) => all(functions, end),
+            Model::Sstd(functions) => all(functions, end),
+            Model::Hbos(functions) | Model::Copod(functions) => all(functions, end),
+        }
+    }
+
     /// The functions it knows, in order.
     pub fn functions(&self) -> Vec<FunctionId> {
         fn ids<T>(functions: &Functions<T>) -> Vec<FunctionId> {
@@ -216,26 +228,21 @@ impl Model {
     }
 
     pub(crate) fn write(&self, to: &mut Writer) {
-        fn all<T>(
-            functions: &Functions<T>,
-            kind: u8,
-            to: &mut Writer,
-            encode: impl Fn(&T, &mut Writer),
-        ) {
-            to.u32(MAGIC);
-            to.u16(VERSION);
-            to.u8(kind);
-            to.u32(functions.len() as u32);
-            for (function, entry) in functions.iter() {
-                to.u32(function.0);
-                encode(entry, to);
-            }
-        }
+        let kind = match self {
+            Model::Tail(_) => 0,
+            Model::Sstd(_) => 1,
+            Model::Hbos(_) => 2,
+            Model::Copod(_) => 3,
+        };
+        to.u32(MAGIC);
+        to.u16(VERSION);
+        to.u8(kind);
         match self {
-            Model::Tail(functions) => all(functions, 0, to, Sketch::encode),
-            Model::Sstd(functions) => all(functions, 1, to, Moments::encode),
-            Model::Hbos(functions) => all(functions, 2, to, ScoredHistogram::encode),
-            Model::Copod(functions) => all(functions, 3, to, ScoredHistogram::encode),
+            Model::Tail(functions) => functions.write(to, Sketch::encode),
+            Model::Sstd(functions) => functions.write(to, Moments::encode),
+            Model::Hbos(functions) | Model::Copod(functions) => {
+                functions.write(to, ScoredHistogram::encode);
+            }
         }
     }
 
@@ -252,34 +259,17 @@ impl Model {
     }
 
     pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
-        fn all<T>(
-            from: &mut Reader<'_>,
-            decode: impl Fn(&mut Reader<'_>) -> Result<T>,
-        ) -> Result<Functions<T>> {
-            let mut functions = Functions::default();
-            let mut next = 0;
-            for _ in 0..from.count(5, "as many functions as there are")? {
-                let function = from.u32("a function")?;
-                if u64::from(function) < next {
-                    return Err(from.error(4, "a function above the one before"));
-                }
-                next = u64::from(function) + 1;
-                let entry = decode(from)?;
-                functions.entry(FunctionId(function), || entry);
-            }
-            Ok(functions)
-        }
         if from.u32("a model")? != MAGIC {
             return Err(from.error(4, "a model"));
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a model"));
+            return Err(from.error(2, "version 2 of a model"));
         }
         match from.u8("the kind of a model")? {
-            0 => all(from, Sketch::decode).map(Model::Tail),
-            1 => all(from, Moments::decode).map(Model::Sstd),
-            2 => all(from, ScoredHistogram::decode).map(Model::Hbos),
-            3 => all(from, ScoredHistogram::decode).map(Model::Copod),
+            0 => Functions::read(from, Sketch::LEAST, Sketch::decode).map(Model::Tail),
+            1 => Functions::read(from, 1, Moments::decode).map(Model::Sstd),
+            2 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Hbos),
+            3 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Copod),
             _ => Err(from.error(1, "the kind of a model")),
         }
     }

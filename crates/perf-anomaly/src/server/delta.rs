@@ -3,11 +3,11 @@
 use super::{FunctionName, FunctionStats, StepStats};
 use crate::detect::Functions;
 use crate::encode::{Reader, Writer};
-use crate::{FunctionId, Model, Result};
+use crate::{Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What a client learned and saw since the delta before.
 ///
@@ -47,11 +47,7 @@ impl Delta {
         to.u32(self.known);
         FunctionName::write(&self.names, &mut to);
         self.model.write(&mut to);
-        to.u32(self.functions.len() as u32);
-        for (function, stats) in self.functions.iter() {
-            to.u32(function.0);
-            stats.write(&mut to);
-        }
+        self.functions.write(&mut to, FunctionStats::write);
         StepStats::write(&self.steps, &mut to);
         to.0
     }
@@ -67,24 +63,13 @@ impl Delta {
             return Err(from.error(4, "a delta"));
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a delta"));
+            return Err(from.error(2, "version 2 of a delta"));
         }
         let [session, client, sequence] = [0; 3].map(|_| from.u64("a number"));
         let known = from.u32("how many names are known")?;
         let names = FunctionName::read(&mut from)?;
         let model = Model::read(&mut from)?;
-        let mut functions = Functions::default();
-        let count = from.count(FunctionStats::LEAST + 4, "as many functions as there are")?;
-        let mut next = 0;
-        for _ in 0..count {
-            let function = from.u32("a function")?;
-            if u64::from(function) < next {
-                return Err(from.error(4, "a function above the one before"));
-            }
-            next = u64::from(function) + 1;
-            let stats = FunctionStats::read(&mut from)?;
-            functions.entry(FunctionId(function), || stats);
-        }
+        let functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         let steps = StepStats::read(&mut from)?;
         from.end()?;
         Ok(Delta {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What all clients told together.
 ///
@@ -135,9 +135,8 @@ impl Server {
             return wrong;
         }
         let end = u64::from(delta.known) + delta.names.len() as u64;
-        let is_known = |function: FunctionId| u64::from(function.0) < end;
-        let mut functions = delta.functions.iter().map(|(function, _)| function);
-        if !functions.all(is_known) || !delta.model.functions().into_iter().all(is_known) {
+        let mut functions = delta.functions.unordered();
+        if !functions.all(|(one, _)| u64::from(one.0) < end) || !delta.model.is_below(end) {
             return wrong;
         }
         match &self.model {
@@ -166,7 +165,7 @@ impl Server {
                 false => mine.merge(&delta.model.renumbered(number))?,
             }
         }
-        for (function, stats) in delta.functions.iter() {
+        for (function, stats) in delta.functions.unordered() {
             if let Some(function) = number(function) {
                 self.functions
                     .entry(function, FunctionStats::default)
@@ -298,11 +297,7 @@ impl Server {
         if let Some(model) = &self.model {
             model.write(&mut to);
         }
-        to.u32(self.functions.len() as u32);
-        for (function, stats) in self.functions.iter() {
-            to.u32(function.0);
-            stats.write(&mut to);
-        }
+        self.functions.write(&mut to, FunctionStats::write);
         self.ranks.write(&mut to);
         to.u32(self.clients.len() as u32);
         for (client, (merged, _)) in &self.clients {
@@ -323,7 +318,7 @@ impl Server {
             return Err(from.error(4, "a server"));
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a server"));
+            return Err(from.error(2, "version 2 of a server"));
         }
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;
@@ -333,11 +328,7 @@ impl Server {
         if from.u8("whether there is a model")? != 0 {
             server.model = Some(Model::read(&mut from)?);
         }
-        for _ in 0..from.count(FunctionStats::LEAST + 4, "as many functions as there are")? {
-            let function = FunctionId(from.u32("a function")?);
-            let stats = FunctionStats::read(&mut from)?;
-            server.functions.entry(function, || stats);
-        }
+        server.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         server.ranks = Ranks::read(&mut from, server.params.history)?;
         for _ in 0..from.count(16, "as many clients as there are")? {
             let client = from.u64("a client")?;

@@ -28,7 +28,7 @@ pub struct StepStats {
 
 impl StepStats {
     /// Least bytes of one.
-    const LEAST: usize = 45;
+    const LEAST: usize = 3 + 2 + Loss::LEAST + 1;
 
     /// Those of the ranks that completed calls in the last step, with what is said of the calls.
     pub fn of(calls: &Calls, judgements: &[Judgement]) -> Vec<StepStats> {
@@ -77,13 +77,13 @@ impl StepStats {
     pub(super) fn write(all: &[StepStats], to: &mut Writer) {
         to.u32(all.len() as u32);
         for one in all {
-            to.u32(one.program);
-            to.u32(one.rank);
-            to.u64(one.step);
-            to.i64(one.start.0);
-            to.i64(one.end.0);
+            for number in [one.program.into(), one.rank.into(), one.step] {
+                to.varint(number);
+            }
+            to.signed(one.start.0);
+            to.signed(one.end.0);
             one.loss.encode(to);
-            write_sparse(&one.scores, to);
+            one.scores.encode(to);
         }
     }
 
@@ -91,13 +91,13 @@ impl StepStats {
         let count = from.count(Self::LEAST, "as many steps as there are")?;
         let step = |from: &mut Reader<'_>| {
             Ok(StepStats {
-                program: from.u32("a program")?,
-                rank: from.u32("a rank")?,
-                step: from.u64("a step")?,
-                start: Nanos(from.i64("a time")?),
-                end: Nanos(from.i64("a time")?),
+                program: from.varint32("a program")?,
+                rank: from.varint32("a rank")?,
+                step: from.varint("a step")?,
+                start: Nanos(from.signed("a time")?),
+                end: Nanos(from.signed("a time")?),
                 loss: Loss::decode(from)?,
-                scores: read_sparse(from)?,
+                scores: Moments::decode(from)?,
             })
         };
         (0..count).map(|_| step(from)).collect()
@@ -124,7 +124,7 @@ pub struct FunctionStats {
 
 impl FunctionStats {
     /// Least bytes of one.
-    pub(super) const LEAST: usize = 12 + 4 + 1;
+    pub(super) const LEAST: usize = Loss::LEAST + 1 + 1;
 
     /// Counts a call.
     pub(super) fn add(&mut self, call: &Call, sample: &Sample, judgement: &Judgement, step: u64) {
@@ -139,41 +139,65 @@ impl FunctionStats {
         }
     }
 
+    /// Of a function that calls none both run times are the same, and those of no anomalies are not told.
     pub(super) fn write(&self, to: &mut Writer) {
         self.loss.encode(to);
-        for moments in [
-            &self.exclusive,
-            &self.inclusive,
-            &self.scores,
-            &self.severities,
-        ] {
-            write_sparse(moments, to);
+        let is_leaf = self.inclusive == self.exclusive;
+        let is_abnormal = self.scores.count() > 0 || self.severities.count() > 0;
+        let flags = [
+            (is_leaf, LEAF),
+            (is_abnormal, ABNORMAL),
+            (self.steps.is_some(), STEPS),
+        ];
+        to.u8(flags
+            .iter()
+            .map(|(is, flag)| if *is { *flag } else { 0 })
+            .sum());
+        self.exclusive.encode(to);
+        if !is_leaf {
+            self.inclusive.encode(to);
         }
-        match self.steps {
-            None => to.u8(0),
-            Some((first, last)) => {
-                to.u8(1);
-                to.u64(first);
-                to.u64(last);
-            }
+        if is_abnormal {
+            self.scores.encode(to);
+            self.severities.encode(to);
+        }
+        if let Some((first, last)) = self.steps {
+            to.varint(first);
+            to.varint(last);
         }
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
-        Ok(FunctionStats {
-            loss: Loss::decode(from)?,
-            exclusive: read_sparse(from)?,
-            inclusive: read_sparse(from)?,
-            scores: read_sparse(from)?,
-            severities: read_sparse(from)?,
-            steps: match from.u8("whether there were anomalies")? {
-                0 => None,
-                1 => Some((from.u64("a step")?, from.u64("a step")?)),
-                _ => return Err(from.error(1, "whether there were anomalies")),
-            },
-        })
+        let loss = Loss::decode(from)?;
+        let flags = from.u8("what is told of a function")?;
+        if flags & !(LEAF | ABNORMAL | STEPS) != 0 {
+            return Err(from.error(1, "what is told of a function"));
+        }
+        let exclusive = Moments::decode(from)?;
+        let mut stats = FunctionStats {
+            loss,
+            exclusive,
+            inclusive: exclusive,
+            ..FunctionStats::default()
+        };
+        if flags & LEAF == 0 {
+            stats.inclusive = Moments::decode(from)?;
+        }
+        if flags & ABNORMAL != 0 {
+            stats.scores = Moments::decode(from)?;
+            stats.severities = Moments::decode(from)?;
+        }
+        if flags & STEPS != 0 {
+            stats.steps = Some((from.varint("a step")?, from.varint("a step")?));
+        }
+        Ok(stats)
     }
 }
+
+/// What is told of a function.
+const LEAF: u8 = 1;
+const ABNORMAL: u8 = 2;
+const STEPS: u8 = 4;
 
 impl Merge for FunctionStats {
     fn merge(&mut self, other: &Self) {
@@ -186,23 +210,5 @@ impl Merge for FunctionStats {
             (Some(mine), Some(theirs)) => Some((mine.0.min(theirs.0), mine.1.max(theirs.1))),
             (mine, theirs) => mine.or(theirs),
         };
-    }
-}
-
-/// Moments of nothing, as those of anomalies mostly are, take one byte.
-fn write_sparse(moments: &Moments, to: &mut Writer) {
-    if moments.count() == 0 {
-        to.u8(0);
-    } else {
-        to.u8(1);
-        moments.encode(to);
-    }
-}
-
-fn read_sparse(from: &mut Reader<'_>) -> Result<Moments> {
-    match from.u8("whether there are values")? {
-        0 => Ok(Moments::default()),
-        1 => Moments::decode(from),
-        _ => Err(from.error(1, "whether there are values")),
     }
 }

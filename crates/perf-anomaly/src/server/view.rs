@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 /// First bytes of an encoded view.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAV");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What all ranks know, as far as the server had heard of it, and what is new in it for the client.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl View {
             return Err(from.error(4, "a view"));
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a view"));
+            return Err(from.error(2, "version 2 of a view"));
         }
         let session = from.u64("a session")?;
         let merged = from.u64("the last delta")?;

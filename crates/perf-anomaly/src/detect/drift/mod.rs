@@ -185,11 +185,7 @@ impl Drift {
             to.varint(change.calls);
             to.f64(change.score);
         }
-        to.u32(self.functions.len() as u32);
-        for (function, state) in self.functions.iter() {
-            to.u32(function.0);
-            state.encode(&mut to);
-        }
+        self.functions.write(&mut to, State::encode);
         to.0
     }
 
@@ -215,16 +211,7 @@ impl Drift {
             return Err(from.error(0, "at least as many changes as there are"));
         }
         drift.count = count;
-        let mut next = 0;
-        for _ in 0..from.count(4 + State::LEAST, "as many functions as there are")? {
-            let function = from.u32("a function")?;
-            if u64::from(function) < next {
-                return Err(from.error(4, "a function above the one before"));
-            }
-            next = u64::from(function) + 1;
-            let state = State::decode(&mut from)?;
-            drift.functions.entry(FunctionId(function), || state);
-        }
+        drift.functions = Functions::read(&mut from, State::LEAST, State::decode)?;
         from.end()?;
         Ok(drift)
     }

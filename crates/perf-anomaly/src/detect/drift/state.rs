@@ -68,7 +68,7 @@ impl Merge for State {
 
 impl State {
     /// Least bytes of one.
-    pub(super) const LEAST: usize = 12 + 3 * (12 + 1);
+    pub(super) const LEAST: usize = Sketch::LEAST + 3 * (Sketch::LEAST + 1);
 
     pub(super) fn new(resolution: Nanos) -> Self {
         State {

@@ -162,8 +162,8 @@ impl Sketch {
     }
 
     pub(crate) fn encode(&self, to: &mut Writer) {
-        to.u64(self.resolution);
-        to.u32(self.filled().count() as u32);
+        to.varint(self.resolution);
+        to.varint(self.filled().count() as u64);
         let mut next = 0;
         for (bucket, count) in self.filled() {
             to.varint((bucket - next) as u64);
@@ -172,44 +172,57 @@ impl Sketch {
         }
     }
 
+    /// Least bytes of one.
+    pub(crate) const LEAST: usize = 2;
+
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
-        let resolution = from.u64("a resolution")?;
-        let filled = from.count(2, "as many buckets as there are")?;
+        let resolution = from.varint("a resolution")?;
         if resolution == 0 || resolution > i64::MAX as u64 {
-            return Err(from.error(12, "a resolution from 1 to 2^63"));
+            return Err(from.error(1, "a resolution from 1 to 2^63"));
         }
-        let mut buckets = Vec::with_capacity(filled);
-        let (mut next, mut total) = (0_u64, 0_u64);
-        for _ in 0..filled {
-            let skipped = from.varint("buckets to skip")?;
-            let bucket = next.saturating_add(skipped);
-            if bucket >= BUCKETS as u64 {
-                return Err(from.error(1, "a bucket of a sketch"));
-            }
-            next = bucket + 1;
-            let count = from.varint("the count of a bucket")?;
-            total = match total.checked_add(count) {
-                Some(total) if count > 0 && total < 1 << 53 => total,
-                _ => return Err(from.error(1, "counts that are less than 2^53 in sum")),
-            };
-            buckets.push((bucket as usize, count));
+        let filled = from.varint("a number of buckets")?;
+        if filled > BUCKETS as u64 {
+            return Err(from.error(1, "a number of buckets"));
         }
         let mut sketch = Sketch {
             resolution,
             ..Sketch::default()
         };
-        if let (Some(&(first, _)), Some(&(last, count))) = (buckets.first(), buckets.last()) {
-            // At most 30 KB, whatever the bytes say; both ends first, so that room is made once.
-            sketch.widen(first, 0);
-            sketch.widen(last, count);
-            for (bucket, count) in buckets.iter().rev().skip(1) {
-                let at = bucket - sketch.first as usize;
-                sketch.counts[at] += count;
+        // First all are looked at, so that room is made once: at most 30 KB, whatever the bytes say.
+        let mut ahead = *from;
+        let (mut range, mut next) = (None, 0);
+        for _ in 0..filled {
+            let (bucket, count) = read_bucket(&mut ahead, next)?;
+            next = bucket + 1;
+            let (first, _) = *range.get_or_insert((bucket, bucket));
+            range = Some((first, bucket));
+            sketch.total = match sketch.total.checked_add(count) {
+                Some(total) if count > 0 && total < 1 << 53 => total,
+                _ => return Err(ahead.error(1, "counts that are less than 2^53 in sum")),
+            };
+        }
+        if let Some((first, last)) = range {
+            sketch.first = first as u32;
+            sketch.counts = vec![0; last - first + 1];
+            next = 0;
+            for _ in 0..filled {
+                let (bucket, count) = read_bucket(from, next)?;
+                next = bucket + 1;
+                sketch.counts[bucket - first] = count;
             }
-            sketch.total = total;
         }
         Ok(sketch)
     }
+}
+
+/// A bucket from `next` on, and its count.
+fn read_bucket(from: &mut Reader<'_>, next: usize) -> Result<(usize, u64)> {
+    let skipped = from.varint("buckets to skip")?;
+    let bucket = (next as u64).saturating_add(skipped);
+    if bucket >= BUCKETS as u64 {
+        return Err(from.error(1, "a bucket of a sketch"));
+    }
+    Ok((bucket as usize, from.varint("the count of a bucket")?))
 }
 
 impl PartialEq for Sketch {
