@@ -6,13 +6,14 @@
 use perfkit::anomaly::calls::{Calls, ModelBy, Repair, Runtime};
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store};
 use perfkit::anomaly::server::Ranking;
-use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
-use perfkit::core::{CancelToken, Diagnostics, EventSource, Nanos, Progress, Trace, fits};
+use perfkit::anomaly::{Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
+use perfkit::core::{CancelToken, Diagnostics, EventSource, Nanos, Progress, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::detected::{Detected, Shown};
+use perfkit_examples::detected::source::{self, Source};
+use perfkit_examples::detected::{Detected, Shown, changed};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, parse_time};
 use std::ffi::OsString;
@@ -24,9 +25,9 @@ const USAGE: &str = "usage: detect SOURCE... [OPTIONS]
 
 Finds abnormal calls, ranks and functions, and shows the worst calls with their call stacks.
 
-  SOURCE              streams of events, one or one a rank: .tsv, .ndjson, .jsonl, also .gz; .bp files
-                      of TAU's ADIOS2 plug-in, or a folder of them; or one recording: OTF2 archive,
-                      Paraver trace
+  SOURCE              streams of events, one or one a rank, or a folder of them: .tsv, .ndjson, .jsonl,
+                      also .gz; .bp files of TAU's ADIOS2 plug-in, or a folder of them; or one
+                      recording: OTF2 archive, Paraver trace
   --method METHOD     default, or as Chimbuko does: sstd, hbos, copod
   --false-alarms N    default method: most alarms expected in a million calls when nothing is wrong,
                       default 10
@@ -35,14 +36,16 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
   --ignore GLOB       neither judges nor learns these functions; may be repeated
   --threshold GLOB=X  another threshold for these functions, in the unit of the method: false alarms
                       in a million, deviations (sstd), part of the range of scores (hbos, copod)
-  --period T          length of a step where SOURCE does not say, default 1s, of a recording a
-                      hundredth of it
+  --period T          length of a step of streams that do not say it, default 1s, and of a recording,
+                      default a hundredth of it
   --rank-by WHAT      order of the ranks: total (default), mean, deviation, minimum, maximum of their
                       anomalies a step, or time
   --provenance OUT    writes all that is known of each anomaly: JSON Lines, or a database if OUT ends
                       in .sqlite or .db (feature `sqlite`)
   --prune             judges what was written again, by the model at the end
-  --follow            waits for more at the end of SOURCE, and prints anomalies as they come
+  --restart           starts over with a function that became slower or faster for good
+  --follow            waits for more at the end of streams, and prints anomalies as they come; .bp files
+                      and folders of them may come later
   --idle T            with --follow: ends when nothing came for so long
   --pace X            replays a recording X times as fast as it was made
   --top N             ranks, functions and calls to list, default 5
@@ -57,7 +60,7 @@ fn main() -> ExitCode {
 struct Asked {
     files: Vec<PathBuf>,
     method: Method,
-    false_alarms: f64,
+    false_alarms: Option<f64>,
     model: ModelBy,
     runtime: Runtime,
     ignore: Vec<String>,
@@ -66,6 +69,7 @@ struct Asked {
     ranking: Ranking,
     provenance: Option<PathBuf>,
     prune: bool,
+    restart: bool,
     follow: bool,
     idle: Option<Nanos>,
     pace: Option<f64>,
@@ -109,7 +113,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     let mut asked = Asked {
         files: Vec::new(),
         method: Method::Default,
-        false_alarms: 10.0,
+        false_alarms: None,
         model: ModelBy::Function,
         runtime: Runtime::Exclusive,
         ignore: Vec::new(),
@@ -118,6 +122,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         ranking: Ranking::Total,
         provenance: None,
         prune: false,
+        restart: false,
         follow: false,
         idle: None,
         pace: None,
@@ -136,7 +141,9 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("method") => {
                 asked.method = one_of("--method", &text(&mut parser)?, &Method::ALL)?;
             }
-            Long("false-alarms") => asked.false_alarms = parser.value()?.parse()?,
+            Long("false-alarms") => {
+                asked.false_alarms = Some(parser.value()?.parse()?);
+            }
             Long("by") => asked.model = one_of("--by", &text(&mut parser)?, &models)?,
             Long("runtime") => {
                 asked.runtime = one_of("--runtime", &text(&mut parser)?, &runtimes)?;
@@ -156,6 +163,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             }
             Long("provenance") => asked.provenance = Some(PathBuf::from(parser.value()?)),
             Long("prune") => asked.prune = true,
+            Long("restart") => asked.restart = true,
             Long("follow") => asked.follow = true,
             Long("idle") => asked.idle = Some(parse_time(&text(&mut parser)?)?),
             Long("pace") => asked.pace = Some(parser.value()?.parse()?),
@@ -168,6 +176,14 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     }
     if asked.files.is_empty() {
         return Err(Failure::Usage("which source?".into()));
+    }
+    if asked.idle.is_some() && !asked.follow {
+        return Err(Failure::Usage("--idle is for --follow".into()));
+    }
+    if asked.false_alarms.is_some() && asked.method != Method::Default {
+        return Err(Failure::Usage(
+            "--false-alarms is for the default method".into(),
+        ));
     }
     if asked
         .pace
@@ -192,11 +208,13 @@ fn usage(error: perfkit::anomaly::Error) -> Failure {
 
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = parse(args)?;
-    let source = source(&asked)?;
-    spare_sources(&asked)?;
+    let mut asked = parse(args)?;
+    let (kind, files) = source::find(&asked.files, asked.follow)?;
+    asked.files = files;
+    spare_sources(&asked, kind)?;
+    means_something(&asked, kind)?;
     let monitor = monitor(&asked)?;
-    let ((monitor, steps), diagnostics) = match source {
+    let ((monitor, steps), diagnostics) = match kind {
         Source::Text => watch_text(&asked, monitor, out)?,
         Source::Adios => watch_adios(&asked, monitor, out)?,
         Source::Trace => replay(&asked, monitor, out)?,
@@ -214,14 +232,32 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         true => writeln!(out, "{}", found.json())?,
         false => found.text(out)?,
     }
-    Ok(())
+    found.outcome()
 }
 
-/// Sources must be there before anything is written, and must not be what is written.
-fn spare_sources(asked: &Asked) -> Outcome {
+/// Options that the source has no use for are wrong.
+fn means_something(asked: &Asked, kind: Source) -> Outcome {
+    let wrong = |what: &str| Err(Failure::Usage(what.into()));
+    match kind {
+        Source::Trace if asked.follow => wrong("--follow is for streams, not for recordings"),
+        Source::Text | Source::Adios if asked.pace.is_some() => {
+            wrong("--pace is for recordings; streams are read as fast as they come")
+        }
+        Source::Adios if asked.period.is_some() => {
+            wrong("--period is of no use: .bp files say their steps")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Sources must be there before anything is written, unless one waits for them, and must not be what is
+/// written.
+fn spare_sources(asked: &Asked, kind: Source) -> Outcome {
     for file in &asked.files {
-        let found = std::fs::metadata(file);
-        found.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        if !(asked.follow && kind == Source::Adios) {
+            let found = std::fs::metadata(file);
+            found.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        }
         if let Some(written) = &asked.provenance {
             cli::spare(file, written)?;
         }
@@ -229,39 +265,15 @@ fn spare_sources(asked: &Asked) -> Outcome {
     Ok(())
 }
 
-/// How a source is read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Source {
-    Text,
-    Adios,
-    Trace,
-}
-
-/// What the source is. A text that is followed may have nothing yet to tell it by.
-fn source(asked: &Asked) -> Result<Source, Failure> {
-    let [first, ..] = &asked.files[..] else {
-        return Ok(Source::Trace);
-    };
-    if asked.follow && !first.is_dir() {
-        return Ok(Source::Text);
-    }
-    let format = perfkit::formats::probe(first).map_err(input)?;
-    match format.name {
-        "streams" => Ok(Source::Text),
-        "adios" => Ok(Source::Adios),
-        name if asked.follow => Err(Failure::Usage(format!(
-            "--follow is for streams, not {name}"
-        ))),
-        _ if asked.files.len() > 1 => Err(Failure::Usage(
-            "several sources must be streams, one a rank".into(),
-        )),
-        _ => Ok(Source::Trace),
-    }
-}
-
 fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
     let strict = || StrictParams::default().check();
-    let tail = || Tail::params().false_positives(asked.false_alarms).check();
+    let tail = || {
+        let params = Tail::params();
+        match asked.false_alarms {
+            Some(per_million) => params.false_positives(per_million).check(),
+            None => params.check(),
+        }
+    };
     let detector: Box<dyn Detector> = match asked.method {
         Method::Default => Box::new(Tail::new(tail().map_err(usage)?)),
         Method::Sstd => Box::new(Sstd::new(strict().map_err(usage)?)),
@@ -285,7 +297,11 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
         one.fact("source", file.display().to_string())
     });
     let recorder = Recorder::new(recorder.check().map_err(usage)?, store(asked)?);
-    let mut monitor = Monitor::new(calls, detector).record(recorder);
+    let drift = Drift::new(Drift::params().check().map_err(usage)?);
+    let mut monitor = Monitor::new(calls, detector)
+        .record(recorder)
+        .watch_drift(drift)
+        .start_over(asked.restart);
     for (pattern, threshold) in &asked.thresholds {
         let with = monitor.threshold(pattern, *threshold);
         monitor = with.map_err(usage)?;
@@ -338,7 +354,18 @@ fn watch_text(
     if let Some(follow) = follow(asked) {
         streams = streams.follow(follow).map_err(input)?;
     }
-    let done = watch(asked, &mut streams, monitor, out)?;
+    let mut done = (monitor, 0);
+    while streams.next_step(&mut done.0).map_err(input)? {
+        if asked.period.is_some() && !streams.used_period() {
+            return Err(Failure::Usage(
+                "--period is of no use: the streams say their steps".into(),
+            ));
+        }
+        done.1 += 1;
+        if !step(asked, &mut done.0, out)? {
+            break;
+        }
+    }
     Ok((done, streams.diagnostics().clone()))
 }
 
@@ -348,27 +375,20 @@ fn watch_adios(
     monitor: Monitor,
     out: &mut dyn Write,
 ) -> Result<(Done, Diagnostics), Failure> {
-    let mut files = Adios::open(&asked.files, &OpenOptions::new()).map_err(input)?;
-    if let Some(follow) = follow(asked) {
-        files = files.follow(follow);
+    let options = OpenOptions::new();
+    let files = match follow(asked) {
+        Some(follow) => Adios::following(&asked.files, follow, &options),
+        None => Adios::open(&asked.files, &options),
+    };
+    let mut files = files.map_err(input)?;
+    let mut done = (monitor, 0);
+    while files.next_step(&mut done.0).map_err(input)? {
+        done.1 += 1;
+        if !step(asked, &mut done.0, out)? {
+            break;
+        }
     }
-    let done = watch(asked, &mut files, monitor, out)?;
     Ok((done, files.diagnostics().clone()))
-}
-
-/// Reads a source step by step.
-fn watch(
-    asked: &Asked,
-    source: &mut dyn EventSource<Error = perfkit::formats::Error>,
-    mut monitor: Monitor,
-    out: &mut dyn Write,
-) -> Result<Done, Failure> {
-    let mut steps = 0;
-    while source.next_step(&mut monitor).map_err(input)? {
-        steps += 1;
-        step(asked, &mut monitor, out)?;
-    }
-    Ok((monitor, steps))
 }
 
 /// Replays a recording.
@@ -381,8 +401,12 @@ fn replay(
         return Err(Failure::Usage("which source?".into()));
     };
     let recording = recording::open(file)?;
-    let period = asked.period.unwrap_or_else(|| hundredth(&recording.trace));
-    let mut replay = Replay::new(recording.trace.view(), period).cancel(CancelToken::new());
+    let view = recording.trace.view();
+    let replay = match asked.period {
+        Some(period) => Replay::new(view, period),
+        None => Replay::in_steps(view, 100),
+    };
+    let mut replay = replay.cancel(CancelToken::new());
     if let Some(pace) = asked.pace {
         replay = replay.pace(pace);
     }
@@ -391,30 +415,21 @@ fn replay(
     while replay.next_step(&mut monitor).map_err(input)? {
         steps += 1;
         bar.advance("replaying", 1, replay.steps());
-        step(asked, &mut monitor, out)?;
+        if !step(asked, &mut monitor, out)? {
+            break;
+        }
     }
     Ok(((monitor, steps), recording.diagnostics))
 }
 
-/// A hundredth of a recording, at least a microsecond.
-fn hundredth(trace: &Trace) -> Nanos {
-    let clock = trace.definitions().clock;
-    let range = trace.view().range();
-    let length = range.map_or(0, |range| {
-        let at = |ticks| clock.nanos(ticks).unwrap_or_default().0;
-        at(range.end).saturating_sub(at(range.start))
-    });
-    Nanos((length / 100).max(1_000))
-}
-
-/// What is to be said after a step: what is wrong with the store, and, where one follows a stream, the
-/// worst anomalies of the step.
-fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Outcome {
-    if let Some(error) = monitor.take_error() {
-        return Err(input(error));
+/// What is to be said after a step where one follows a stream: its worst anomalies, and functions that
+/// changed. Whether one goes on: where the store fails one does not.
+fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Result<bool, Failure> {
+    if monitor.error().is_some() {
+        return Ok(false);
     }
     if !asked.follow || asked.as_json {
-        return Ok(());
+        return Ok(true);
     }
     let calls = monitor.calls();
     let batch = monitor.batch();
@@ -447,5 +462,9 @@ fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Outcome {
     if more > 0 {
         writeln!(out, "step {}: {more} more", batch.step())?;
     }
-    Ok(out.flush()?)
+    for change in monitor.changes() {
+        writeln!(out, "step {}: {}", batch.step(), changed(calls, change))?;
+    }
+    out.flush()?;
+    Ok(true)
 }

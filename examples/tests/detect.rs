@@ -87,6 +87,23 @@ fn anomalies_are_written_with_all_that_is_around_them() {
         let mut store = open(&file).expect("it was just written");
         let left = store.query(&query).expect("it was just written");
         assert!(again["pruned"].as_u64() > Some(0) && left.len() < records.len());
+        // All figures are those after.
+        assert_eq!(again["recorded"].as_u64(), Some(left.len() as u64));
+        assert_eq!(again["anomalies"], again["recorded"]);
+        let sum = |key: &str| {
+            let all = again[key].as_array().expect("a list").iter();
+            all.map(|one| one["anomalies"].as_u64().expect("a number"))
+                .sum::<u64>()
+        };
+        assert_eq!((Some(sum("by_rank")), Some(sum("by_function"))), {
+            let all = again["anomalies"].as_u64();
+            (all, all)
+        });
+        assert!(again["kept_bytes"].as_u64() < found["kept_bytes"].as_u64());
+        if name.ends_with("jsonl") {
+            let size = std::fs::metadata(&file).expect("it was just written").len();
+            assert_eq!(again["kept_bytes"], size);
+        }
     }
 }
 
@@ -191,6 +208,9 @@ fn functions_have_rules_of_their_own() {
 fn what_does_not_fit_is_said() {
     let recording = bundled("nwchem-md-4");
     let file = text(&recording);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/streams");
+    let table = folder.join("miniapp.tsv");
+    let files = folder.join("tau-metrics-miniapp-0.bp");
     for words in [
         &[][..],
         &[file, "--method", "best"],
@@ -203,6 +223,14 @@ fn what_does_not_fit_is_said() {
         &[file, "--period", "0s"],
         &[file, "--pace", "-1"],
         &[file, file],
+        &[file, "--follow"],
+        &[file, "--idle", "1s"],
+        &[file, "--method", "sstd", "--false-alarms", "1"],
+        &[text(&table), "--pace", "2"],
+        &[text(&table), "--period", "1s"],
+        &[text(&files), "--pace", "2"],
+        &[text(&files), "--period", "1s"],
+        &[text(&files), text(&table)],
     ] {
         let outcome = run(words);
         assert!(
@@ -262,4 +290,123 @@ fn what_is_there_is_not_written_over_by_mistake() {
     ));
     let left = std::fs::read_to_string(&source).expect("it is still there");
     assert_eq!(left, table);
+}
+
+#[test]
+fn a_folder_of_streams_is_all_of_them() {
+    let folder = scratch("streams");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    for rank in 0..3 {
+        let name = format!("heat2d-{rank}.tsv.gz");
+        let Some(from) = corpus(&format!("chimbuko/{name}")) else {
+            return println!("skipped: corpus absent");
+        };
+        std::fs::copy(from, folder.join(name)).expect("tests may write here");
+    }
+    let table = "step\tts_us\trank\tkind\tname\n0\t5\t9\tENTRY\tmain\n0\t9\t9\tEXIT\tmain\n";
+    std::fs::write(folder.join("heat2d-9.tsv"), table).expect("tests may write here");
+    std::fs::write(folder.join("README.md"), "not one").expect("tests may write here");
+    let found = json(&[text(&folder)]);
+    assert_eq!(found["by_rank"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn calls_that_are_open_at_the_end_make_no_step_and_100_steps_are_100() {
+    let file = scratch("open.tsv");
+    let table = "step\tts_us\tkind\tname\n0\t5\tENTRY\tmain\n0\t7\tENTRY\tf\n0\t9\tEXIT\tf\n";
+    std::fs::write(&file, table).expect("tests may write here");
+    let found = json(&[text(&file)]);
+    assert_eq!(
+        (found["steps"].as_u64(), found["calls"].as_u64()),
+        (Some(1), Some(2))
+    );
+    assert_eq!(found["by_rank"][0]["steps"], 1);
+    assert_eq!(found["health"]["open-at-end"], 1);
+    let recording = json(&[text(&bundled("nwchem-md-4"))]);
+    assert_eq!(recording["steps"], 100);
+    for rank in recording["by_rank"].as_array().expect("a list") {
+        assert!(rank["steps"].as_u64() <= Some(100), "{rank}");
+    }
+}
+
+#[test]
+fn what_was_left_out_and_what_changed_is_told() {
+    let file = scratch("changed.tsv");
+    let row = |at: usize| {
+        let (begin, step) = (1000 * at, at / 50);
+        let runtime = if at < 600 { 100 } else { 160 } + at * 37 % 11;
+        format!(
+            "{step}\t{begin}\tENTRY\tsolve\n{step}\t{}\tEXIT\tsolve\n",
+            begin + runtime
+        )
+    };
+    let rows: String = (0..1500).map(row).collect();
+    let wrong = "0\t3\tENTRY\n0\t1\tEXIT\tmain\n";
+    let table = format!("step\tts_us\tkind\tname\n{wrong}{rows}");
+    std::fs::write(&file, table).expect("tests may write here");
+    let found = json(&[text(&file)]);
+    let [change] = &found["changes"].as_array().expect("a list")[..] else {
+        panic!("{}", found["changes"])
+    };
+    assert_eq!(change["function"], "solve");
+    assert!(
+        (10..=12).contains(&change["step"].as_u64().expect("a number")),
+        "{change}"
+    );
+    let left_out = &found["left_out"];
+    assert_eq!(left_out["reader"], 1, "{left_out}");
+    assert_eq!(left_out["events"], 1, "{left_out}");
+    let printed = run(&[text(&file)]).expect("it ends");
+    assert!(printed.contains("solve slowed from 10"), "{printed}");
+    assert!(
+        printed.contains("left out: 1 reader, 1 events"),
+        "{printed}"
+    );
+    assert!(printed.contains("reader: 1 x "), "{printed}");
+    let again = json(&[text(&file), "--restart"]);
+    assert!(again["not_enough_data"].as_u64() > found["not_enough_data"].as_u64());
+    let followed = run(&[text(&file), "--follow", "--idle", "0s"]).expect("it ends");
+    assert!(followed.contains(": solve slowed from "), "{followed}");
+}
+
+#[test]
+fn files_that_are_not_there_yet_are_followed() {
+    let folder = scratch("later");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    let to = folder.join("tau-metrics-miniapp-0.bp");
+    let writer = std::thread::spawn(move || {
+        let from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/streams/tau-metrics-miniapp-0.bp");
+        std::fs::create_dir_all(&to).expect("tests may write here");
+        for member in ["data.0", "md.0", "md.idx"] {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::fs::copy(from.join(member), to.join(member)).expect("tests may write here");
+        }
+    });
+    let found = json(&[text(&folder), "--follow", "--idle", "20s"]);
+    writer.join().expect("it writes");
+    assert_eq!(found["steps"], 4);
+    assert!(found["calls"].as_u64() > Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_report_is_shown_although_nothing_can_be_written() {
+    // Everything that is written there fails.
+    let full = Path::new("/dev/full");
+    if !full.exists() {
+        return println!("skipped: no such device");
+    }
+    let recording = bundled("nwchem-md-4");
+    let words = [text(&recording), "--provenance", "/dev/full", "--json"];
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let mut out = Vec::new();
+    let outcome = detect::run(&words, &mut out);
+    assert!(matches!(outcome, Err(Failure::Input(_))), "{outcome:?}");
+    let found: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+    assert!(found["calls"].as_u64() > Some(0));
+    let error = found["error"].as_str().unwrap_or_default();
+    assert!(error.contains("/dev/full"), "{error}");
 }

@@ -205,6 +205,11 @@ impl Monitor {
         Some(recorder.reduction(&self.calls.health()))
     }
 
+    /// The first error of the store or the server, if there was one. [`finish`](Self::finish) gives it too.
+    pub fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
     /// The first error of the store or the server since it was last asked for. A sink does not fail:
     /// detection goes on without them.
     pub fn take_error(&mut self) -> Option<Error> {

@@ -59,6 +59,16 @@ impl<'a> Replay<'a> {
         let clock = view.definitions().clock;
         let period = u128::from(period.0.max(1).unsigned_abs());
         let ticks = period * u128::from(clock.ticks_per_second()) / 1_000_000_000;
+        Self::with_ticks(view, u64::try_from(ticks).unwrap_or(u64::MAX))
+    }
+
+    /// Replays what is in view, in so many steps of equal length; in fewer where it has not as many ticks.
+    pub fn in_steps(view: TraceView<'a>, steps: u64) -> Self {
+        let len = view.range().map_or(0, |range| range.len());
+        Self::with_ticks(view, len.div_ceil(steps.max(1)))
+    }
+
+    fn with_ticks(view: TraceView<'a>, period: u64) -> Self {
         let keys = ranks(view.trace());
         Replay {
             streams: sources(view, &keys),
@@ -66,7 +76,7 @@ impl<'a> Replay<'a> {
                 keys,
                 ..Ids::default()
             },
-            period: u64::try_from(ticks).unwrap_or(u64::MAX).max(1),
+            period: period.max(1),
             range: view.range(),
             step: 0,
             pace: None,

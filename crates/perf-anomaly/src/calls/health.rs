@@ -102,6 +102,21 @@ impl StreamHealth {
             .saturating_add(self.counters)
     }
 
+    /// Events that are in no call: of what nobody named, of streams that are corrupt, and exits of calls
+    /// that were not open.
+    pub fn ignored(&self) -> u64 {
+        [
+            self.empty_stack,
+            self.wrong_exit,
+            self.unknown_region,
+            self.unknown_counter,
+            self.unknown_stream,
+            self.corrupt_event,
+        ]
+        .iter()
+        .fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
     /// Whether nothing was wrong.
     pub fn is_sound(&self) -> bool {
         self.faults().next().is_none()

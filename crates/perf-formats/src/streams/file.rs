@@ -69,6 +69,11 @@ impl StreamFile {
         Ok(file)
     }
 
+    /// Whether a row did not say to which step it belongs.
+    pub(super) fn used_period(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// The step of the next row; `None` at the end.
     pub(super) fn ahead(&self) -> Option<u64> {
         self.ahead

@@ -183,6 +183,12 @@ impl Streams {
         Ok(self)
     }
 
+    /// Whether an event so far did not say to which step it belongs, so that the
+    /// [period](Self::period) decided.
+    pub fn used_period(&self) -> bool {
+        self.files.iter().any(StreamFile::used_period)
+    }
+
     /// What was skipped or mended so far.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics

@@ -1,13 +1,14 @@
 //! What `detect` found: ranks, functions and the worst calls, as text and as JSON.
 
+pub mod source;
+
 use crate::cli::{Failure, Outcome, input};
 use crate::table::{self, counted, grouped, shortened};
-use perfkit::anomaly::provenance::{
-    CallRecord, Kind, Order, Pruned, Query, Record, Reduction, prune,
-};
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::provenance::{CallRecord, Kind, Order, Pruned, Query, Record, Reduction};
 use perfkit::anomaly::server::{RankSummary, Ranking};
-use perfkit::anomaly::{Loss, Monitor, Report};
-use perfkit::core::Diagnostics;
+use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
+use perfkit::core::{Diagnostics, Weight};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -41,6 +42,19 @@ pub struct Detected {
     reduction: Reduction,
     pruned: Option<Pruned>,
     diagnostics: Diagnostics,
+    failed: Option<Error>,
+}
+
+/// What is said of a function that became slower or faster.
+pub fn changed(calls: &Calls, change: &Change) -> String {
+    let how = if change.is_slower() {
+        "slowed"
+    } else {
+        "sped up"
+    };
+    let name = calls.function_name(change.function);
+    let (name, from, to) = (shortened(&name, 60), change.from, change.to);
+    format!("{name} {how} from {from} to {to} at step {}", change.step)
 }
 
 impl Detected {
@@ -54,16 +68,19 @@ impl Detected {
         steps: u64,
         diagnostics: Diagnostics,
     ) -> Result<Self, Failure> {
-        let mut report = monitor.finish().map_err(input)?;
+        let (mut report, failed) = match monitor.finish() {
+            Ok(report) => (report, None),
+            Err(unfinished) => match unfinished.report {
+                Some(report) => (*report, Some(unfinished.error)),
+                None => return Err(input(unfinished.error)),
+            },
+        };
+        let pruned = match asked.prune && failed.is_none() {
+            true => report.prune().map_err(input)?,
+            false => None,
+        };
         let Some((mut store, reduction)) = report.store.take() else {
             return Err(Failure::Input("nothing was recorded".into()));
-        };
-        let pruned = match asked.prune {
-            true => {
-                let again = prune(&mut *store, &report.calls, &*report.detector, 1000);
-                Some(again.map_err(input)?)
-            }
-            false => None,
         };
         let query = Query {
             kind: Some(Kind::Anomaly),
@@ -82,9 +99,36 @@ impl Detected {
             pruned,
             steps,
             diagnostics,
+            failed,
             report,
             asked,
         })
+    }
+
+    /// Whether all of it could be written where it was to be written.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the store failed.
+    pub fn outcome(self) -> Outcome {
+        self.failed.map_or(Ok(()), |error| Err(input(error)))
+    }
+
+    /// What is in none of the figures, by name: events that were lost before they were calls, and
+    /// anomalies and changes without a record.
+    fn left_out(&self) -> [(&'static str, u64); 6] {
+        let health = self.report.calls.health();
+        let lost = self.diagnostics.iter();
+        let lost = lost.filter(|(rule, _)| rule.weight == Weight::Loss);
+        let drift = self.report.drift.as_ref();
+        let reduction = &self.reduction;
+        [
+            ("reader", lost.map(|(_, found)| found.count).sum()),
+            ("events", self.report.left_out + health.ignored()),
+            ("filtered", reduction.filtered),
+            ("not_among_worst", reduction.not_among_worst),
+            ("over_budget", reduction.over_budget),
+            ("changes", drift.map_or(0, |drift| drift.left_out())),
+        ]
     }
 
     /// Writes it for people.
@@ -149,6 +193,7 @@ impl Detected {
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
         self.functions(out)?;
+        self.changes(out)?;
         self.calls(out)?;
         self.rest(out)
     }
@@ -183,6 +228,24 @@ impl Detected {
             "time lost",
         ];
         Ok(table::write(out, &head, &rows)?)
+    }
+
+    /// Functions that became slower or faster.
+    fn changes(&self, out: &mut dyn Write) -> Outcome {
+        let drift = self.report.drift.as_ref();
+        let changes = drift.map_or(&[][..], |drift| drift.changes());
+        if changes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nchanges")?;
+        for change in changes.iter().take(self.asked.top) {
+            writeln!(out, "  {}", changed(&self.report.calls, change))?;
+        }
+        let more = changes.len().saturating_sub(self.asked.top);
+        if more > 0 {
+            writeln!(out, "  and {more} more")?;
+        }
+        Ok(())
     }
 
     /// The worst calls with their stacks.
@@ -263,6 +326,15 @@ impl Detected {
                 grouped(pruned.normal_after_all)
             )?;
         }
+        let left_out: Vec<_> = self
+            .left_out()
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{} {}", grouped(count), name.replace('_', " ")))
+            .collect();
+        if !left_out.is_empty() {
+            writeln!(out, "left out: {}", left_out.join(", "))?;
+        }
         let faults: Vec<_> = self
             .report
             .calls
@@ -316,6 +388,18 @@ impl Detected {
                 "after": names(&record.after),
             })
         });
+        let drift = self.report.drift.iter();
+        let changes = drift.flat_map(|drift| drift.changes()).map(|change| {
+            json!({
+                "function": self.report.calls.function_name(change.function),
+                "step": change.step, "from_ns": change.from.0, "to_ns": change.to.0,
+                "calls": change.calls, "score": change.score,
+            })
+        });
+        let left_out = self.left_out().into_iter();
+        let left_out: serde_json::Map<_, _> = left_out
+            .map(|(name, count)| (name.to_string(), count.into()))
+            .collect();
         let counts: serde_json::Map<_, _> = health
             .counts()
             .map(|(name, count)| (name.to_string(), count.into()))
@@ -336,12 +420,15 @@ impl Detected {
             "by_function": functions.collect::<Vec<_>>(),
             "by_rank": ranks.collect::<Vec<_>>(),
             "worst": worst.collect::<Vec<_>>(),
+            "changes": changes.collect::<Vec<_>>(),
+            "left_out": left_out,
             "health": counts,
             "reader": reader,
             "raw_bytes": self.reduction.raw_bytes,
             "kept_bytes": self.reduction.kept_bytes,
             "recorded": self.reduction.recorded,
             "pruned": self.pruned.map(|pruned| pruned.normal_after_all),
+            "error": self.failed.as_ref().map(|error| error.to_string()),
         })
     }
 }
