@@ -3,10 +3,13 @@
 //!
 //! All are forward, `exp(-2 pi i k x / L)`; the inverse is the same with both planes swapped.
 
+use crate::points::{Every, Planes, Sink, Slices, Source, Turned};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
-/// A complex vector.
+/// A complex vector. On a cache line, so that none on the stack straddles two: vectors alone are aligned as
+/// their numbers.
+#[repr(C, align(64))]
 pub(crate) struct Cx<V> {
     pub(crate) re: V,
     pub(crate) im: V,
@@ -74,9 +77,8 @@ fn turned_back<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, b: Cx<T::V<S>>) -> Cx<T::
 #[inline(always)]
 pub(crate) fn times<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, root: [T; 2]) -> Cx<T::V<S>> {
     let (c, d) = (T::splat(s, root[0]), T::splat(s, root[1]));
-    let less = T::vsub(s, T::splat(s, T::default()), a.im);
     Cx {
-        re: T::mul_add(s, a.re, c, T::vmul(s, less, d)),
+        re: T::mul_add(s, T::vneg(s, a.im), d, T::vmul(s, a.re, c)),
         im: T::mul_add(s, a.re, d, T::vmul(s, a.im, c)),
     }
 }
@@ -93,26 +95,35 @@ fn four<T: Real, S: Simd>(s: S, x: [Cx<T::V<S>>; 4]) -> [Cx<T::V<S>>; 4] {
     ]
 }
 
-/// One transform of `P` points in registers.
+/// One transform of `P` points in registers. All are read before one is stored, so both may be the same
+/// places. Points are named one by one: an array of them with a number that is computed would lie on the stack.
 #[inline(always)]
 pub(crate) fn dft<T: Real, S: Simd, const P: usize>(
     s: S,
     roots: &Roots<T>,
-    x: &mut [Cx<T::V<S>>; P],
+    from: &impl Source<T::V<S>>,
+    to: &mut impl Sink<T::V<S>>,
 ) {
-    if P == 2 {
-        let (a, b) = (x[0], x[1]);
-        x[0] = plus::<T, S>(s, a, b);
-        x[1] = minus::<T, S>(s, a, b);
+    if P == 1 {
+        to.store(0, from.load(0));
+    } else if P == 2 {
+        let (a, b) = (from.load(0), from.load(1));
+        to.store(0, plus::<T, S>(s, a, b));
+        to.store(1, minus::<T, S>(s, a, b));
     } else if P == 4 {
-        let y = four::<T, S>(s, [x[0], x[1], x[2], x[3]]);
-        x[0] = y[0];
-        x[1] = y[1];
-        x[2] = y[2];
-        x[3] = y[3];
+        let [a, b, c, d] =
+            four::<T, S>(s, [from.load(0), from.load(1), from.load(2), from.load(3)]);
+        to.store(0, a);
+        to.store(1, b);
+        to.store(2, c);
+        to.store(3, d);
     } else if P == 8 {
-        let e = four::<T, S>(s, [x[0], x[2], x[4], x[6]]);
-        let o = four::<T, S>(s, [x[1], x[3], x[5], x[7]]);
+        let e = four::<T, S>(s, [from.load(0), from.load(2), from.load(4), from.load(6)]);
+        let o = four::<T, S>(s, [from.load(1), from.load(3), from.load(5), from.load(7)]);
+        to.store(0, plus::<T, S>(s, e[0], o[0]));
+        to.store(4, minus::<T, S>(s, e[0], o[0]));
+        to.store(2, turned::<T, S>(s, e[2], o[2]));
+        to.store(6, turned_back::<T, S>(s, e[2], o[2]));
         let half = T::splat(s, T::of(std::f64::consts::FRAC_1_SQRT_2));
         // exp(-i pi/4) o1 and exp(-3 i pi/4) o3, the latter over -i.
         let o1 = Cx {
@@ -123,32 +134,34 @@ pub(crate) fn dft<T: Real, S: Simd, const P: usize>(
             re: T::vmul(s, T::vadd(s, o[3].re, o[3].im), half),
             im: T::vmul(s, T::vsub(s, o[3].im, o[3].re), half),
         };
-        x[0] = plus::<T, S>(s, e[0], o[0]);
-        x[4] = minus::<T, S>(s, e[0], o[0]);
-        x[1] = plus::<T, S>(s, e[1], o1);
-        x[5] = minus::<T, S>(s, e[1], o1);
-        x[2] = turned::<T, S>(s, e[2], o[2]);
-        x[6] = turned_back::<T, S>(s, e[2], o[2]);
-        x[3] = turned::<T, S>(s, e[3], o3);
-        x[7] = turned_back::<T, S>(s, e[3], o3);
+        to.store(1, plus::<T, S>(s, e[1], o1));
+        to.store(5, minus::<T, S>(s, e[1], o1));
+        to.store(3, turned::<T, S>(s, e[3], o3));
+        to.store(7, turned_back::<T, S>(s, e[3], o3));
     } else {
-        odd::<T, S, P>(s, roots, x);
+        odd::<T, S, P>(s, roots, from, to);
     }
 }
 
-/// Odd lengths: lines k and P - k share their sums and differences.
+/// Odd lengths up to 7: lines k and P - k share their sums and differences.
 #[inline(always)]
-fn odd<T: Real, S: Simd, const P: usize>(s: S, roots: &Roots<T>, x: &mut [Cx<T::V<S>>; P]) {
-    let first = x[0];
-    let (mut sums, mut gaps) = ([first; P], [first; P]);
+fn odd<T: Real, S: Simd, const P: usize>(
+    s: S,
+    roots: &Roots<T>,
+    from: &impl Source<T::V<S>>,
+    to: &mut impl Sink<T::V<S>>,
+) {
+    let first = from.load(0);
+    let (mut sums, mut gaps) = ([first; 4], [first; 4]);
     let mut total = first;
-    for j in 1..=P / 2 {
-        sums[j] = plus::<T, S>(s, x[j], x[P - j]);
-        gaps[j] = minus::<T, S>(s, x[j], x[P - j]);
+    for j in 1..P / 2 + 1 {
+        let (a, b) = (from.load(j), from.load(P - j));
+        sums[j] = plus::<T, S>(s, a, b);
+        gaps[j] = minus::<T, S>(s, a, b);
         total = plus::<T, S>(s, total, sums[j]);
     }
-    x[0] = total;
-    for k in 1..=P / 2 {
+    to.store(0, total);
+    for k in 1..P / 2 + 1 {
         let (mut a, sin) = (first, T::splat(s, roots.sin[k % 8]));
         let cos = T::splat(s, roots.cos[k % 8]);
         a.re = T::mul_add(s, sums[1].re, cos, a.re);
@@ -157,7 +170,7 @@ fn odd<T: Real, S: Simd, const P: usize>(s: S, roots: &Roots<T>, x: &mut [Cx<T::
             re: T::vmul(s, gaps[1].re, sin),
             im: T::vmul(s, gaps[1].im, sin),
         };
-        for j in 2..=P / 2 {
+        for j in 2..P / 2 + 1 {
             let at = (j * k) % P % 8;
             let (cos, sin) = (T::splat(s, roots.cos[at]), T::splat(s, roots.sin[at]));
             a.re = T::mul_add(s, sums[j].re, cos, a.re);
@@ -165,8 +178,8 @@ fn odd<T: Real, S: Simd, const P: usize>(s: S, roots: &Roots<T>, x: &mut [Cx<T::
             b.re = T::mul_add(s, gaps[j].re, sin, b.re);
             b.im = T::mul_add(s, gaps[j].im, sin, b.im);
         }
-        x[k] = turned::<T, S>(s, a, b);
-        x[P - k] = turned_back::<T, S>(s, a, b);
+        to.store(k, turned::<T, S>(s, a, b));
+        to.store(P - k, turned_back::<T, S>(s, a, b));
     }
 }
 
@@ -185,23 +198,12 @@ impl<T: Real, const P: usize> WithSimd for Single<'_, T, P> {
     fn with_simd<S: Simd>(self, s: S) {
         let blocks = self.re.chunks_exact_mut(self.step * P);
         for (re, im) in blocks.zip(self.im.chunks_exact_mut(self.step * P)) {
-            let (re, im) = (vectors_mut(s, re), vectors_mut(s, im));
-            let n = re.len() / P;
-            let (re, im) = (&mut re[..n * P], &mut im[..n * P]);
+            let planes = [vectors_mut(s, re), vectors_mut(s, im)];
+            let n = planes[0].len() / P;
+            let planes = Planes::new(planes, n * P);
             for i in 0..n {
-                let zero = T::splat(s, T::default());
-                let mut x = [Cx { re: zero, im: zero }; P];
-                for t in 0..P {
-                    x[t] = Cx {
-                        re: re[t * n + i],
-                        im: im[t * n + i],
-                    };
-                }
-                dft::<T, S, P>(s, self.roots, &mut x);
-                for t in 0..P {
-                    re[t * n + i] = x[t].re;
-                    im[t * n + i] = x[t].im;
-                }
+                let mut line = planes.line(i, n);
+                dft::<T, S, P>(s, self.roots, &line.clone(), &mut line);
             }
         }
     }
@@ -222,48 +224,100 @@ impl<T: Real, const P: usize> WithSimd for Pass<'_, T, P> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let [from_re, from_im] = self.from;
-        let (from_re, from_im) = (vectors(s, from_re), vectors(s, from_im));
-        let [to_re, to_im] = self.to;
-        let (to_re, to_im) = (vectors_mut(s, to_re), vectors_mut(s, to_im));
-        let parts = self.twiddles.len() / P;
-        let n = from_re.len() / self.twiddles.len().max(1);
+        let [from_re, from_im] = self.from.map(|plane| vectors(s, plane));
+        let to = self.to.map(|plane| vectors_mut(s, plane));
+        let (parts, all) = (self.twiddles.len() / P, from_re.len());
+        let n = all / self.twiddles.len().max(1);
+        let to = Planes::new(to, all);
         for j in 0..parts {
-            let (mut re, mut im) = ([&from_re[..0]; P], [&from_im[..0]; P]);
-            for t in 0..P {
-                let at = (j + parts * t) * n;
-                (re[t], im[t]) = (&from_re[at..at + n], &from_im[at..at + n]);
-            }
-            let range = j * P * n..(j + 1) * P * n;
-            let (to_re, to_im) = (&mut to_re[range.clone()], &mut to_im[range]);
             let twiddles = &self.twiddles[j * P..(j + 1) * P];
             for i in 0..n {
-                let zero = T::splat(s, T::default());
-                let mut x = [Cx { re: zero, im: zero }; P];
-                for t in 0..P {
-                    x[t] = Cx {
-                        re: re[t][i],
-                        im: im[t][i],
-                    };
-                }
-                dft::<T, S, P>(s, self.roots, &mut x);
-                for t in 0..P {
-                    if t > 0 && parts > 1 {
-                        x[t] = times::<T, S>(s, x[t], twiddles[t]);
-                    }
-                    to_re[t * n + i] = x[t].re;
-                    to_im[t * n + i] = x[t].im;
+                let from = Slices {
+                    re: &from_re[j * n + i..],
+                    im: &from_im[j * n + i..],
+                    step: parts * n,
+                };
+                let mut to = to.line(j * P * n + i, n);
+                if parts > 1 {
+                    let mut to = Turned { s, to, twiddles };
+                    dft::<T, S, P>(s, self.roots, &from, &mut to);
+                } else {
+                    dft::<T, S, P>(s, self.roots, &from, &mut to);
                 }
             }
         }
     }
 }
 
-/// Transforms of `P Q` points along an axis in two steps (Stockham), the middle in the cache.
-pub(crate) struct Double<'a, T, const P: usize, const Q: usize> {
+/// Roots and twiddles of transforms of `P Q` points in two steps (Stockham).
+pub(crate) struct Steps<'a, T, const P: usize, const Q: usize> {
     pub(crate) roots: [&'a Roots<T>; 2],
-    /// `exp(-2 pi i q t / (P Q))` at `q P + t`.
+    /// `exp(-2 pi i q t / (P Q))` at `q P + t`; of `Q` = 1 none are needed.
     pub(crate) twiddles: &'a [[T; 2]],
+}
+
+/// Points of the longest transform in two steps.
+const LONGEST: usize = 64;
+
+/// Numbers of space for what lies before and between both steps.
+pub(crate) const fn middle_space<T: Real>() -> usize {
+    4 * LONGEST * T::COLUMNS
+}
+
+/// Twice space for `len` complex numbers, which are written before they are read. Of the caller, since on the
+/// stack it would be filled with zeros each time.
+#[inline(always)]
+pub(crate) fn middle<T: Real, S: Simd>(
+    s: S,
+    space: &mut [T],
+    len: usize,
+) -> [Planes<'_, T::V<S>>; 2] {
+    let space = vectors_mut(s, space);
+    let (one, two) = space.split_at_mut(2 * len);
+    [one, two].map(|both| Planes::new(both.split_at_mut(len).into(), len))
+}
+
+impl<T: Real, const P: usize, const Q: usize> Steps<'_, T, P, Q> {
+    /// Both steps.
+    #[inline(always)]
+    pub(crate) fn run<S: Simd>(
+        &self,
+        s: S,
+        middle: Planes<'_, T::V<S>>,
+        from: &impl Source<T::V<S>>,
+        to: &mut impl Sink<T::V<S>>,
+    ) {
+        let twiddles = self.twiddles.as_chunks::<P>().0;
+        for q in 0..Q {
+            let from = Every {
+                of: from,
+                start: q,
+                step: Q,
+            };
+            let mut to = middle.line(q * P, 1);
+            if Q > 1 && q > 0 {
+                let twiddles = twiddles[q].as_slice();
+                let mut to = Turned { s, to, twiddles };
+                dft::<T, S, P>(s, self.roots[0], &from, &mut to);
+            } else {
+                dft::<T, S, P>(s, self.roots[0], &from, &mut to);
+            }
+        }
+        for r in 0..P {
+            let mut to = Every {
+                of: &mut *to,
+                start: r,
+                step: P,
+            };
+            dft::<T, S, Q>(s, self.roots[1], &middle.line(r, P), &mut to);
+        }
+    }
+}
+
+/// Transforms of `P Q` points along an axis in two steps, the middle in the cache.
+pub(crate) struct Double<'a, T, const P: usize, const Q: usize> {
+    pub(crate) steps: Steps<'a, T, P, Q>,
+    pub(crate) middle: &'a mut [T],
     pub(crate) re: &'a mut [T],
     pub(crate) im: &'a mut [T],
     pub(crate) step: usize,
@@ -274,44 +328,15 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Double<'_, T, P, Q> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
-        let twiddles = &self.twiddles[..P * Q];
-        let zero = T::splat(s, T::default());
-        // Outside of the loops: it is written before it is read each time round.
-        let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
+        let [middle, _] = middle::<T, S>(s, self.middle, P * Q);
         let blocks = self.re.chunks_exact_mut(self.step * P * Q);
         for (re, im) in blocks.zip(self.im.chunks_exact_mut(self.step * P * Q)) {
-            let (re, im) = (vectors_mut(s, re), vectors_mut(s, im));
-            let n = re.len() / (P * Q);
-            let (re, im) = (&mut re[..n * P * Q], &mut im[..n * P * Q]);
+            let planes = [vectors_mut(s, re), vectors_mut(s, im)];
+            let n = planes[0].len() / (P * Q);
+            let planes = Planes::new(planes, n * P * Q);
             for i in 0..n {
-                for q in 0..Q {
-                    let x = &mut middle[q];
-                    for t in 0..P {
-                        let at = (q + Q * t) * n + i;
-                        x[t] = Cx {
-                            re: re[at],
-                            im: im[at],
-                        };
-                    }
-                    dft::<T, S, P>(s, self.roots[0], x);
-                    if q > 0 {
-                        for t in 1..P {
-                            x[t] = times::<T, S>(s, x[t], twiddles[q * P + t]);
-                        }
-                    }
-                }
-                for r in 0..P {
-                    let mut x = [Cx { re: zero, im: zero }; Q];
-                    for t in 0..Q {
-                        x[t] = middle[t][r];
-                    }
-                    dft::<T, S, Q>(s, self.roots[1], &mut x);
-                    for t in 0..Q {
-                        let at = (r + P * t) * n + i;
-                        re[at] = x[t].re;
-                        im[at] = x[t].im;
-                    }
-                }
+                let mut line = planes.line(i, n);
+                self.steps.run(s, middle, &line.clone(), &mut line);
             }
         }
     }

@@ -1,14 +1,14 @@
 //! [`First`]: the first step of a forward transform, along the real axis, in one pass: from the samples
 //! of some lines to their spectra, into the working space.
 
-use crate::butterfly::{Cx, Roots, dft, times};
+use crate::butterfly::{Steps, middle};
+use crate::points::{Slices, Source};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// Forward along a real axis of `2 P Q` samples, see the module.
 pub(crate) struct First<'a, T, const P: usize, const Q: usize> {
-    pub(crate) roots: [&'a Roots<T>; 2],
-    pub(crate) twiddles: &'a [[T; 2]],
+    pub(crate) steps: Steps<'a, T, P, Q>,
     pub(crate) work: FirstWork<'a, T>,
 }
 
@@ -18,6 +18,8 @@ pub struct FirstWork<'a, T> {
     /// `exp(2 pi i s / L)`.
     pub(crate) turns: &'a [[T; 2]],
     pub(crate) slots: usize,
+    /// Space between two steps.
+    pub(crate) middle: &'a mut [T],
     /// Sample by sample, all rows of each.
     pub(crate) from: &'a [T],
     pub(crate) re: &'a mut [T],
@@ -35,7 +37,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
     fn with_simd<S: Simd>(self, s: S) {
         let slots = P * Q;
         let work = self.work;
-        let (twiddles, turns) = (&self.twiddles[..slots], &work.turns[..slots / 2 + 1]);
+        let turns = &work.turns[..slots / 2 + 1];
         let from = vectors(s, work.from);
         let (re, im) = (vectors_mut(s, work.re), vectors_mut(s, work.im));
         // Vectors in a row, and numbers in a vector.
@@ -44,77 +46,42 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
         let n = from.len() / (2 * slots);
         let from = &from[..2 * n * slots];
         let step = work.step / lanes;
-        let zero = T::splat(s, T::default());
         let half = T::splat(s, T::of(0.5));
-        // Written before it is read each time round.
-        let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
+        let [spectrum, _] = middle::<T, S>(s, work.middle, slots);
         for i in 0..n {
-            for q in 0..Q {
-                let x = &mut middle[q];
-                for t in 0..P {
-                    let at = 2 * (q + Q * t) * n + i;
-                    x[t] = Cx {
-                        re: from[at],
-                        im: from[at + n],
-                    };
-                }
-                dft::<T, S, P>(s, self.roots[0], x);
-                if q > 0 {
-                    for t in 1..P {
-                        x[t] = times::<T, S>(s, x[t], twiddles[q * P + t]);
-                    }
-                }
-            }
+            let samples = Slices {
+                re: &from[i..],
+                im: &from[n + i..],
+                step: 2 * n,
+            };
+            // Frequencies take the places of what they were made of.
+            self.steps.run(s, spectrum, &samples, &mut spectrum.clone());
             let at = (work.start + i / parts * work.stride) / lanes + i % parts;
-            let (re, im) = (&mut re[at..], &mut im[at..]);
-            let (re, im) = (
-                &mut re[..(slots - 1) * step + 1],
-                &mut im[..(slots - 1) * step + 1],
-            );
-            // Slots s and L/2 - s are needed together: they are r + P t of r and of P - r.
-            for r in 0..P / 2 + 1 {
-                let mate = (P - r) % P;
-                let (mut here, mut there) = ([middle[0][r % P]; Q], [middle[0][mate]; Q]);
-                for t in 0..Q {
-                    here[t] = middle[t][r % P];
-                }
-                dft::<T, S, Q>(s, self.roots[1], &mut here);
-                if mate == r {
-                    there = here;
-                } else {
-                    for t in 0..Q {
-                        there[t] = middle[t][mate];
-                    }
-                    dft::<T, S, Q>(s, self.roots[1], &mut there);
-                }
-                for t in 0..Q {
-                    let slot = r + P * t;
-                    let back = slots - slot;
-                    let x = here[t];
-                    if slot == 0 {
-                        re[0] = T::vadd(s, x.re, x.im);
-                        im[0] = T::vsub(s, x.re, x.im);
-                    } else if slot == back {
-                        re[slot * step] = x.re;
-                        im[slot * step] = T::vsub(s, zero, x.im);
-                    } else if mate != r || slot < back {
-                        let y = there[back / P];
-                        // As between transforms of L/2 slots and L samples, see `halves`.
-                        let (er, ei) = (T::vadd(s, x.re, y.re), T::vsub(s, x.im, y.im));
-                        let (dr, di) = (T::vsub(s, x.re, y.re), T::vadd(s, x.im, y.im));
-                        let (low, turn) = (slot.min(back), turns[slot.min(back)]);
-                        // That of L/2 - s is minus the conjugate of that of s.
-                        let sign = if slot == low { 0.5 } else { -0.5 };
-                        let c = T::splat(s, turn[0] * T::of(sign));
-                        let d = T::splat(s, turn[1] * T::of(0.5));
-                        let tr = T::vsub(s, T::vmul(s, di, c), T::vmul(s, dr, d));
-                        let ti = T::mul_add(s, dr, c, T::vmul(s, di, d));
-                        re[slot * step] = T::mul_add(s, er, half, tr);
-                        im[slot * step] = T::vsub(s, T::vmul(s, ei, half), ti);
-                        re[back * step] = T::vsub(s, T::vmul(s, er, half), tr);
-                        im[back * step] = T::vsub(s, zero, T::mul_add(s, ei, half, ti));
-                    }
-                }
+            let end = at + (slots - 1) * step + 1;
+            let (re, im) = (&mut re[at..end], &mut im[at..end]);
+            let x = spectrum.load(0);
+            re[0] = T::vadd(s, x.re, x.im);
+            im[0] = T::vsub(s, x.re, x.im);
+            // As between transforms of L/2 slots and L samples, see `halves`.
+            for slot in 1..slots.div_ceil(2) {
+                let back = slots - slot;
+                let (x, y) = (spectrum.load(slot), spectrum.load(back));
+                let (er, ei) = (T::vadd(s, x.re, y.re), T::vsub(s, x.im, y.im));
+                let (dr, di) = (T::vsub(s, x.re, y.re), T::vadd(s, x.im, y.im));
+                let c = T::splat(s, turns[slot][0] * T::of(0.5));
+                let d = T::splat(s, turns[slot][1] * T::of(0.5));
+                let tr = T::mul_add(s, T::vneg(s, dr), d, T::vmul(s, di, c));
+                let ti = T::mul_add(s, dr, c, T::vmul(s, di, d));
+                let (er, ei) = (T::vmul(s, er, half), T::vmul(s, ei, half));
+                re[slot * step] = T::vadd(s, er, tr);
+                im[slot * step] = T::vsub(s, ei, ti);
+                re[back * step] = T::vsub(s, er, tr);
+                im[back * step] = T::vneg(s, T::vadd(s, ei, ti));
+            }
+            if slots.is_multiple_of(2) {
+                let x = spectrum.load(slots / 2);
+                re[slots / 2 * step] = x.re;
+                im[slots / 2 * step] = T::vneg(s, x.im);
             }
         }
     }

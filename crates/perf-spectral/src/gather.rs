@@ -5,7 +5,8 @@
 use crate::first::FirstWork;
 use crate::real::Real;
 use crate::transform::{GROUP, Transform};
-use crate::turn::Blocks;
+use crate::turn::{Strips, Turning};
+use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
 /// Inner points whose lines are read together where samples of the real axis follow each other: with 64
@@ -28,7 +29,7 @@ impl<T: Real> Transform<T> {
         view: &[T],
         tiles: Range<usize>,
         [re, im]: [&mut [T]; 2],
-        space: &mut [T],
+        [space, middle]: [&mut [T]; 2],
     ) -> bool {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
@@ -44,6 +45,7 @@ impl<T: Real> Transform<T> {
                 FirstWork {
                     turns: &self.turns,
                     slots: layout.slots,
+                    middle: &mut *middle,
                     from: rows,
                     re: &mut *re,
                     im: &mut *im,
@@ -59,14 +61,13 @@ impl<T: Real> Transform<T> {
                 for inner in (0..layout.below).step_by(INNER) {
                     let count = INNER.min(layout.below - inner);
                     let rows = &mut space[..layout.real * count * width];
-                    for at in 0..count {
-                        let values = &view[layout.place2[2 * (inner + at)] as usize..];
-                        let rows = &mut rows[at * width..];
-                        match width {
-                            8 => self.turned::<8>(values, places, rows, count),
-                            _ => self.turned::<16>(values, places, rows, count),
-                        }
-                    }
+                    T::turn(Turning::Strips(Strips {
+                        values: view,
+                        places,
+                        starts: &layout.place2[2 * inner..2 * (inner + count)],
+                        samples: layout.real,
+                        rows,
+                    }));
                     transform(rows, tile * block + inner * width, width);
                 }
             }
@@ -74,17 +75,25 @@ impl<T: Real> Transform<T> {
         }
         let rows = &mut space[..layout.real * tiles.len() * width];
         for inner in 0..layout.below {
-            for (sample, row) in rows.chunks_exact_mut(tiles.len() * width).enumerate() {
-                let from = layout.place2[2 * (sample / 2 * layout.below + inner) + sample % 2];
-                let values = &view[from as usize..];
-                match layout.run {
-                    16 => runs::<T, 16>(values, places, row),
-                    8 => runs::<T, 8>(values, places, row),
-                    4 => runs::<T, 4>(values, places, row),
-                    2 => runs::<T, 2>(values, places, row),
-                    _ => runs::<T, 1>(values, places, row),
-                }
-                row[places.len()..].fill(T::default());
+            let starts = layout.place2.get(2 * inner..).unwrap_or_default();
+            macro_rules! runs {
+                ($run:literal) => {
+                    Arch::new().dispatch(Runs::<T, $run> {
+                        values: view,
+                        places,
+                        starts,
+                        step: 2 * layout.below,
+                        rows: &mut *rows,
+                        row: tiles.len() * width,
+                    })
+                };
+            }
+            match layout.run {
+                16 => runs!(16),
+                8 => runs!(8),
+                4 => runs!(4),
+                2 => runs!(2),
+                _ => runs!(1),
             }
             transform(rows, inner * width, block);
         }
@@ -94,32 +103,6 @@ impl<T: Real> Transform<T> {
     /// The axis along which values follow each other.
     fn last_axis(&self) -> Option<usize> {
         self.dims().iter().rposition(|len| *len > 1)
-    }
-
-    /// Samples of the real axis follow each other: square blocks of outer points by samples. Sample by
-    /// sample a row of them, `count` rows apart.
-    fn turned<const N: usize>(&self, values: &[T], places: &[u32], rows: &mut [T], count: usize) {
-        let (mut here, mut turned) = ([[T::default(); N]; N], [[T::default(); N]; N]);
-        let real = self.layout.real;
-        let rows = rows.as_chunks_mut::<N>().0;
-        for sample in (0..real).step_by(N) {
-            let some = N.min(real - sample);
-            for (place, to) in places.iter().zip(&mut here) {
-                let from = &values[*place as usize + sample..];
-                match from.first_chunk::<N>() {
-                    Some(from) if some == N => *to = *from,
-                    _ => to[..some].copy_from_slice(&from[..some]),
-                }
-            }
-            T::turn(Blocks {
-                from: (here.as_flattened(), N * N),
-                to: (turned.as_flattened_mut(), N * N),
-            });
-            let rows = rows[sample * count..].iter_mut().step_by(count);
-            for (to, from) in rows.zip(&turned[..some]) {
-                *to = *from;
-            }
-        }
     }
 
     /// One number at a time, of shapes whose axes are all odd.
@@ -138,13 +121,36 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// Outer points that follow each other go into a row together.
-#[inline(always)]
-fn runs<T: Real, const RUN: usize>(values: &[T], places: &[u32], row: &mut [T]) {
-    let runs = row.as_chunks_mut::<RUN>().0.iter_mut();
-    for (to, place) in runs.zip(places.iter().step_by(RUN)) {
-        if let Some(from) = values[*place as usize..].first_chunk::<RUN>() {
-            *to = *from;
+/// Rows of samples, from outer points of which `RUN` follow each other.
+struct Runs<'a, T, const RUN: usize> {
+    values: &'a [T],
+    /// Of each outer point.
+    places: &'a [u32],
+    /// Of samples 0 and 1, and `step` later of the next two.
+    starts: &'a [u32],
+    step: usize,
+    /// Sample by sample.
+    rows: &'a mut [T],
+    row: usize,
+}
+
+impl<T: Real, const RUN: usize> WithSimd for Runs<'_, T, RUN> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let places = self.places.as_chunks::<RUN>().0;
+        let starts = self.starts.chunks(self.step.max(1));
+        for (two, starts) in self.rows.chunks_exact_mut(2 * self.row).zip(starts) {
+            for (row, start) in two.chunks_exact_mut(self.row).zip(starts) {
+                let values = &self.values[*start as usize..];
+                for (to, places) in row.as_chunks_mut::<RUN>().0.iter_mut().zip(places) {
+                    if let Some(from) = values[places[0] as usize..].first_chunk::<RUN>() {
+                        *to = *from;
+                    }
+                }
+                row[self.places.len()..].fill(T::default());
+            }
         }
     }
 }

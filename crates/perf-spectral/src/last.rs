@@ -1,14 +1,15 @@
 //! [`Last`]: the last step of an inverse transform, along the real axis, in one pass: the spectra of
 //! even and odd samples from that of all, their inverse, and the extremes of what comes out.
 
-use crate::butterfly::{Cx, Roots, dft, times};
+use crate::butterfly::{Cx, Steps, middle};
+use crate::points::{Planes, Sink, Source};
 use crate::real::{Real, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// Inverse along a real axis of `2 P Q` samples, see the module.
 pub(crate) struct Last<'a, T, const P: usize, const Q: usize> {
-    pub(crate) roots: [&'a Roots<T>; 2],
-    pub(crate) twiddles: &'a [[T; 2]],
+    pub(crate) steps: Steps<'a, T, P, Q>,
+    pub(crate) middle: &'a mut [T],
     /// `exp(2 pi i s / L)`.
     pub(crate) turns: &'a [[T; 2]],
     pub(crate) re: &'a mut [T],
@@ -24,78 +25,78 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) {
         let slots = P * Q;
-        let (twiddles, turns) = (&self.twiddles[..slots], &self.turns[..slots / 2 + 1]);
-        let (re, im) = (vectors_mut(s, self.re), vectors_mut(s, self.im));
-        let n = re.len() / slots;
-        let (re, im) = (&mut re[..n * slots], &mut im[..n * slots]);
-        let zero = T::splat(s, T::default());
-        let mut middle = [[Cx { re: zero, im: zero }; P]; Q];
+        let turns = &self.turns[..slots / 2 + 1];
+        let planes = [vectors_mut(s, self.re), vectors_mut(s, self.im)];
+        let n = planes[0].len() / slots;
+        let planes = Planes::new(planes, n * slots);
+        let [mut before, between] = middle::<T, S>(s, self.middle, slots);
         let (high, low) = (vectors_mut(s, self.high), vectors_mut(s, self.low));
         let (high, low) = (&mut high[..n], &mut low[..n]);
+        let lowest = T::splat(s, T::of(f64::NEG_INFINITY));
+        let highest = T::splat(s, T::of(f64::INFINITY));
         for i in 0..n {
             // Planes are swapped, which makes the forward transform below the inverse.
-            let (a, b) = (re[i], im[i]);
-            middle[0][0] = Cx {
-                re: T::vsub(s, a, b),
-                im: T::vadd(s, a, b),
+            let x = planes.load(i);
+            let first = Cx {
+                re: T::vsub(s, x.re, x.im),
+                im: T::vadd(s, x.re, x.im),
             };
+            before.store(0, first);
             for slot in 1..slots.div_ceil(2) {
                 let back = slots - slot;
-                let (xr, xi) = (re[slot * n + i], im[slot * n + i]);
-                let (yr, yi) = (re[back * n + i], im[back * n + i]);
-                let (er, ei) = (T::vadd(s, xr, yr), T::vsub(s, xi, yi));
-                let (dr, di) = (T::vsub(s, xr, yr), T::vadd(s, xi, yi));
+                let (x, y) = (planes.load(slot * n + i), planes.load(back * n + i));
+                let (er, ei) = (T::vadd(s, x.re, y.re), T::vsub(s, x.im, y.im));
+                let (dr, di) = (T::vsub(s, x.re, y.re), T::vadd(s, x.im, y.im));
                 let c = T::splat(s, turns[slot][0]);
                 let d = T::splat(s, turns[slot][1]);
-                let less = T::splat(s, T::default() - turns[slot][1]);
-                let or = T::mul_add(s, dr, c, T::vmul(s, di, less));
+                let or = T::mul_add(s, T::vneg(s, di), d, T::vmul(s, dr, c));
                 let oi = T::mul_add(s, dr, d, T::vmul(s, di, c));
-                middle[slot % Q][slot / Q] = Cx {
+                let here = Cx {
                     re: T::vadd(s, ei, or),
                     im: T::vsub(s, er, oi),
                 };
-                middle[back % Q][back / Q] = Cx {
+                let there = Cx {
                     re: T::vsub(s, or, ei),
                     im: T::vadd(s, er, oi),
                 };
+                before.store(slot, here);
+                before.store(back, there);
             }
             if slots.is_multiple_of(2) {
-                let half = slots / 2;
-                let (a, b) = (re[half * n + i], im[half * n + i]);
-                middle[half % Q][half / Q] = Cx {
-                    re: T::vsub(s, zero, T::vadd(s, b, b)),
-                    im: T::vadd(s, a, a),
+                let x = planes.load(slots / 2 * n + i);
+                let half = Cx {
+                    re: T::vneg(s, T::vadd(s, x.im, x.im)),
+                    im: T::vadd(s, x.re, x.re),
                 };
+                before.store(slots / 2, half);
             }
-            for q in 0..Q {
-                let x = &mut middle[q];
-                dft::<T, S, P>(s, self.roots[0], x);
-                if q > 0 {
-                    for t in 1..P {
-                        x[t] = times::<T, S>(s, x[t], twiddles[q * P + t]);
-                    }
-                }
-            }
-            let (mut top, mut bottom) = (zero, zero);
-            for r in 0..P {
-                let mut x = [Cx { re: zero, im: zero }; Q];
-                for t in 0..Q {
-                    x[t] = middle[t][r];
-                }
-                dft::<T, S, Q>(s, self.roots[1], &mut x);
-                for t in 0..Q {
-                    if r == 0 && t == 0 {
-                        (top, bottom) = (x[0].im, x[0].im);
-                    }
-                    let at = (r + P * t) * n + i;
-                    re[at] = x[t].im;
-                    im[at] = x[t].re;
-                    top = T::larger(s, top, T::larger(s, x[t].re, x[t].im));
-                    bottom = T::smaller(s, bottom, T::smaller(s, x[t].re, x[t].im));
-                }
-            }
-            high[i] = top;
-            low[i] = bottom;
+            let mut to = Bounded::<S, T, _> {
+                s,
+                to: planes.line(i, n),
+                high: lowest,
+                low: highest,
+            };
+            self.steps.run(s, between, &before, &mut to);
+            high[i] = to.high;
+            low[i] = to.low;
         }
+    }
+}
+
+/// Places whose planes are swapped back, and the extremes of what is stored there.
+struct Bounded<S: Simd, T: Real, P> {
+    s: S,
+    to: P,
+    high: T::V<S>,
+    low: T::V<S>,
+}
+
+impl<T: Real, S: Simd, P: Sink<T::V<S>>> Sink<T::V<S>> for Bounded<S, T, P> {
+    #[inline(always)]
+    fn store(&mut self, at: usize, x: Cx<T::V<S>>) {
+        let s = self.s;
+        self.to.store(at, Cx { re: x.im, im: x.re });
+        self.high = T::larger(s, self.high, T::larger(s, x.re, x.im));
+        self.low = T::smaller(s, self.low, T::smaller(s, x.re, x.im));
     }
 }

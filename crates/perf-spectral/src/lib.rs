@@ -79,8 +79,10 @@ mod filter;
     reason = "indices of small arrays are the subscripts of the formulas"
 )]
 mod first;
+mod forward;
 mod gather;
 mod halves;
+mod inverse;
 #[expect(
     clippy::needless_range_loop,
     reason = "indices of small arrays are the subscripts of the formulas"
@@ -91,6 +93,7 @@ mod lines;
 mod long;
 mod pairs;
 mod par;
+mod points;
 mod profile;
 mod rank;
 mod real;

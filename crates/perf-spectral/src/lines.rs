@@ -1,6 +1,6 @@
 //! [`Line`]: the transform along one axis of a tile.
 
-use crate::butterfly::{Double, Pass, Roots, Single};
+use crate::butterfly::{Double, Pass, Roots, Single, Steps, middle_space};
 use crate::dispatch::{dispatch, has_vectors};
 use crate::first::{First, FirstWork};
 use crate::last::Last;
@@ -40,11 +40,24 @@ struct Step<T> {
 }
 
 /// Space for lines that are not transformed in place.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LineSpace<T> {
+    /// Between two steps of a line.
+    pub(crate) middle: Aligned<T>,
     planes: [Aligned<T>; 2],
     line: Vec<Complex<T>>,
     scratch: Vec<Complex<T>>,
+}
+
+impl<T: Real> LineSpace<T> {
+    pub(crate) fn new() -> Self {
+        LineSpace {
+            middle: Aligned::zeros(middle_space::<T>()),
+            planes: [Aligned::zeros(0), Aligned::zeros(0)],
+            line: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
 }
 
 impl<T> std::fmt::Debug for Line<T> {
@@ -144,8 +157,11 @@ impl<T: Real> Line<T> {
         macro_rules! double {
             ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
                 dispatch(Double::<T, $p, $q> {
-                    roots: $roots.each_ref(),
-                    twiddles: $twiddles,
+                    steps: Steps {
+                        roots: $roots.each_ref(),
+                        twiddles: $twiddles,
+                    },
+                    middle: space.middle.get_mut(),
                     re,
                     im,
                     step,
@@ -183,16 +199,20 @@ impl<T: Real> Line<T> {
         turns: &[[T; 2]],
         planes: [&mut [T]; 2],
         bounds: [&mut [T]; 2],
+        space: &mut LineSpace<T>,
     ) -> bool {
         let [re, im] = planes;
         let [high, low] = bounds;
         // Of a length done in registers the second factor is 1, without roots or twiddles.
-        let none = [[T::default(); 2]; 8];
+        let none = [];
         macro_rules! last {
             ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
                 dispatch(Last::<T, $p, $q> {
-                    roots: $roots,
-                    twiddles: $twiddles,
+                    steps: Steps {
+                        roots: $roots,
+                        twiddles: $twiddles,
+                    },
+                    middle: space.middle.get_mut(),
                     turns,
                     re,
                     im,
@@ -227,12 +247,14 @@ impl<T: Real> Line<T> {
     /// [`First`]. Whether it was done: it is for the lengths that are most frequent; of others the samples
     /// are put where the transform runs.
     pub(crate) fn first_all(&self, work: FirstWork<'_, T>) -> bool {
-        let none = [[T::default(); 2]; 8];
+        let none = [];
         macro_rules! first {
             ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
                 dispatch(First::<T, $p, $q> {
-                    roots: $roots,
-                    twiddles: $twiddles,
+                    steps: Steps {
+                        roots: $roots,
+                        twiddles: $twiddles,
+                    },
                     work,
                 })
                 .is_some()

@@ -5,7 +5,7 @@ use crate::first::FirstWork;
 use crate::halves::real_axis;
 use crate::lines::{Line, LineSpace};
 use crate::reference::{Product, Sums};
-use crate::turn::{Blocks, turn_f32, turn_f64};
+use crate::turn::{Turning, turn_f32, turn_f64};
 use pulp::{Arch, Simd};
 use std::fmt::Debug;
 
@@ -22,7 +22,7 @@ pub(crate) mod kernel {
     use crate::first::FirstWork;
     use crate::lines::{Line, LineSpace};
     use crate::reference::{Product, Sums};
-    use crate::turn::Blocks;
+    use crate::turn::Turning;
 
     /// What the transforms need of a number: itself, and vectors of it.
     pub trait Kernel:
@@ -60,6 +60,8 @@ pub(crate) mod kernel {
         fn vadd<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
         /// `a - b`.
         fn vsub<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
+        /// `-a`.
+        fn vneg<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S>;
         /// `a * b`.
         fn vmul<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
         /// `a * b + c`, rounded once where the processor can.
@@ -85,6 +87,7 @@ pub(crate) mod kernel {
             turns: &[[Self; 2]],
             planes: [&mut [Self]; 2],
             bounds: [&mut [Self]; 2],
+            space: &mut LineSpace<Self>,
         ) -> bool;
         /// [`Line::first_all`], likewise.
         fn first(line: &Line<Self>, work: FirstWork<'_, Self>) -> bool;
@@ -101,7 +104,7 @@ pub(crate) mod kernel {
         /// Sums over two spectra, likewise.
         fn sums(work: Sums<'_, Self>) -> (f64, f64);
         /// Square blocks of [`COLUMNS`](Self::COLUMNS) rows, turned.
-        fn turn(blocks: Blocks<'_, Self>);
+        fn turn(work: Turning<'_, Self>);
         /// From little-endian bytes to the machine's own, in place; and back.
         fn little_endian(values: &mut [Self]);
     }
@@ -109,7 +112,7 @@ pub(crate) mod kernel {
 
 macro_rules! kernel {
     ($real:ident, $columns:literal, $nothing:literal, $tie:literal, $slack:literal, $vector:ident,
-     $splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $max:ident, $min:ident,
+     $splat:ident, $add:ident, $sub:ident, $neg:ident, $mul:ident, $mul_add:ident, $max:ident, $min:ident,
      $sqrt:ident, $turn:ident) => {
         impl kernel::Kernel for $real {
             const COLUMNS: usize = $columns;
@@ -138,6 +141,10 @@ macro_rules! kernel {
             #[inline(always)]
             fn vsub<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S> {
                 s.$sub(a, b)
+            }
+            #[inline(always)]
+            fn vneg<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S> {
+                s.$neg(a)
             }
             #[inline(always)]
             fn vmul<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S> {
@@ -176,8 +183,9 @@ macro_rules! kernel {
                 turns: &[[Self; 2]],
                 planes: [&mut [Self]; 2],
                 bounds: [&mut [Self]; 2],
+                space: &mut LineSpace<Self>,
             ) -> bool {
-                line.last_all(turns, planes, bounds)
+                line.last_all(turns, planes, bounds, space)
             }
             #[inline(never)]
             fn first(line: &Line<Self>, work: FirstWork<'_, Self>) -> bool {
@@ -206,8 +214,8 @@ macro_rules! kernel {
                 Arch::new().dispatch(work)
             }
             #[inline(never)]
-            fn turn(blocks: Blocks<'_, Self>) {
-                $turn(blocks)
+            fn turn(work: Turning<'_, Self>) {
+                $turn(work)
             }
             fn little_endian(values: &mut [Self]) {
                 if cfg!(target_endian = "big") {
@@ -230,6 +238,7 @@ kernel!(
     splat_f64s,
     add_f64s,
     sub_f64s,
+    neg_f64s,
     mul_f64s,
     mul_add_e_f64s,
     max_f64s,
@@ -247,6 +256,7 @@ kernel!(
     splat_f32s,
     add_f32s,
     sub_f32s,
+    neg_f32s,
     mul_f32s,
     mul_add_e_f32s,
     max_f32s,

@@ -1,4 +1,5 @@
-//! Square blocks with rows and columns swapped: between the transforms along outer and inner axes.
+//! Square blocks with rows and columns swapped: between the transforms along outer and inner axes, and where
+//! samples of the real axis follow each other in a view.
 
 use crate::real::Real;
 #[cfg(target_arch = "x86_64")]
@@ -11,61 +12,133 @@ pub struct Blocks<'a, T> {
     pub(crate) to: (&'a mut [T], usize),
 }
 
+/// Lines of samples that follow each other, of which rows of one sample each become.
+#[derive(Debug)]
+pub struct Strips<'a, T> {
+    pub(crate) values: &'a [T],
+    /// Where the line of each column starts. Columns that are not there repeat the last.
+    pub(crate) places: &'a [u32],
+    /// What has to be added to that, for every other number: a row of each sample for each of them.
+    pub(crate) starts: &'a [u32],
+    pub(crate) samples: usize,
+    /// Sample by sample, all rows of each.
+    pub(crate) rows: &'a mut [T],
+}
+
+/// How a block of N x N numbers is turned: from its rows into every `step`-th row of others.
+trait Square<T, const N: usize>: Copy {
+    fn turn(self, from: [&[T; N]; N], to: &mut [[T; N]], step: usize);
+}
+
+/// In numbers that are copied as they are.
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl<T: Copy, const N: usize> Square<T, N> for Plain {
+    #[inline(always)]
+    fn turn(self, from: [&[T; N]; N], to: &mut [[T; N]], step: usize) {
+        for (row, to) in to.iter_mut().step_by(step).enumerate().take(N) {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = from[row];
+            }
+        }
+    }
+}
+
 impl<T: Real> Blocks<'_, T> {
-    /// Turns as many blocks as there are, in numbers that are copied as they are.
-    pub(crate) fn turn_each<const N: usize>(self) {
-        for (from, to) in blocks::<T, N>(self.from, self.to) {
-            for (row, to) in to.iter_mut().enumerate() {
-                for (to, from) in to.iter_mut().zip(from) {
-                    *to = from[row];
+    /// Turns as many blocks as both sides have whole ones of.
+    #[inline(always)]
+    fn turn<const N: usize>(self, square: impl Square<T, N>) {
+        let from = self.from.0.chunks(self.from.1.max(1));
+        let to = self.to.0.chunks_mut(self.to.1.max(1));
+        for (from, to) in from.zip(to) {
+            let rows = from.as_chunks::<N>().0.first_chunk::<N>();
+            let to = to.as_chunks_mut::<N>().0;
+            if let Some(rows) = rows
+                && to.len() >= N
+            {
+                square.turn(rows.each_ref(), to, 1);
+            }
+        }
+    }
+}
+
+impl<T: Real> Strips<'_, T> {
+    #[inline(always)]
+    fn turn<const N: usize>(self, square: impl Square<T, N>) {
+        let starts = self.starts.iter().step_by(2);
+        let count = starts.len();
+        let rows = self.rows.as_chunks_mut::<N>().0;
+        let whole = self.samples / N * N;
+        for (at, start) in starts.enumerate() {
+            let mut lines: [&[T]; N] = [&[]; N];
+            let mut place = 0;
+            for (column, line) in lines.iter_mut().enumerate() {
+                place = self.places.get(column).copied().unwrap_or(place);
+                *line = &self.values[(start + place) as usize..][..self.samples];
+            }
+            let none = [T::default(); N];
+            for sample in (0..whole).step_by(N) {
+                let mut from = [&none; N];
+                for (from, line) in from.iter_mut().zip(lines) {
+                    if let Some(part) = line[sample..].first_chunk::<N>() {
+                        *from = part;
+                    }
+                }
+                square.turn(from, &mut rows[sample * count + at..], count);
+            }
+            for sample in whole..self.samples {
+                let row = &mut rows[sample * count + at];
+                for (to, line) in row.iter_mut().zip(lines) {
+                    *to = line[sample];
                 }
             }
         }
     }
 }
 
-type Square<T, const N: usize> = [[T; N]; N];
+/// What to turn, of either kind.
+#[derive(Debug)]
+pub enum Turning<'a, T> {
+    Blocks(Blocks<'a, T>),
+    Strips(Strips<'a, T>),
+}
 
-/// The blocks, as far as both sides have whole ones.
-#[inline(always)]
-fn blocks<'a, T, const N: usize>(
-    from: (&'a [T], usize),
-    to: (&'a mut [T], usize),
-) -> impl Iterator<Item = (&'a Square<T, N>, &'a mut Square<T, N>)> {
-    let from = from.0.chunks(from.1.max(1));
-    let to = to.0.chunks_mut(to.1.max(1));
-    from.zip(to).filter_map(|(from, to)| {
-        let from = from.as_chunks::<N>().0.first_chunk::<N>()?;
-        let to = to.as_chunks_mut::<N>().0.first_chunk_mut::<N>()?;
-        Some((from, to))
-    })
+impl<T: Real> Turning<'_, T> {
+    #[inline(always)]
+    fn run<const N: usize>(self, square: impl Square<T, N>) {
+        match self {
+            Turning::Blocks(blocks) => blocks.turn(square),
+            Turning::Strips(strips) => strips.turn(square),
+        }
+    }
 }
 
 /// Blocks of 8 x 8 doubles.
-pub(crate) fn turn_f64(blocks: Blocks<'_, f64>) {
+pub(crate) fn turn_f64(work: Turning<'_, f64>) {
     #[cfg(target_arch = "x86_64")]
     match Arch::new() {
-        Arch::V4(s) => return Simd::vectorize(*s, Wide(*s, blocks)),
-        Arch::V3(s) => return Simd::vectorize(s, Wide(s, blocks)),
+        Arch::V4(s) => return Simd::vectorize(*s, Wide(*s, work)),
+        Arch::V3(s) => return Simd::vectorize(s, Wide(s, work)),
         _ => {}
     }
-    blocks.turn_each::<8>();
+    work.run::<8>(Plain);
 }
 
 /// Blocks of 16 x 16 floats.
-pub(crate) fn turn_f32(blocks: Blocks<'_, f32>) {
+pub(crate) fn turn_f32(work: Turning<'_, f32>) {
     #[cfg(target_arch = "x86_64")]
     match Arch::new() {
-        Arch::V4(s) => return Simd::vectorize(*s, Wide(*s, blocks)),
-        Arch::V3(s) => return Simd::vectorize(s, Wide(s, blocks)),
+        Arch::V4(s) => return Simd::vectorize(*s, Wide(*s, work)),
+        Arch::V3(s) => return Simd::vectorize(s, Wide(s, work)),
         _ => {}
     }
-    blocks.turn_each::<16>();
+    work.run::<16>(Plain);
 }
 
 /// The same in vectors of 32 bytes.
 #[cfg(target_arch = "x86_64")]
-struct Wide<'a, T>(V3, Blocks<'a, T>);
+struct Wide<'a, T>(V3, Turning<'a, T>);
 
 #[cfg(target_arch = "x86_64")]
 impl WithSimd for Wide<'_, f64> {
@@ -73,37 +146,7 @@ impl WithSimd for Wide<'_, f64> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Wide(s, Blocks { from, to }) = self;
-        for (from, to) in blocks::<f64, 8>(from, to) {
-            for row in [0, 4] {
-                for column in [0, 4] {
-                    let load = |at: usize| {
-                        let all = &from[row + at];
-                        let four: [f64; 4] = std::array::from_fn(|lane| all[column + lane]);
-                        bytemuck::cast(four)
-                    };
-                    let [a, b, c, d] = [load(0), load(1), load(2), load(3)];
-                    let (e, f) = (
-                        s.avx._mm256_unpacklo_pd(a, b),
-                        s.avx._mm256_unpackhi_pd(a, b),
-                    );
-                    let (g, h) = (
-                        s.avx._mm256_unpacklo_pd(c, d),
-                        s.avx._mm256_unpackhi_pd(c, d),
-                    );
-                    let lines = [
-                        s.avx._mm256_permute2f128_pd::<0x20>(e, g),
-                        s.avx._mm256_permute2f128_pd::<0x20>(f, h),
-                        s.avx._mm256_permute2f128_pd::<0x31>(e, g),
-                        s.avx._mm256_permute2f128_pd::<0x31>(f, h),
-                    ];
-                    for (at, line) in lines.into_iter().enumerate() {
-                        let four: [f64; 4] = bytemuck::cast(line);
-                        to[column + at][row..row + 4].copy_from_slice(&four);
-                    }
-                }
-            }
-        }
+        self.1.run::<8>(self.0);
     }
 }
 
@@ -113,41 +156,72 @@ impl WithSimd for Wide<'_, f32> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Wide(s, Blocks { from, to }) = self;
-        for (from, to) in blocks::<f32, 16>(from, to) {
-            for row in [0, 8] {
-                for column in [0, 8] {
-                    let load = |at: usize| {
-                        let all = &from[row + at];
-                        let eight: [f32; 8] = std::array::from_fn(|lane| all[column + lane]);
-                        bytemuck::cast(eight)
-                    };
-                    // Two rows at a time, then four, then all eight.
-                    let two = |at: usize| {
-                        let (a, b) = (load(at), load(at + 1));
-                        (
-                            s.avx._mm256_unpacklo_ps(a, b),
-                            s.avx._mm256_unpackhi_ps(a, b),
-                        )
-                    };
-                    let four = |at: usize| {
-                        let ((a, b), (c, d)) = (two(at), two(at + 2));
-                        [
-                            s.avx._mm256_shuffle_ps::<0x44>(a, c),
-                            s.avx._mm256_shuffle_ps::<0xee>(a, c),
-                            s.avx._mm256_shuffle_ps::<0x44>(b, d),
-                            s.avx._mm256_shuffle_ps::<0xee>(b, d),
-                        ]
-                    };
-                    let (low, high) = (four(0), four(4));
-                    for at in 0..4 {
-                        let near = s.avx._mm256_permute2f128_ps::<0x20>(low[at], high[at]);
-                        let far = s.avx._mm256_permute2f128_ps::<0x31>(low[at], high[at]);
-                        let (near, far): ([f32; 8], [f32; 8]) =
-                            (bytemuck::cast(near), bytemuck::cast(far));
-                        to[column + at][row..row + 8].copy_from_slice(&near);
-                        to[column + at + 4][row..row + 8].copy_from_slice(&far);
-                    }
+        self.1.run::<16>(self.0);
+    }
+}
+
+/// 16 bytes of two rows, one behind the other: loaded there, which costs less than to move them between halves
+/// of vectors.
+#[cfg(target_arch = "x86_64")]
+macro_rules! pair {
+    ($s:expr, $one:expr, $two:expr) => {
+        $s.avx._mm256_insertf128_pd::<1>(
+            $s.avx._mm256_castpd128_pd256(bytemuck::cast($one)),
+            bytemuck::cast($two),
+        )
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Square<f64, 8> for V3 {
+    #[inline(always)]
+    fn turn(self, from: [&[f64; 8]; 8], to: &mut [[f64; 8]], step: usize) {
+        let from = from.map(|row| row.as_chunks::<2>().0);
+        for row in [0, 4] {
+            for part in 0..4 {
+                let a = pair!(self, from[row][part], from[row + 2][part]);
+                let b = pair!(self, from[row + 1][part], from[row + 3][part]);
+                let lines = [
+                    self.avx._mm256_unpacklo_pd(a, b),
+                    self.avx._mm256_unpackhi_pd(a, b),
+                ];
+                for (at, line) in lines.into_iter().enumerate() {
+                    let four: [f64; 4] = bytemuck::cast(line);
+                    to[(2 * part + at) * step][row..row + 4].copy_from_slice(&four);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Square<f32, 16> for V3 {
+    #[inline(always)]
+    fn turn(self, from: [&[f32; 16]; 16], to: &mut [[f32; 16]], step: usize) {
+        let from = from.map(|row| row.as_chunks::<4>().0);
+        for row in [0, 8] {
+            for part in 0..4 {
+                let a = bytemuck::cast(pair!(self, from[row][part], from[row + 4][part]));
+                let b = bytemuck::cast(pair!(self, from[row + 1][part], from[row + 5][part]));
+                let c = bytemuck::cast(pair!(self, from[row + 2][part], from[row + 6][part]));
+                let d = bytemuck::cast(pair!(self, from[row + 3][part], from[row + 7][part]));
+                let (e, f) = (
+                    self.avx._mm256_unpacklo_ps(a, b),
+                    self.avx._mm256_unpackhi_ps(a, b),
+                );
+                let (g, h) = (
+                    self.avx._mm256_unpacklo_ps(c, d),
+                    self.avx._mm256_unpackhi_ps(c, d),
+                );
+                let lines = [
+                    self.avx._mm256_shuffle_ps::<0x44>(e, g),
+                    self.avx._mm256_shuffle_ps::<0xee>(e, g),
+                    self.avx._mm256_shuffle_ps::<0x44>(f, h),
+                    self.avx._mm256_shuffle_ps::<0xee>(f, h),
+                ];
+                for (at, line) in lines.into_iter().enumerate() {
+                    let eight: [f32; 8] = bytemuck::cast(line);
+                    to[(4 * part + at) * step][row..row + 8].copy_from_slice(&eight);
                 }
             }
         }

@@ -1,0 +1,220 @@
+//! The forward transform: along the real axis as a view is read, then along the inner axes and the outer ones,
+//! slot by slot, so that the working space is written once and read once.
+
+use crate::Result;
+use crate::halves::rows_out;
+use crate::layout::Tile;
+use crate::lines::{Line, LineSpace};
+use crate::real::Real;
+use crate::transform::{GROUP, Scratch, Transform};
+use crate::turn::{Blocks, Turning};
+
+/// Tiles of inner places that are turned at once: what lies together is read together.
+const TILES: usize = 8;
+
+/// Bytes of both planes that a first-level cache holds beside other things.
+const NEAR: usize = 1 << 15;
+
+impl<T: Real> Transform<T> {
+    pub(crate) fn run_forward(
+        &self,
+        view: &[T],
+        spectrum: &mut [T],
+        scratch: &mut Scratch<T>,
+    ) -> Result<()> {
+        self.check("values of a view", view.len())?;
+        self.check("values of a spectrum", spectrum.len())?;
+        let layout = &self.layout;
+        let along = layout.along();
+        for start in (0..along).step_by(GROUP) {
+            self.along_real(view, start..(start + GROUP).min(along), scratch);
+        }
+        if self.by_slot() {
+            for tile in 0..along {
+                self.inner_of(tile, 0, scratch);
+            }
+        }
+        let mut tiles = layout.tiles.as_slice();
+        while let Some(tile) = tiles.first() {
+            let whole = match layout.rows.is_multiple_of(layout.width) {
+                true => self.whole(tiles),
+                false => 0,
+            };
+            tiles = &tiles[whole.max(1)..];
+            if whole > 0 {
+                self.in_place(tile.at, whole, spectrum, scratch);
+            } else {
+                self.beside(tile, spectrum, scratch);
+            }
+        }
+        match layout.real_axis {
+            Some(_) => self.unmix(&scratch.first, spectrum),
+            None => self.pack(&scratch.first, spectrum),
+        }
+        Ok(())
+    }
+
+    /// Whether the inner places of a slot are whole tiles: then a slot is transformed along its inner axes
+    /// just before it is turned, and otherwise with all others of a tile of outer points.
+    fn by_slot(&self) -> bool {
+        let layout = &self.layout;
+        layout.below.is_multiple_of(layout.width) && layout.rows.is_multiple_of(layout.width)
+    }
+
+    /// Whole tiles that are done together: at most those of a slot.
+    fn whole(&self, tiles: &[Tile]) -> usize {
+        let layout = &self.layout;
+        let most = match self.by_slot() {
+            true => TILES.min(layout.below / layout.width),
+            false => TILES,
+        };
+        let whole = |tile: &&Tile| !tile.first && tile.columns == layout.width;
+        tiles.iter().take(most).take_while(whole).count()
+    }
+
+    /// Reads some tiles of outer points; along the real axis.
+    fn along_real(&self, view: &[T], group: std::ops::Range<usize>, scratch: &mut Scratch<T>) {
+        let layout = &self.layout;
+        let (width, block) = (layout.width, layout.block());
+        let [re, im] = &mut scratch.work;
+        let range = group.start * block..group.end * block;
+        let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
+        let space = [scratch.rows.get_mut(), scratch.lines.middle.get_mut()];
+        let done = self.read(view, group.clone(), [&mut *re, &mut *im], space);
+        let tiles = re.chunks_exact_mut(block).zip(im.chunks_exact_mut(block));
+        for (tile, (re, im)) in group.zip(tiles) {
+            let columns = width.min(layout.rows - tile * width);
+            if let Some(line) = self.real.as_ref().filter(|_| !done) {
+                let step = layout.below * width;
+                T::run(line, re, im, step, columns, &mut scratch.lines);
+                self.split(re, im);
+            }
+            if !self.by_slot() {
+                self.along_inner([re, im], columns, &mut scratch.lines);
+            }
+        }
+    }
+
+    /// Along the inner axes, of one slot of one tile of outer points.
+    fn inner_of(&self, tile: usize, slot: usize, scratch: &mut Scratch<T>) {
+        let layout = &self.layout;
+        let step = layout.below * layout.width;
+        let from = tile * layout.block() + slot * step;
+        let [re, im] = &mut scratch.work;
+        let range = from..from + step;
+        let planes = [&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]];
+        along(&self.inner, planes, layout.width, &mut scratch.lines);
+    }
+
+    /// Along the outer axes, of some whole tiles from inner place `at` on, in the spectrum.
+    fn in_place(&self, at: usize, count: usize, spectrum: &mut [T], scratch: &mut Scratch<T>) {
+        let layout = &self.layout;
+        let (width, block) = (layout.width, layout.block());
+        let (square, size) = (width * width, layout.rows * width);
+        let start = at * layout.rows * 2;
+        let Some(out) = spectrum.get_mut(start..start + 2 * count * size) else {
+            return;
+        };
+        for tile in 0..layout.along() {
+            if self.by_slot() && at.is_multiple_of(layout.below) {
+                self.inner_of(tile, at / layout.below, scratch);
+            }
+            let from = tile * block + at * width;
+            for (part, work) in scratch.work.iter().enumerate() {
+                T::turn(Turning::Blocks(Blocks {
+                    from: (&work.get()[from..from + count * square], square),
+                    to: (&mut out[part * size + tile * square..], 2 * size),
+                }));
+            }
+        }
+        for out in out.chunks_exact_mut(2 * size) {
+            along(
+                &self.outer,
+                out.split_at_mut(size).into(),
+                width,
+                &mut scratch.lines,
+            );
+        }
+    }
+
+    /// Along the outer axes, of a tile that is not whole, or of slot 0.
+    fn beside(&self, tile: &Tile, spectrum: &mut [T], scratch: &mut Scratch<T>) {
+        let layout = &self.layout;
+        let (width, block) = (layout.width, layout.block());
+        let [re, im] = &mut scratch.tile;
+        let (re, im) = (re.get_mut(), im.get_mut());
+        for (from, to) in scratch.work.iter().zip([&mut *re, &mut *im]) {
+            let from = &from.get()[tile.at * width..];
+            if tile.columns == width {
+                T::turn(Turning::Blocks(Blocks {
+                    from: (from, block),
+                    to: (to, width * width),
+                }));
+                continue;
+            }
+            let blocks = from.chunks(block).zip(to.chunks_exact_mut(width * width));
+            for (from, to) in blocks {
+                let columns = from.chunks_exact(width).take(tile.columns);
+                for (column, from) in columns.enumerate() {
+                    for (to, from) in to.chunks_exact_mut(width).zip(from) {
+                        to[column] = *from;
+                    }
+                }
+            }
+        }
+        let used = layout.rows * width;
+        let planes = [&mut re[..used], &mut im[..used]];
+        along(&self.outer, planes, tile.columns, &mut scratch.lines);
+        if tile.first {
+            self.keep(tile, re, im, &mut scratch.first);
+            return;
+        }
+        let start = tile.at * layout.rows * 2;
+        let size = layout.rows * tile.columns;
+        if let Some(out) = spectrum.get_mut(start..start + 2 * size) {
+            let (out_re, out_im) = out.split_at_mut(size);
+            rows_out(&re[..used], out_re, tile.columns, width);
+            rows_out(&im[..used], out_im, tile.columns, width);
+        }
+    }
+
+    /// Forward along the inner axes, of all slots of one tile of outer points.
+    pub(crate) fn along_inner(
+        &self,
+        [re, im]: [&mut [T]; 2],
+        columns: usize,
+        space: &mut LineSpace<T>,
+    ) {
+        // One axis in one call; of several all of one slot, which the cache holds.
+        let step = match self.inner.len() {
+            0 | 1 => re.len(),
+            _ => self.layout.below * self.layout.width,
+        };
+        for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
+            along(&self.inner, [re, im], columns, space);
+        }
+    }
+}
+
+/// Along some axes, the slowest first, with as many rows below one step of each; both planes are whole steps of
+/// the slowest. What is too large for the cache nearby is transformed along the other axes in parts that are
+/// not.
+pub(crate) fn along<T: Real>(
+    lines: &[(Line<T>, usize)],
+    [re, im]: [&mut [T]; 2],
+    columns: usize,
+    space: &mut LineSpace<T>,
+) {
+    let Some(((line, below), rest)) = lines.split_first() else {
+        return;
+    };
+    let step = below * T::COLUMNS;
+    let part = match 2 * size_of_val(re) > NEAR {
+        true => step,
+        false => re.len(),
+    };
+    for (re, im) in re.chunks_exact_mut(part).zip(im.chunks_exact_mut(part)) {
+        along(rest, [re, im], columns, space);
+    }
+    T::run(line, re, im, step, columns, space);
+}
