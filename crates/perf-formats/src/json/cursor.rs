@@ -218,7 +218,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes to the end of what is broken: of the object that begins here, or to where one may
-    /// begin. A string ends at a line feed, so that a missing quote costs a line and not the file.
+    /// begin. A string with a line feed in it tells of a missing quote, which turns strings inside
+    /// out: then the end is the first bracket with a comma and another object behind it.
     pub(crate) fn recover(&mut self) -> Result<(), Stop> {
         if self.peek()? != b'{' {
             let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
@@ -227,6 +228,7 @@ impl<'a> Cursor<'a> {
             self.at += 1 + step;
             return Ok(());
         }
+        let start = self.at;
         let (mut depth, mut is_string) = (0_usize, false);
         loop {
             let byte = *self.bytes.get(self.at).ok_or(Stop::More)?;
@@ -234,7 +236,10 @@ impl<'a> Cursor<'a> {
             match byte {
                 b'\\' if is_string => self.at += 1,
                 b'"' => is_string = !is_string,
-                b'\n' => is_string = false,
+                b'\n' if is_string => {
+                    self.at = start;
+                    return self.boundary();
+                }
                 b'{' if !is_string => depth += 1,
                 b'}' if !is_string => {
                     depth -= 1;
@@ -244,6 +249,23 @@ impl<'a> Cursor<'a> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Goes behind the next `}` that a comma and a `{` follow.
+    fn boundary(&mut self) -> Result<(), Stop> {
+        loop {
+            let rest = self.bytes.get(self.at..).ok_or(Stop::More)?;
+            self.at += 1 + memchr::memchr(b'}', rest).ok_or(Stop::More)?;
+            let end = self.at;
+            if self.peek()? == b',' {
+                self.at += 1;
+                if self.peek()? == b'{' {
+                    self.at = end;
+                    return Ok(());
+                }
+            }
+            self.at = end;
         }
     }
 }
@@ -290,11 +312,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_quote_costs_one_line() {
-        let text = "{\"a\": \"b, \"c\": 1\n}, {\"d\": 2}";
+    fn a_missing_quote_costs_one_object() {
+        let text = "{\"a\": \"b, \"c\": {\"x\": 1}}\n, {\"d\": 2}";
         let mut cursor = Cursor::new(text.as_bytes());
         assert_eq!(cursor.recover(), Ok(()));
-        assert_eq!(&text[cursor.at()..], ", {\"d\": 2}");
+        assert_eq!(&text[cursor.at()..], "\n, {\"d\": 2}");
     }
 
     #[test]
