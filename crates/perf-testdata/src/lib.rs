@@ -5,6 +5,7 @@ pub mod corpus;
 pub mod cosmo;
 pub mod damage;
 pub mod device;
+pub mod kineto;
 pub mod paraver;
 pub mod random;
 pub mod wide;

@@ -49,8 +49,13 @@ impl Places {
                 let own = group.and_then(|(_, group)| device(group));
                 let own = own.filter(|own| devices.get(own) == Some(&1));
                 args.push(("device", own.map_or(pid.to_string(), str::to_owned)));
-                for key in ["stream", "context"] {
-                    let value = location.properties.get(key);
+                // A queue, as devices of AMD have them, tells streams apart as a context does.
+                for (key, name) in [
+                    ("stream", "stream"),
+                    ("context", "context"),
+                    ("context", "queue"),
+                ] {
+                    let value = location.properties.get(name);
                     let value = value.filter(|value| value.parse::<i64>().is_ok());
                     args.extend(value.map(|value| (key, value.to_owned())));
                 }

@@ -1,0 +1,111 @@
+//! Reads recordings of GPUs and prints one line: how busy each device was, then costs.
+
+use perfkit::core::{GroupKind, TimeRange, Trace, intervals};
+use perfkit::fold::Utilisation;
+use perfkit::formats::{OpenOptions, chrome, open};
+use perfkit_benches::Meter;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::process::ExitCode;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "usage: perfkit-bench-gpu generate FILE SIZE [RANK]
+       perfkit-bench-gpu busy FILE...
+
+generate  writes about SIZE bytes of text in the manner of Kineto; 60M and 2G are sizes too
+busy      reads one file a rank, and tells events, work and busy nanoseconds of each device";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Outcome<String> {
+    match args {
+        [mode, path, size, rest @ ..] if mode == "generate" => {
+            let rank = rest.first().map_or(Ok(0), |rank| rank.parse())?;
+            generate(path, bytes(size)?, rank)
+        }
+        [mode, paths @ ..] if mode == "busy" && !paths.is_empty() => busy(paths),
+        _ => Err("a mode and a path, please".into()),
+    }
+}
+
+/// A number with `K`, `M` or `G` behind it, or without.
+fn bytes(text: &str) -> Outcome<u64> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'K') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'M') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'G') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    Ok(digits.parse::<u64>()? * unit)
+}
+
+fn generate(path: &str, size: u64, rank: u32) -> Outcome<String> {
+    let meter = Meter::start();
+    let made = perf_testdata::kineto::write(&mut File::create(path)?, rank, size)?;
+    Ok(format!(
+        "bytes={} events={} work={} busy_ns={} {}",
+        made.bytes,
+        made.events,
+        made.work,
+        made.busy,
+        meter.costs()
+    ))
+}
+
+fn busy(paths: &[String]) -> Outcome<String> {
+    let meter = Meter::start();
+    let recording = match paths {
+        [one] => open(one, &OpenOptions::new())?,
+        all => chrome::open(all, &OpenOptions::new())?,
+    };
+    let found = recording.diagnostics.clone();
+    let trace = recording.into_trace().ok_or("no trace")?;
+    let mut line = format!("events={} kept_bytes={}", trace.len(), trace.memory());
+    for (device, (work, busy)) in devices(&trace) {
+        let device = device.replace(' ', "");
+        line += &format!(" {device}:work={work} {device}:busy_ns={busy}");
+    }
+    let bad = found.repairs();
+    Ok(format!("{line} repairs={bad} {}", meter.costs()))
+}
+
+/// Work and busy time of each device.
+fn devices(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
+    let system = &trace.definitions().system;
+    let mut spans: BTreeMap<&str, Vec<TimeRange>> = BTreeMap::new();
+    for view in trace.view().locations() {
+        let Some(location) = system
+            .location(view.id())
+            .filter(|it| it.kind.may_overlap())
+        else {
+            continue;
+        };
+        let group = location.group.and_then(|id| system.group(id));
+        let device = group.filter(|group| group.kind == GroupKind::Accelerator);
+        let spans = spans
+            .entry(device.map_or("", |group| &group.name))
+            .or_default();
+        intervals(view, |call| {
+            spans.extend(TimeRange::new(call.start, call.end));
+        });
+    }
+    let count = |(device, spans): (&str, Vec<TimeRange>)| {
+        let work = spans.len() as u64;
+        let busy = Utilisation::of(spans, TimeRange::ALL).busy;
+        (device.to_owned(), (work, busy))
+    };
+    spans.into_iter().map(count).collect()
+}
