@@ -4,7 +4,7 @@ use super::gather::{self, Part};
 use super::work::WorkTable;
 use super::{Piece, WorkRules};
 use crate::{Result, par};
-use perf_core::{Clock, Event, LinkKind, RegionId, Ticks, TraceView, fits};
+use perf_core::{Clock, Definitions, Event, LinkKind, RegionId, Ticks, TraceView, fits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which of the rules of Holistic Trace Analysis (HTA) are applied.
@@ -116,10 +116,7 @@ impl Hta {
             ranks.entry(part.rank).or_default().push(part);
         }
         let ranks: Vec<_> = ranks.into_iter().collect();
-        let rounder = Rounder {
-            clock: view.definitions().clock,
-            rounds: params.round_inwards,
-        };
+        let rounder = Rounder::new(view.definitions(), params.round_inwards);
         let found = par::map(&ranks, |(rank, parts)| {
             let limit = ends.get(rank).filter(|_| distinct.len() > 1);
             let counts = |piece: &Piece| match limit {
@@ -127,7 +124,7 @@ impl Hta {
                 Some((start, end)) => piece.launch.is_some_and(|at| {
                     let at = rounder.begin(at);
                     match params.include_last_profiler_step {
-                        true => at <= rounder.end(end.0),
+                        true => at <= rounder.end(start.0, end.0),
                         false => at < rounder.begin(start.0),
                     }
                 }),
@@ -141,7 +138,10 @@ impl Hta {
                         left_out += 1;
                         return;
                     }
-                    let range = (rounder.begin(piece.start), rounder.end(piece.end));
+                    let range = (
+                        rounder.begin(piece.start),
+                        rounder.end(piece.start, piece.end),
+                    );
                     all.push(range);
                     if computes.get(region.index()).is_none_or(|it| *it) {
                         own.push(range);
@@ -179,29 +179,53 @@ fn narrow(time: i128) -> i64 {
 struct Rounder {
     clock: Clock,
     rounds: bool,
+    /// The file counts microseconds since 1970, which HTA holds in binary floating point: to a
+    /// quarter of a microsecond, before it rounds.
+    quarters: bool,
 }
 
 impl Rounder {
+    fn new(definitions: &Definitions, rounds: bool) -> Self {
+        let mut names = definitions.properties.iter().map(|(name, _)| name);
+        let has_base = names.any(|name| name.ends_with("baseTimeNanoseconds"));
+        Rounder {
+            clock: definitions.clock,
+            rounds,
+            quarters: !has_base && definitions.clock.realtime.is_some(),
+        }
+    }
+
     fn nanos(&self, at: u64) -> i128 {
         let nanos = self.clock.nanos(Ticks(at)).unwrap_or_default();
         i128::from(nanos.0) + i128::from(self.clock.realtime.unwrap_or(0))
     }
 
+    /// The begin of something.
     fn begin(&self, at: u64) -> i128 {
         let nanos = self.nanos(at);
-        match self.rounds {
-            true => -((-nanos).div_euclid(1_000)) * 1_000,
-            false => nanos,
+        match (self.rounds, self.quarters) {
+            (false, _) => nanos,
+            (true, false) => -((-nanos).div_euclid(1_000)) * 1_000,
+            (true, true) => micros(nanos).ceil() as i128 * 1_000,
         }
     }
 
-    fn end(&self, at: u64) -> i128 {
-        let nanos = self.nanos(at);
-        match self.rounds {
-            true => nanos.div_euclid(1_000) * 1_000,
-            false => nanos,
+    /// The end of something.
+    fn end(&self, start: u64, end: u64) -> i128 {
+        let (start, end) = (self.nanos(start), self.nanos(end));
+        match (self.rounds, self.quarters) {
+            (false, _) => end,
+            (true, false) => end.div_euclid(1_000) * 1_000,
+            (true, true) => (micros(start) + micros(end - start)).floor() as i128 * 1_000,
         }
     }
+}
+
+/// The number nearest to a decimal fraction of three digits, as parsers of JSON read it.
+fn micros(nanos: i128) -> f64 {
+    let (whole, rest) = (nanos.div_euclid(1_000), nanos.rem_euclid(1_000));
+    let text = format!("{whole}.{rest:03}");
+    text.parse().unwrap_or(0.0)
 }
 
 /// Sum of the merged intervals, and the time from the first begin to the last end of the merged.
