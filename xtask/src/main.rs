@@ -2,6 +2,7 @@
 
 mod ci;
 mod compare;
+mod pages;
 mod python;
 mod record;
 
@@ -29,6 +30,11 @@ const TASKS: &[Task] = &[
         "compare",
         "run established tools beside perfkit and print the ratios",
         compare::run,
+    ),
+    Task(
+        "pages",
+        "open every page in headless Chromium and use it (or those named)",
+        pages::run,
     ),
     Task(
         "record",

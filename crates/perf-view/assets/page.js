@@ -102,6 +102,7 @@ const perfkit = (() => {
         const data = section.querySelector('script[type="application/json"]');
         start(section, JSON.parse(data.textContent));
         section.dataset.ready = "1";
+        section.dataset.readyMs = performance.now();
         if (location.hash.slice(1).split("?")[0] === section.id) section.scrollIntoView();
       } catch (error) {
         console.error(error);

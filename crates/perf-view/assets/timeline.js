@@ -75,9 +75,9 @@ perfkit.view("timeline", (section, data) => {
   let layout = null;
   const measure = () => {
     const width = Math.max(280, box.clientWidth), narrow = width < 640, rows = visible();
-    const strip = Math.min(48, Math.max(16, Math.floor(330 / Math.max(1, rows.length))));
+    const strip = Math.min(48, Math.max(narrow ? 14 : 20, Math.floor(330 / Math.max(1, rows.length))));
     const head = narrow ? 22 : 0, left = narrow ? 0 : Math.min(300, Math.round(width * 0.24));
-    const pitch = Math.max(narrow ? 0 : 21, strip) + head + 2;
+    const pitch = strip + head + 2;
     layout = { width, narrow, rows, strip, head, left, pitch, plot: width - left - 2, height: rows.length * pitch + AXIS };
   };
 
@@ -172,8 +172,9 @@ perfkit.view("timeline", (section, data) => {
     const most = all.length ? all[all.length - 1].number : 1;
     clipped(context, () => all.forEach((bundle, index) => {
       context.strokeStyle = perfkit.variable("ink");
-      context.globalAlpha = (all.length > 400 ? 0.12 : 0.35) + 0.4 * (bundle.number / most);
-      context.lineWidth = 0.8 + 1.4 * (bundle.number / most);
+      const weight = most > 1 ? bundle.number / most : 0;
+      context.globalAlpha = Math.min(0.4, 0.06 + 60 / all.length) + 0.4 * weight;
+      context.lineWidth = 0.8 + 1.4 * weight;
       context.beginPath();
       context.moveTo(bundle.x, middle(bundle.a));
       context.lineTo(bundle.y, middle(bundle.b));
@@ -224,7 +225,7 @@ perfkit.view("timeline", (section, data) => {
       const found = groups[group], open = state.open.has(group);
       const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });
       line.style.top = row * layout.pitch + "px";
-      line.style.height = (layout.narrow ? layout.head : Math.max(21, layout.strip)) + "px";
+      line.style.height = (layout.narrow ? layout.head : layout.strip) + "px";
       line.style.width = (layout.narrow ? layout.width - 4 : layout.left - 8) + "px";
       line.style.paddingLeft = depth(group) * INDENT + "px";
       if (found.children.length)
@@ -275,7 +276,7 @@ perfkit.view("timeline", (section, data) => {
     const found = groups[group];
     if (state.at === null) {
       const shares = found.shares.map(([name, share]) => name + " " + percent(share)).join(", ");
-      status.textContent = `${found.label}: ${count(found.streams)} streams, ${percent(found.busy)} busy; ${shares}.${remark}`;
+      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}, ${percent(found.busy)} busy; ${shares}.${remark}`;
       return;
     }
     const level = levelFor(layout.plot), columns = levels[level].columns;

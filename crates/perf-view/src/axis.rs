@@ -95,7 +95,10 @@ impl Axis {
             Unit::Bytes => &[1.0, 2.0],
             _ => &[1.0, 2.0, 5.0, 10.0],
         };
-        let step = factors.iter().map(|f| f * decade).find(|step| *step >= rough * 0.999);
+        let step = factors
+            .iter()
+            .map(|f| f * decade)
+            .find(|step| *step >= rough * 0.999);
         let step = step.unwrap_or(rough);
         if !(step > 0.0 && step.is_finite()) {
             return Vec::new();
@@ -104,8 +107,16 @@ impl Axis {
         let count = ((self.high / step).floor() - first).clamp(-1.0, 1000.0) as i64 + 1;
         let values = (0..count).map(|at| (first + at as f64) * step);
         // A sum of steps that is meant to be 0 is 0.
-        let values = values.map(|value| if value.abs() < step * 1e-9 { 0.0 } else { value });
-        values.map(|value| (value, self.label(value, step))).collect()
+        let values = values.map(|value| {
+            if value.abs() < step * 1e-9 {
+                0.0
+            } else {
+                value
+            }
+        });
+        values
+            .map(|value| (value, self.label(value, step)))
+            .collect()
     }
 
     /// A tick's label: as many digits as the step needs to tell ticks apart.
@@ -115,7 +126,9 @@ impl Axis {
                 let size = self.low.abs().max(self.high.abs());
                 let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
                 // The unit of the step, but not one that makes a million of the value.
-                let fit = units.iter().find(|(scale, _)| step >= *scale || size / scale >= 1e4);
+                let fit = units
+                    .iter()
+                    .find(|(scale, _)| step >= *scale || size / scale >= 1e4);
                 fit.copied().unwrap_or((1.0, "ns"))
             }
             Unit::Share => (0.01, "%"),

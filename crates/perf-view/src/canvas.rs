@@ -63,7 +63,9 @@ impl Canvas {
         encoder.set_depth(png::BitDepth::Eight);
         let bytes: Vec<u8> = self.pixels.iter().flat_map(|c| [c.r, c.g, c.b]).collect();
         let mut writer = encoder.write_header().map_err(std::io::Error::from)?;
-        writer.write_image_data(&bytes).map_err(std::io::Error::from)?;
+        writer
+            .write_image_data(&bytes)
+            .map_err(std::io::Error::from)?;
         writer.finish().map_err(std::io::Error::from)?;
         Ok(())
     }
@@ -136,7 +138,10 @@ impl Canvas {
             let top = (y1 - width / 2.0).round();
             return self.rect([x1.min(x2), top, length, width], colour);
         }
-        let (dx, dy) = (width / 2.0 * (y2 - y1) / length, width / 2.0 * (x2 - x1) / length);
+        let (dx, dy) = (
+            width / 2.0 * (y2 - y1) / length,
+            width / 2.0 * (x2 - x1) / length,
+        );
         let corners = [
             [x1 + dx, y1 - dy],
             [x2 + dx, y2 - dy],
@@ -148,10 +153,17 @@ impl Canvas {
 
     /// A polygon by the even-odd rule.
     fn polygon(&mut self, corners: &[[f64; 2]], colour: Colour) {
-        let start = [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY];
-        let bounds = corners.iter().fold(start, |[left, top, right, bottom], [x, y]| {
-            [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
-        });
+        let start = [
+            f64::INFINITY,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NEG_INFINITY,
+        ];
+        let bounds = corners
+            .iter()
+            .fold(start, |[left, top, right, bottom], [x, y]| {
+                [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
+            });
         // A corner that is no number takes its polygon out.
         if !corners.iter().flatten().all(|number| number.is_finite()) {
             return;
@@ -168,7 +180,11 @@ impl Canvas {
                 let y = f64::from(row) + (f64::from(line) + 0.5) / f64::from(LINES);
                 crossings_at(corners, y, &mut crossings);
                 for pair in crossings.chunks_exact(2) {
-                    spread(&mut covered, pair[0] - f64::from(left), pair[1] - f64::from(left));
+                    spread(
+                        &mut covered,
+                        pair[0] - f64::from(left),
+                        pair[1] - f64::from(left),
+                    );
                 }
             }
             for (column, share) in columns.clone().zip(&covered) {
@@ -185,7 +201,8 @@ impl Canvas {
             Anchor::End => x - width,
         };
         let top = (y - text::HEIGHT as f64 / 2.0).round();
-        if !left.is_finite() || !top.is_finite() {
+        let around = [left, top, left + width, top + text::HEIGHT as f64];
+        if self.pixels_of(around).is_none() {
             return;
         }
         for (at, letter) in line.chars().enumerate() {
@@ -205,10 +222,7 @@ impl Canvas {
     }
 
     /// The pixels that a box touches: columns and rows. `None` for none.
-    fn pixels_of(
-        &self,
-        bounds: [f64; 4],
-    ) -> Option<(std::ops::Range<u32>, std::ops::Range<u32>)> {
+    fn pixels_of(&self, bounds: [f64; 4]) -> Option<(std::ops::Range<u32>, std::ops::Range<u32>)> {
         if !bounds.iter().all(|number| number.is_finite()) {
             return None;
         }
@@ -217,7 +231,10 @@ impl Canvas {
             let most = f64::from(most);
             from.floor().clamp(0.0, most) as u32..to.ceil().clamp(0.0, most) as u32
         };
-        let (columns, rows) = (range(left, right, self.width), range(top, bottom, self.height));
+        let (columns, rows) = (
+            range(left, right, self.width),
+            range(top, bottom, self.height),
+        );
         (!columns.is_empty() && !rows.is_empty()).then_some((columns, rows))
     }
 
@@ -227,7 +244,9 @@ impl Canvas {
             return;
         }
         let at = u64::from(y) * u64::from(self.width) + u64::from(x);
-        let found = usize::try_from(at).ok().and_then(|at| self.pixels.get_mut(at));
+        let found = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.pixels.get_mut(at));
         if let Some(pixel) = found {
             let opaque = Colour { a: 255, ..colour };
             *pixel = pixel.mix(opaque, share.min(1.0) * f64::from(colour.a) / 255.0);
@@ -280,13 +299,20 @@ mod tests {
         let shapes = [
             (Mark::Rect([1.25, 2.5, 4.5, 3.0], BLACK), 13.5),
             (Mark::Circle([20.0, 20.0, 9.0], BLACK), 254.4),
-            (Mark::Polygon(vec![[2.0, 2.0], [30.0, 2.0], [2.0, 30.0]], BLACK), 392.0),
+            (
+                Mark::Polygon(vec![[2.0, 2.0], [30.0, 2.0], [2.0, 30.0]], BLACK),
+                392.0,
+            ),
             (Mark::Path(vec![[3.0, 3.0], [33.0, 33.0]], 2.0, BLACK), 84.9),
         ];
         for (mark, area) in shapes {
             let mut canvas = Canvas::new(40, 40, WHITE).expect("it is small");
             canvas.draw(&mark);
-            assert!((ink(&canvas) - area).abs() < 0.02 * area, "{mark:?}: {}", ink(&canvas));
+            assert!(
+                (ink(&canvas) - area).abs() < 0.02 * area,
+                "{mark:?}: {}",
+                ink(&canvas)
+            );
         }
     }
 
@@ -314,8 +340,21 @@ mod tests {
     #[test]
     fn text_has_soft_edges() {
         let mut canvas = Canvas::new(60, 16, WHITE).expect("it is small");
-        canvas.draw(&Mark::Text([2.0, 8.0], Anchor::Start, BLACK, "Soß¶§".into()));
-        let greys = canvas.pixels.iter().filter(|c| c.r > 20 && c.r < 235).count();
-        assert!(ink(&canvas) > 40.0 && greys > 30, "{} {greys}", ink(&canvas));
+        canvas.draw(&Mark::Text(
+            [2.0, 8.0],
+            Anchor::Start,
+            BLACK,
+            "Soß¶§".into(),
+        ));
+        let greys = canvas
+            .pixels
+            .iter()
+            .filter(|c| c.r > 20 && c.r < 235)
+            .count();
+        assert!(
+            ink(&canvas) > 40.0 && greys > 30,
+            "{} {greys}",
+            ink(&canvas)
+        );
     }
 }

@@ -18,13 +18,25 @@ pub fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\t' | '\n' | '\r' => out.push(' '),
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
-                out.push(char::REPLACEMENT_CHARACTER);
-            }
-            other => out.push(other),
+            other => out.push(legible(other)),
         }
     }
     out
+}
+
+/// A letter that XML can hold and that does not turn the text around it, which the marks of writing
+/// direction do: they are for whole documents, and names that end in the middle of one leave it on its head.
+pub(crate) fn legible(letter: char) -> char {
+    match letter {
+        '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+        other => other,
+    }
 }
 
 /// JSON that may stand inside of a script element: nothing in it can end the element, begin a comment

@@ -1,6 +1,6 @@
 //! [`Page`]: one file that holds everything it shows, and asks nobody for anything.
 
-use crate::escape::json_in_script;
+use crate::escape::{json_in_script, legible};
 use crate::pack::base64;
 use crate::sha::sha256;
 use crate::{Colour, Theme};
@@ -159,7 +159,12 @@ impl Page {
                 }
             }
         };
-        markup.into_string()
+        let html = markup.into_string();
+        // Templates escape; letters that a page must not hold are beyond them.
+        match html.chars().any(|letter| legible(letter) != letter) {
+            true => html.chars().map(legible).collect(),
+            false => html,
+        }
     }
 }
 
@@ -210,5 +215,7 @@ fn variables(theme: Theme) -> String {
         ("equal", theme.equal),
         ("alarm", theme.alarm),
     ];
-    all.iter().map(|(name, colour)| format!("--{name}:{colour};")).collect()
+    all.iter()
+        .map(|(name, colour)| format!("--{name}:{colour};"))
+        .collect()
 }

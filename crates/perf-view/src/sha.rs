@@ -49,7 +49,10 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
         round(&mut state, block, &constants);
     }
     let mut out = [0; 32];
-    for (slot, byte) in out.iter_mut().zip(state.iter().flat_map(|word| word.to_be_bytes())) {
+    for (slot, byte) in out
+        .iter_mut()
+        .zip(state.iter().flat_map(|word| word.to_be_bytes()))
+    {
         *slot = byte;
     }
     out
@@ -58,13 +61,17 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 fn round(state: &mut [u32; 8], block: &[u8], constants: &[u32; 64]) {
     let mut words = [0u32; 64];
     for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
-        *word = bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        *word = bytes
+            .iter()
+            .fold(0, |word, byte| word << 8 | u32::from(*byte));
     }
     for at in 16..64 {
         let (a, b) = (words[at - 15], words[at - 2]);
         let small = a.rotate_right(7) ^ a.rotate_right(18) ^ (a >> 3);
         let large = b.rotate_right(17) ^ b.rotate_right(19) ^ (b >> 10);
-        let sum = words[at - 16].wrapping_add(small).wrapping_add(words[at - 7]);
+        let sum = words[at - 16]
+            .wrapping_add(small)
+            .wrapping_add(words[at - 7]);
         words[at] = sum.wrapping_add(large);
     }
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
@@ -95,8 +102,14 @@ mod tests {
     #[test]
     fn published_digests() {
         let cases: [(&[u8], &str); 3] = [
-            (b"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-            (b"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            (
+                b"",
+                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            ),
+            (
+                b"abc",
+                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+            ),
             (
                 b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
                 "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",

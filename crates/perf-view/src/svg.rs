@@ -14,7 +14,10 @@ pub(crate) fn write(scene: &Scene) -> String {
     if !scene.title.is_empty() {
         let _ = writeln!(out, "<title>{}</title>", escaped(&scene.title));
     }
-    let paper = Mark::Rect([0.0, 0.0, f64::from(*width), f64::from(*height)], scene.paper);
+    let paper = Mark::Rect(
+        [0.0, 0.0, f64::from(*width), f64::from(*height)],
+        scene.paper,
+    );
     mark(&paper, &mut out);
     for found in &scene.marks {
         mark(found, &mut out);

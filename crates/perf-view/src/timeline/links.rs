@@ -32,7 +32,10 @@ pub(super) fn rows(folder: &Folder) -> HashMap<LocationId, u32> {
     let mut rows = HashMap::new();
     for (row, id) in (0..).zip(groups.rows()) {
         let streams = groups.get(*id).map_or(&[][..], |group| &group.streams);
-        for location in streams.iter().filter_map(|stream| timelines.location(*stream)) {
+        for location in streams
+            .iter()
+            .filter_map(|stream| timelines.location(*stream))
+        {
             rows.entry(location).or_insert(row);
         }
     }
@@ -41,12 +44,18 @@ pub(super) fn rows(folder: &Folder) -> HashMap<LocationId, u32> {
 
 /// Messages for a page: bundled between the groups nobody unfolds further, in columns of the whole
 /// window. As many columns as keep the bundles few.
-pub(super) fn bundled(folder: &Folder, window: TimeRange, lines: &[Line], most: usize) -> (Lines, usize) {
+pub(super) fn bundled(
+    folder: &Folder,
+    window: TimeRange,
+    lines: &[Line],
+    most: usize,
+) -> (Lines, usize) {
     let mut columns = folder.checked().columns();
     loop {
-        let found = Folder::params().columns(columns).check().and_then(|checked| {
-            Folder::new(folder.timelines(), folder.groups().clone(), checked)
-        });
+        let found = Folder::params()
+            .columns(columns)
+            .check()
+            .and_then(|checked| Folder::new(folder.timelines(), folder.groups().clone(), checked));
         let lines = found.map(|folder| folder.lines(window, lines.iter().copied()));
         match lines {
             Ok(lines) if lines.bundles.len() <= most || columns <= 16 => return (lines, columns),

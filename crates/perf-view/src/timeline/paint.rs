@@ -36,7 +36,9 @@ impl Paint<'_> {
 
     /// Full at `share` 1, mostly paper at 0.
     pub(super) fn shaded(&self, colour: Colour, share: f64) -> Colour {
-        self.theme.paper.mix(colour, 0.35 + 0.65 * share.clamp(0.0, 1.0))
+        self.theme
+            .paper
+            .mix(colour, 0.35 + 0.65 * share.clamp(0.0, 1.0))
     }
 }
 

@@ -95,7 +95,11 @@ impl<'a> Picture<'a> {
         let totals = legend::totals(&self.usage);
         let classes = self.fold.classes();
         let palette = legend::palette(&totals, classes);
-        let numbers = self.fold.cells().iter().filter_map(|cell| cell.value.number());
+        let numbers = self
+            .fold
+            .cells()
+            .iter()
+            .filter_map(|cell| cell.value.number());
         let paint = Paint {
             palette: &palette,
             theme: self.theme,
@@ -188,7 +192,9 @@ impl<'a> Picture<'a> {
             let majority = paint::is_majority(self.folder.checked(), row.group().kind);
             let classes = self.fold.classes();
             let cells = row.cells().iter();
-            let colours = cells.map(|cell| paint.cell(cell, classes, majority)).collect();
+            let colours = cells
+                .map(|cell| paint.cell(cell, classes, majority))
+                .collect();
             let top = layout.top + at as f64 * layout.row;
             let place = [layout.left, top, 1.0, layout.row - gap];
             scene.push(Mark::Cells(place, colours));
@@ -196,7 +202,12 @@ impl<'a> Picture<'a> {
             if at % layout.every == 0 {
                 let middle = top + layout.row / 2.0;
                 let label = shortened(row.label(), LABEL);
-                scene.text([layout.left - 7.0, middle], Anchor::End, self.theme.ink, &label);
+                scene.text(
+                    [layout.left - 7.0, middle],
+                    Anchor::End,
+                    self.theme.ink,
+                    &label,
+                );
                 let right = layout.left + self.fold.columns() as f64 + 7.0;
                 let busy = busy(usage);
                 scene.text([right, middle], Anchor::Start, self.theme.ink, &busy);
@@ -208,7 +219,12 @@ impl<'a> Picture<'a> {
         let (start, end) = self.span();
         let width = self.fold.columns() as f64;
         let axis = Axis::over([start, end], Unit::Nanos);
-        let line = [layout.left, layout.bottom, layout.left + width, layout.bottom];
+        let line = [
+            layout.left,
+            layout.bottom,
+            layout.left + width,
+            layout.bottom,
+        ];
         scene.line(line, self.theme.quiet);
         for (value, label) in axis.ticks((width / 110.0) as usize + 1) {
             let x = layout.left + width * axis.share(value);
@@ -230,7 +246,10 @@ impl<'a> Picture<'a> {
         let y = |row: u32| layout.top + (f64::from(row) + 0.5) * layout.row;
         let mut bundles: Vec<(&Ends, &Traffic)> = lines.bundles.iter().collect();
         bundles.sort_by_key(|(ends, traffic)| (traffic.count, *ends));
-        let most = bundles.last().map_or(1, |(_, traffic)| traffic.count).max(1);
+        let most = bundles
+            .last()
+            .map_or(1, |(_, traffic)| traffic.count)
+            .max(1);
         let told = bundles.len().saturating_sub(COUNTED);
         for (at, (ends, traffic)) in bundles.into_iter().enumerate() {
             let from = [x(ends.from), y(ends.from_row)];
@@ -249,7 +268,11 @@ impl<'a> Picture<'a> {
     fn marks(&self, layout: &Layout, scene: &mut Scene) {
         let rows = links::rows(self.folder);
         let window = self.fold.window();
-        for marker in self.markers.iter().filter(|marker| window.contains(marker.at)) {
+        for marker in self
+            .markers
+            .iter()
+            .filter(|marker| window.contains(marker.at))
+        {
             let Some(row) = rows.get(&marker.location) else {
                 continue;
             };
@@ -284,9 +307,15 @@ impl Layout {
     fn of(picture: &Picture<'_>) -> Self {
         let rows = picture.usage.len().max(1);
         let row = (360 / rows).clamp(3, 48) as f64;
-        let labels = picture.fold.rows().map(|row| row.label().chars().count().min(LABEL));
+        let labels = picture
+            .fold
+            .rows()
+            .map(|row| row.label().chars().count().min(LABEL));
         let labels = labels.max().unwrap_or_default() as f64 * ADVANCE + 10.0;
-        let busy = picture.usage.iter().map(|usage| text::width(&busy(usage)) + 10.0);
+        let busy = picture
+            .usage
+            .iter()
+            .map(|usage| text::width(&busy(usage)) + 10.0);
         let busy = busy.fold(0.0, f64::max);
         let left = MARGIN + labels;
         let top = MARGIN + TITLE;

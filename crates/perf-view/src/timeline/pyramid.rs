@@ -118,7 +118,11 @@ const PIECE: usize = 1 << 20;
 impl Plan<'_> {
     /// Levels from the coarsest on, each of twice the columns, as many as the budget has room for.
     /// There is always one.
-    pub(super) fn levels(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Vec<Level>> {
+    pub(super) fn levels(
+        &self,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         let (mut columns, mut bytes) = (COARSEST.min(self.finest), 0);
         while columns <= self.finest {
@@ -129,7 +133,11 @@ impl Plan<'_> {
                 break;
             }
             levels.push(level);
-            progress.advance("pyramid", 1, u64::from((self.finest / COARSEST).max(1).ilog2()) + 1);
+            progress.advance(
+                "pyramid",
+                1,
+                u64::from((self.finest / COARSEST).max(1).ilog2()) + 1,
+            );
             // The next one takes about twice as much, and folding it takes time.
             if bytes * 2 > self.budget {
                 break;
@@ -156,7 +164,10 @@ impl Plan<'_> {
 
     /// Whether a node is one stream, which every operation shows as it is.
     pub(super) fn is_single(&self, node: usize) -> bool {
-        let group = self.nodes.get(node).and_then(|node| self.groups.get(node.group));
+        let group = self
+            .nodes
+            .get(node)
+            .and_then(|node| self.groups.get(node.group));
         group.is_none_or(|group| group.streams.len() < 2)
     }
 
@@ -172,7 +183,9 @@ impl Plan<'_> {
         if let Some(op) = op {
             params = params.op(op);
         }
-        let ids = piece.iter().filter_map(|node| Some(self.nodes.get(*node)?.group));
+        let ids = piece
+            .iter()
+            .filter_map(|node| Some(self.nodes.get(*node)?.group));
         let groups = self.groups.with_rows(&ids.collect::<Vec<_>>())?;
         let folder = Folder::new(self.timelines, groups, params.check()?)?;
         let (mut fold, mut scratch) = (folder.empty(), folder.scratch());

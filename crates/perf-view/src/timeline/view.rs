@@ -5,8 +5,8 @@ use super::pyramid::{Codes, Node, OTHERS, Plan, nodes};
 use super::{Marker, Picture, links};
 use crate::{Error, OTHER, Result, Section, Theme, number};
 use maud::{Markup, html};
-use perf_core::{CancelToken, LocationKind, Progress, TimeRange};
-use perf_fold::{Column, FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
+use perf_core::{CancelToken, LocationId, LocationKind, Progress, TimeRange};
+use perf_fold::{Column, FoldOp, Folder, GroupId, Groups, Line, Lines, Op, Timelines, Usage};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -45,6 +45,8 @@ const SCRIPT: &str = include_str!("../../assets/timeline.js");
 const STYLE: &str = include_str!("../../assets/timeline.css");
 /// Most bundles of messages and most markers in a page.
 const MOST_LINKS: usize = 8_000;
+/// Fewer columns than these tell nobody when a message was sent.
+const FEWEST_COLUMNS: usize = 64;
 /// Columns of the picture for readers without scripts.
 const STILL: usize = 800;
 
@@ -132,7 +134,10 @@ impl<'a> View<'a> {
         let ops = self.operations(&nodes)?;
         let folder = self.folder(&nodes)?;
         let usage = folder.usage_with(self.window, progress, cancel)?;
-        let roots = nodes.iter().take_while(|node| node.parent.is_none()).count();
+        let roots = nodes
+            .iter()
+            .take_while(|node| node.parent.is_none())
+            .count();
         let totals = legend::totals(usage.get(..roots).unwrap_or_default());
         let codes = Codes::of(&totals);
         let palette = legend::palette(&totals, self.timelines.classes());
@@ -165,7 +170,7 @@ impl<'a> View<'a> {
             "ops": ops.iter().map(|op| operation(*op)).collect::<Vec<_>>(),
             "levels": levels.iter().map(|level| json!({"columns": level.columns, "cells": level.cells}))
                 .collect::<Vec<_>>(),
-            "links": self.link_values(&leaves)?,
+            "links": self.link_values(&nodes)?,
             "markers": self.marker_values(&leaves, start),
         });
         let nanos = |ticks| clock.total(ticks).0 as f64;
@@ -174,8 +179,22 @@ impl<'a> View<'a> {
         let finest = levels.last().map_or(1, |level| level.columns);
         let note = self.note(&nodes, roots, finest, span);
         let still = self.still()?;
-        let body = body(&self.id, &entries, &note, &still, table(&self.groups, &nodes, &usage, self));
-        Ok(Section::new("timeline", &self.id, &self.heading, body, data, SCRIPT, STYLE))
+        let body = body(
+            &self.id,
+            &entries,
+            &note,
+            &still,
+            table(&self.groups, &nodes, &usage, self),
+        );
+        Ok(Section::new(
+            "timeline",
+            &self.id,
+            &self.heading,
+            body,
+            data,
+            SCRIPT,
+            STYLE,
+        ))
     }
 
     fn operations(&self, nodes: &[Node]) -> Result<Vec<Option<Op>>> {
@@ -183,8 +202,16 @@ impl<'a> View<'a> {
             let group = self.groups.get(node.group);
             group.is_some_and(|group| group.kind == LocationKind::AcceleratorStream)
         });
-        let chosen = self.ops.iter().filter(|op| op.selects()).map(|op| Some(*op));
-        let all: Vec<Option<Op>> = accelerated.then_some(None).into_iter().chain(chosen).collect();
+        let chosen = self
+            .ops
+            .iter()
+            .filter(|op| op.selects())
+            .map(|op| Some(*op));
+        let all: Vec<Option<Op>> = accelerated
+            .then_some(None)
+            .into_iter()
+            .chain(chosen)
+            .collect();
         match all.is_empty() {
             true => Err(Error::Empty {
                 what: "no operation that selects a state",
@@ -221,49 +248,54 @@ impl<'a> View<'a> {
     }
 
     /// Bundles as [from row, column, to row, column, messages, bytes]; columns outside are -1 and one
-    /// past the last.
-    fn link_values(&self, leaves: &Leaves) -> Result<Value> {
+    /// past the last. They lie between the groups nobody unfolds further or, where those are too many for
+    /// lines to be told apart, between groups above.
+    fn link_values(&self, nodes: &[Node]) -> Result<Value> {
         if self.lines.is_empty() {
             return Ok(Value::Null);
         }
-        let ids: Vec<_> = leaves.groups.iter().map(|(_, group)| *group).collect();
-        let folder = self.folder_of(&ids)?;
-        let (lines, columns) = links::bundled(&folder, self.window, &self.lines, MOST_LINKS);
-        let column = |column| match column {
-            Column::Before => -1,
-            Column::At(pixel) => i64::from(pixel),
-            Column::After => columns as i64,
-        };
-        let node = |row: u32| leaves.groups.get(row as usize).map(|(node, _)| *node);
-        let bundles = lines.bundles.iter().map(|(ends, traffic)| {
-            json!([
-                node(ends.from_row),
-                column(ends.from),
-                node(ends.to_row),
-                column(ends.to),
-                traffic.count,
-                traffic.bytes
-            ])
-        });
-        Ok(json!({
-            "columns": columns,
-            "inside": lines.inside.count,
-            "elsewhere": lines.elsewhere.count,
-            "bundles": bundles.collect::<Vec<_>>(),
-        }))
+        let deepest = nodes.iter().map(|node| depth(nodes, node)).max();
+        let mut depths = (0..=deepest.unwrap_or(0)).rev().peekable();
+        while let Some(at) = depths.next() {
+            let shown = |(_, node): &(usize, &Node)| {
+                let found = depth(nodes, node);
+                found == at || (found < at && node.children.is_empty())
+            };
+            let rows: Vec<(usize, GroupId)> = nodes
+                .iter()
+                .enumerate()
+                .filter(shown)
+                .map(|(at, node)| (at, node.group))
+                .collect();
+            let ids: Vec<_> = rows.iter().map(|(_, group)| *group).collect();
+            let folder = self.folder_of(&ids)?;
+            let (lines, columns) = links::bundled(&folder, self.window, &self.lines, MOST_LINKS);
+            // The rows at the top may have no lines between them at all.
+            if columns >= FEWEST_COLUMNS || depths.peek().is_none_or(|next| *next == 0) {
+                return Ok(link_value(&rows, &lines, columns));
+            }
+        }
+        Ok(Value::Null)
     }
 
-    fn folder_of(&self, ids: &[perf_fold::GroupId]) -> Result<Folder> {
+    fn folder_of(&self, ids: &[GroupId]) -> Result<Folder> {
         let params = Folder::params().columns(1024).check()?;
-        Ok(Folder::new(self.timelines, self.groups.with_rows(ids)?, params)?)
+        Ok(Folder::new(
+            self.timelines,
+            self.groups.with_rows(ids)?,
+            params,
+        )?)
     }
 
     /// Markers as [node, nanoseconds since the start, label].
     fn marker_values(&self, leaves: &Leaves, start: i64) -> Vec<Value> {
         let clock = self.timelines.clock();
-        let inside = self.markers.iter().filter(|marker| self.window.contains(marker.at));
+        let inside = self
+            .markers
+            .iter()
+            .filter(|marker| self.window.contains(marker.at));
         let value = |marker: &Marker| {
-            let node = leaves.nodes.get(&marker.location)?;
+            let node = leaves.0.get(&marker.location)?;
             let at = clock.nanos(marker.at)?.0 - start;
             Some(json!([node, at, marker.label]))
         };
@@ -279,14 +311,22 @@ impl<'a> View<'a> {
         ));
         let cut = nodes.iter().filter(|node| node.cut).count();
         if cut > 0 {
-            note.push(format!("{cut} rows have more members than this page has room for and stay folded."));
+            note.push(format!(
+                "{cut} rows have more members than this page has room for and stay folded."
+            ));
         }
         let missing = self.groups.rows().len().saturating_sub(roots);
         if missing > 0 {
-            note.push(format!("{} more rows are not in this page.", number::count(missing as u64)));
+            note.push(format!(
+                "{} more rows are not in this page.",
+                number::count(missing as u64)
+            ));
         }
         if self.markers.len() > MOST_LINKS {
-            note.push(format!("Of {} marks the first are shown.", number::count(self.markers.len() as u64)));
+            note.push(format!(
+                "Of {} marks the first are shown.",
+                number::count(self.markers.len() as u64)
+            ));
         }
         note
     }
@@ -294,7 +334,9 @@ impl<'a> View<'a> {
     /// The rows as a picture, for readers without scripts.
     fn still(&self) -> Result<(String, String)> {
         let rows = self.groups.rows();
-        let groups = self.groups.with_rows(rows.get(..rows.len().min(self.most_rows)).unwrap_or(rows))?;
+        let groups = self
+            .groups
+            .with_rows(rows.get(..rows.len().min(self.most_rows)).unwrap_or(rows))?;
         let params = Folder::params().columns(STILL).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
         let fold = folder.fold(self.window)?;
@@ -304,29 +346,55 @@ impl<'a> View<'a> {
     }
 }
 
-/// Groups nobody unfolds further, and the node of each location.
-struct Leaves {
-    groups: Vec<(usize, perf_fold::GroupId)>,
-    nodes: HashMap<perf_core::LocationId, usize>,
+fn depth(nodes: &[Node], node: &Node) -> usize {
+    let parents = std::iter::successors(node.parent, |at| nodes.get(*at)?.parent);
+    parents.count()
 }
+
+fn link_value(rows: &[(usize, GroupId)], lines: &Lines, columns: usize) -> Value {
+    let column = |column| match column {
+        Column::Before => -1,
+        Column::At(pixel) => i64::from(pixel),
+        Column::After => columns as i64,
+    };
+    let node = |row: u32| rows.get(row as usize).map(|(node, _)| *node);
+    let bundles = lines.bundles.iter().map(|(ends, traffic)| {
+        json!([
+            node(ends.from_row),
+            column(ends.from),
+            node(ends.to_row),
+            column(ends.to),
+            traffic.count,
+            traffic.bytes
+        ])
+    });
+    json!({
+        "columns": columns,
+        "inside": lines.inside.count,
+        "elsewhere": lines.elsewhere.count,
+        "bundles": bundles.collect::<Vec<_>>(),
+    })
+}
+
+/// The node of each location: the group nobody unfolds further.
+struct Leaves(HashMap<LocationId, usize>);
 
 impl Leaves {
     fn of(nodes: &[Node], folder: &Folder) -> Self {
-        let last = nodes.iter().enumerate().filter(|(_, node)| node.children.is_empty());
-        let groups: Vec<_> = last.map(|(at, node)| (at, node.group)).collect();
         let mut found = HashMap::new();
-        for (at, id) in &groups {
-            let group = folder.groups().get(*id);
+        let last = nodes.iter().enumerate();
+        for (at, node) in last.filter(|(_, node)| node.children.is_empty()) {
+            let group = folder.groups().get(node.group);
             let streams = group.map_or(&[][..], |group| &group.streams);
             let timelines = folder.timelines();
-            for location in streams.iter().filter_map(|stream| timelines.location(*stream)) {
-                found.entry(location).or_insert(*at);
+            for location in streams
+                .iter()
+                .filter_map(|stream| timelines.location(*stream))
+            {
+                found.entry(location).or_insert(at);
             }
         }
-        Leaves {
-            groups,
-            nodes: found,
-        }
+        Leaves(found)
     }
 }
 
@@ -409,7 +477,10 @@ fn body(
 const TABLE: usize = 64;
 
 fn table(groups: &Groups, nodes: &[Node], usage: &[Usage], view: &View<'_>) -> Markup {
-    let roots = nodes.iter().zip(usage).filter(|(node, _)| node.parent.is_none());
+    let roots = nodes
+        .iter()
+        .zip(usage)
+        .filter(|(node, _)| node.parent.is_none());
     let classes = view.timelines.classes();
     html! {
         details {

@@ -1,0 +1,239 @@
+//! Timelines: what is drawn is what was folded.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use perf_core::{CancelToken, Ticks, Trace};
+use perf_fold::{Cell, Folder, GroupBy, Groups, Op, RegionMap, Timelines};
+use perf_testdata::{cosmo, wide};
+use perf_view::timeline::{Picture, View};
+use perf_view::{Error, Page, Palette, Theme};
+use serde_json::Value;
+
+fn timelines(trace: &Trace) -> Timelines {
+    let map = RegionMap::by_name(trace.definitions()).expect("few regions");
+    Timelines::new(trace.view(), &map).expect("a good trace")
+}
+
+fn folder(timelines: &Timelines, by: GroupBy, columns: usize, op: Op) -> Folder {
+    let params = Folder::params().columns(columns).op(op).check();
+    let groups = Groups::by(timelines, by);
+    Folder::new(timelines, groups, params.expect("good parameters")).expect("a few rows")
+}
+
+/// What the script of a page reads.
+fn data(html: &str) -> Value {
+    let begin = "<script type=\"application/json\">";
+    let from = html.find(begin).expect("a page has data") + begin.len();
+    let to = from + html[from..].find("</script>").expect("it ends");
+    serde_json::from_str(&html[from..to]).expect("it is JSON")
+}
+
+/// Runs of pairs, as the script unpacks them.
+fn unpacked(text: &str) -> Vec<[u8; 2]> {
+    let bytes = STANDARD.decode(text).expect("it is base64");
+    let (mut out, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let (mut length, mut shift) = (0usize, 0);
+        while bytes[at] > 127 {
+            length |= usize::from(bytes[at] & 127) << shift;
+            (shift, at) = (shift + 7, at + 1);
+        }
+        length |= usize::from(bytes[at]) << shift;
+        out.extend(std::iter::repeat_n([bytes[at + 1], bytes[at + 2]], length));
+        at += 3;
+    }
+    out
+}
+
+#[test]
+fn every_level_of_a_page_is_a_fold_of_its_resolution() {
+    let trace = cosmo::trace();
+    let timelines = timelines(&trace);
+    let ops = [Op::Max, Op::Diff];
+    let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).ops(&ops);
+    let section = view
+        .finest(2048)
+        .section(&(), &CancelToken::new())
+        .expect("it is drawn");
+    let data = data(&Page::new("x").with(section).html());
+    let states = data["states"].as_array().expect("states");
+    for level in data["levels"].as_array().expect("levels") {
+        let columns = level["columns"].as_u64().expect("a number") as usize;
+        for (at, op) in ops.into_iter().enumerate() {
+            let folder = folder(&timelines, GroupBy::Node, columns, op);
+            let fold = folder.fold(timelines.range()).expect("it folds");
+            for (row, found) in fold
+                .rows()
+                .zip(level["cells"][at].as_array().expect("rows"))
+            {
+                let cells = unpacked(found.as_str().expect("text"));
+                assert_eq!(cells.len(), columns);
+                for (cell, [code, share]) in row.cells().iter().zip(cells) {
+                    let name = cell.picture().map(|class| fold.classes().name(class));
+                    let shown = usize::from(code).checked_sub(3).map(|at| &states[at][0]);
+                    assert_eq!(shown.and_then(Value::as_str), name);
+                    // The number of streams comes back exactly.
+                    let streams = f64::from(share) / 255.0 * row.streams() as f64;
+                    assert_eq!(streams.round() as u64, cell.winning);
+                }
+            }
+        }
+    }
+    let all = data["levels"]
+        .as_array()
+        .expect("levels")
+        .iter()
+        .map(|level| &level["columns"]);
+    assert_eq!(all.collect::<Vec<_>>(), [512, 1024, 2048]);
+}
+
+#[test]
+fn groups_of_one_are_shown_once_and_the_page_keeps_to_its_rows() {
+    let trace = cosmo::trace();
+    let timelines = timelines(&trace);
+    let view = |most| {
+        let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).finest(64);
+        let section = view.most_rows(most).section(&(), &CancelToken::new());
+        let html = Page::new("x").with(section.expect("it is drawn")).html();
+        (
+            data(&html)["groups"].as_array().expect("groups").clone(),
+            html,
+        )
+    };
+    // 4 nodes of 10 processes of one thread each.
+    let (groups, _) = view(100);
+    assert_eq!(groups.len(), 44);
+    assert!(groups[4]["children"].as_array().expect("a list").is_empty());
+    assert_eq!(
+        (&groups[4]["parent"], &groups[4]["streams"]),
+        (&Value::from(0), &Value::from(1))
+    );
+    let (groups, html) = view(20);
+    assert_eq!(groups.len(), 14);
+    assert_eq!(groups[1]["cut"], true);
+    assert!(html.contains("3 rows have more members"));
+}
+
+#[test]
+fn a_budget_leaves_fine_levels_out() {
+    let trace = wide::trace(16, 4_000);
+    let timelines = timelines(&trace);
+    let page = |budget| {
+        let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All)).budget(budget);
+        let section = view.section(&(), &CancelToken::new()).expect("it is drawn");
+        Page::new("x").with(section).html()
+    };
+    let (small, large) = (page(1), page(4 << 20));
+    let levels = |html: &str| data(html)["levels"].as_array().expect("levels").len();
+    assert_eq!((levels(&small), levels(&large)), (1, 5));
+    assert!(small.contains("(512 columns of the whole)"));
+}
+
+#[test]
+fn pixels_have_the_colours_of_states() {
+    let trace = cosmo::trace();
+    let timelines = timelines(&trace);
+    let folder = folder(&timelines, GroupBy::All, 500, Op::Max);
+    let fold = folder.fold(timelines.range()).expect("it folds");
+    let picture = Picture::new(&folder, &fold).expect("it has cells");
+    let canvas = picture.scene().canvas().expect("it is small");
+    let palette = Palette::plan(["SPECS", "MPI_Allreduce", "COSMO", "MPI_Sendrecv"]);
+    let row = fold.row(0).expect("one row");
+    // The label is 11 letters long.
+    let left = 16 + 11 * 7 + 10;
+    for (column, cell) in row.cells().iter().enumerate() {
+        let name = fold.classes().name(cell.picture().expect("all are busy"));
+        let weight = 0.35 + 0.65 * cell.agreement();
+        let colour = Theme::light().paper.mix(palette.of(name), weight);
+        assert_eq!(
+            canvas.pixel(left + column as u32, 60),
+            Some(colour),
+            "{column} {name}"
+        );
+    }
+}
+
+#[test]
+fn svg_has_one_rectangle_a_run_and_the_same_bytes_each_time() {
+    let trace = cosmo::trace();
+    let timelines = timelines(&trace);
+    let folder = folder(&timelines, GroupBy::All, 300, Op::Diff);
+    let fold = folder.fold(timelines.range()).expect("it folds");
+    let svg = || {
+        Picture::new(&folder, &fold)
+            .expect("cells")
+            .titled("a<b")
+            .scene()
+            .svg()
+    };
+    let first = svg();
+    assert_eq!(first, svg());
+    let cells = fold.row(0).expect("one row").cells();
+    let runs = cells
+        .chunk_by(|a, b| Cell::picture(a) == Cell::picture(b))
+        .count();
+    // The paper, the runs, and the swatches of the legend: four states, and equal.
+    assert_eq!(first.matches("<rect").count(), 1 + runs + 5);
+    assert!(first.contains("<title>a&lt;b: 40 streams in 1 rows from 0 s to 438 ms</title>"));
+}
+
+#[test]
+fn hostile_names_stay_names() {
+    let hostile = "</script><img src=x onerror=alert(1)>\u{202e}\"'&\0";
+    let mut definitions = wide::definitions(2);
+    definitions
+        .regions
+        .iter_mut()
+        .for_each(|region| region.name = hostile.into());
+    let events = (0..2).map(|rank| wide::events(rank, 2, 400));
+    let trace = Trace::new(definitions, events.collect()).expect("one stream a location");
+    let timelines = timelines(&trace);
+    let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Process));
+    let section = view
+        .named(hostile, hostile)
+        .section(&(), &CancelToken::new());
+    let html = Page::new(hostile)
+        .lead(hostile)
+        .with(section.expect("it is drawn"))
+        .html();
+    assert!(!html.contains("<img src=x") && !html.contains("</script><img"));
+    assert!(!html.contains(['\u{202e}', '\0']));
+    assert_eq!(
+        html.matches("<script").count(),
+        html.matches("</script>").count()
+    );
+    assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("url("));
+    let folder = folder(&timelines, GroupBy::All, 100, Op::Max);
+    let fold = folder.fold(timelines.range()).expect("it folds");
+    let scene = Picture::new(&folder, &fold)
+        .expect("cells")
+        .titled(hostile)
+        .scene();
+    assert!(!scene.svg().contains("<img"));
+    assert!(scene.png().is_ok());
+}
+
+#[test]
+fn nothing_to_draw_is_said() {
+    let trace = cosmo::trace();
+    let timelines = timelines(&trace);
+    let cancel = CancelToken::new();
+    let none = View::new(&timelines, Groups::none(&timelines)).section(&(), &cancel);
+    assert!(matches!(none, Err(Error::Empty { what: "no rows" })));
+    let groups = Groups::by(&timelines, GroupBy::All);
+    let window = perf_core::TimeRange {
+        start: Ticks(5),
+        end: Ticks(5),
+    };
+    let none = View::new(&timelines, groups.clone())
+        .window(window)
+        .section(&(), &cancel);
+    assert!(matches!(none, Err(Error::Empty { what: "no time" })));
+    let none = View::new(&timelines, groups.clone())
+        .ops(&[Op::Entropy])
+        .section(&(), &cancel);
+    assert!(matches!(none, Err(Error::Empty { .. })));
+    cancel.cancel();
+    let stopped = View::new(&timelines, groups).section(&(), &cancel);
+    assert!(stopped.is_err());
+}

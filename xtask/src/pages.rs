@@ -1,0 +1,104 @@
+//! `cargo xtask pages`: every page in a real browser.
+//!
+//! Pages of all views are written from made-up recordings, opened in headless Chromium at the width of a
+//! screen and of a telephone, used as people use them, and looked at: what the document says, what the
+//! pixels are, that nothing was asked for and nothing failed. Pictures of them stay below
+//! `target/pages`.
+
+mod browser;
+mod checks;
+
+use crate::{Outcome, cargo, execute, root};
+use browser::Browser;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Programs that may be Chromium.
+const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Widths at which pages are looked at.
+const WIDTHS: [(u32, u32); 2] = [(1280, 900), (390, 844)];
+
+/// Whether there is a browser.
+pub(crate) fn is_possible() -> bool {
+    program().is_some()
+}
+
+fn program() -> Option<&'static str> {
+    let mut programs = PROGRAMS.iter().copied();
+    programs.find(|program| crate::is_installed(program))
+}
+
+/// Runs all pages, or those whose names hold one of the arguments.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let folder = output();
+    let out = folder
+        .to_str()
+        .ok_or("the target folder has a name that is no text")?;
+    let example = [
+        "run",
+        "--quiet",
+        "--release",
+        "-p",
+        "perf-view",
+        "--example",
+        "pages",
+        "--",
+        out,
+    ];
+    execute(&mut cargo(&example))?;
+    let program = program().ok_or("there is no Chromium: install the package `chromium`")?;
+    let mut browser = Browser::start(program, &folder.join("profile"))?;
+    let mut failures = Vec::new();
+    for (name, check) in checks::PAGES {
+        if !arguments.is_empty() && !arguments.iter().any(|part| name.contains(part.as_str())) {
+            continue;
+        }
+        for size in WIDTHS {
+            let begin = Instant::now();
+            let found = one(&mut browser, &folder, name, size, *check);
+            let took = begin.elapsed().as_secs_f64();
+            match found {
+                Ok(first) => println!(
+                    "{name:<14} {:>4} wide: first picture {first:.0} ms, {took:.1} s in all",
+                    size.0
+                ),
+                Err(error) => {
+                    println!("{name:<14} {:>4} wide: {error}", size.0);
+                    failures.push(format!("{name} at {}: {error}", size.0));
+                }
+            }
+        }
+    }
+    browser.stop()?;
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n")),
+    }
+}
+
+/// Where pages and their pictures are.
+fn output() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target
+        .map_or_else(|| root().join("target"), PathBuf::from)
+        .join("pages")
+}
+
+/// Opens a page, takes its picture, uses it; the milliseconds to its first picture.
+fn one(
+    browser: &mut Browser,
+    folder: &Path,
+    name: &str,
+    size: (u32, u32),
+    check: checks::Check,
+) -> Result<f64, String> {
+    let mut tab = browser.open(&folder.join(format!("{name}.html")), size)?;
+    let first = tab.number("Math.max(...[...document.querySelectorAll('section[data-ready]')].map((s) => Number(s.dataset.readyMs)))")?;
+    tab.shot(&folder.join(format!("{name}-{}.png", size.0)))?;
+    checks::common(&mut tab)?;
+    check(&mut tab)?;
+    tab.shot(&folder.join(format!("{name}-{}-used.png", size.0)))?;
+    tab.close()?;
+    Ok(first)
+}
