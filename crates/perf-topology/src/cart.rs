@@ -24,15 +24,17 @@ impl Topology {
     /// share its cell.
     ///
     /// # Errors
-    /// Those of [`Shape::new`], if the definition has no or too many axes or cells.
+    /// Those of [`Shape::new`], if the definition has no or too many axes or cells. So that a number
+    /// that is damaged does not ask for all memory, more than 1,024 cells a location and 2^20 in all
+    /// are too many.
     pub fn from_cart(cart: &CartTopology, ranks: Ranks<'_>, system: &SystemTree) -> Result<Self> {
         let axes = cart.dimensions.iter().map(|dimension| Axis {
             name: dimension.name.clone(),
             len: dimension.size as usize,
             periodic: dimension.periodic,
         });
-        let shape = Shape::new(axes.collect())?;
         let count = system.locations().len();
+        let shape = Shape::new(axes.collect())?.believed(count)?;
         let mut cells = vec![NOWHERE; count];
         let mut found = Check::default();
         let owner = Owners::new(ranks, system);

@@ -21,7 +21,8 @@ pub enum Error {
     /// More cells than a topology may have.
     #[error("more than {limit} cells")]
     TooManyCells {
-        /// [`MAX_CELLS`](crate::MAX_CELLS).
+        /// [`MAX_CELLS`](crate::MAX_CELLS); of a grid that a recording defines 1,024 a location, but
+        /// at least 2^20.
         limit: usize,
     },
     /// An axis that is not there.

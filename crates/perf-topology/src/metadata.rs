@@ -30,7 +30,7 @@ impl Topology {
     ///
     /// # Errors
     /// [`Error::NoCoordinates`] if nothing has coordinates under that name, and without a `shape`
-    /// those of [`Shape::new`].
+    /// those of [`Shape::new`]; more than 1,024 cells a location and 2^20 in all are too many.
     pub fn from_metadata(system: &SystemTree, name: &str, shape: Option<Shape>) -> Result<Self> {
         let mut at = Vec::new();
         let ids = || system.location_ids();
@@ -51,7 +51,7 @@ impl Topology {
                 if lens.is_empty() {
                     return Err(Error::NoCoordinates { name: name.into() });
                 }
-                Shape::of(&lens)?
+                Shape::of(&lens)?.believed(system.locations().len())?
             }
         };
         let mut cells = vec![NOWHERE; system.locations().len()];

@@ -8,6 +8,11 @@ pub const MAX_AXES: usize = 16;
 /// The most cells of a topology: 2^28, whose values take 2 GiB.
 pub const MAX_CELLS: usize = 1 << 28;
 
+/// Cells that a grid of a recording may have however few locations lie on it, and otherwise for each
+/// location: whole machines of which a job has a small part pass, lengths that are damaged do not.
+const CELLS_BELIEVED: usize = 1 << 20;
+const CELLS_A_LOCATION: usize = 1 << 10;
+
 /// One axis of a grid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axis {
@@ -76,6 +81,16 @@ impl Shape {
     /// As [`new`](Self::new).
     pub fn of(lens: &[usize]) -> Result<Self> {
         Self::new(lens.iter().map(|len| Axis::new("", *len)).collect())
+    }
+
+    /// The shape, if a recording of so many locations is believed to have it.
+    pub(crate) fn believed(self, locations: usize) -> Result<Self> {
+        let limit = locations.saturating_mul(CELLS_A_LOCATION);
+        let limit = limit.max(CELLS_BELIEVED);
+        match self.cells <= limit {
+            true => Ok(self),
+            false => Err(Error::TooManyCells { limit }),
+        }
     }
 
     /// The axes.

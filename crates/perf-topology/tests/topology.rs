@@ -204,6 +204,30 @@ fn definitions_of_recordings_are_grids() {
 }
 
 #[test]
+fn grids_of_a_recording_that_no_machine_has_are_refused() {
+    let system = machine();
+    let line = |size| CartTopology {
+        dimensions: vec![CartDimension {
+            size,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let lay = |size| Topology::from_cart(&line(size), Ranks::Locations, &system);
+    // Eight locations on a machine of a million nodes, and a digit that became eight.
+    assert!(lay(1 << 20).is_ok());
+    let error = lay(99_999_999).map(drop);
+    assert_eq!(error, Err(Error::TooManyCells { limit: 1 << 20 }));
+    let at = Location {
+        properties: vec![("BGP Coords".into(), "(99999999,1)".into())],
+        ..Default::default()
+    };
+    let one = SystemTree::new(vec![], vec![], vec![at], &Limits::default()).expect("one place");
+    let error = Topology::from_metadata(&one, "BGP Coords", None).map(drop);
+    assert_eq!(error, Err(Error::TooManyCells { limit: 1 << 20 }));
+}
+
+#[test]
 fn tables_and_texts_are_grids() {
     let texts = ["(1,2)", "coordinates 0 1", "x=0 y=0"];
     let table: Vec<Vec<usize>> = texts
