@@ -1,0 +1,468 @@
+//! Everything that reads or analyses, as one list: what it gives is told as a short text.
+
+use perf_testdata::{clusters, cosmo};
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::{Monitor, Replay, Tail};
+use perfkit::core::{
+    CancelToken, EventSource, MetricId, Nanos, Profile, Progress, Trace, match_messages_with,
+};
+use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
+use perfkit::formats::otf2::{self, Cut, MemoryArchive, NewArchive, Reader};
+use perfkit::formats::{OpenOptions, Recording, cube, paraver};
+use perfkit::spectral::{AxisFilter, Missing, NullParams, RankParams, Spectra, stored_rows};
+use perfkit::topology::{AxisOrder, Shape, Topology, balanced};
+use perfkit::track::cluster::{Dbscan, EpsSearch, Hdbscan, Index, Refinement, k_distances};
+use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::{Align, Bursts, ClusterId, Extract, Labels, Points, Sequences, SpmdScorer};
+use std::error::Error;
+use std::fmt::{self, Debug, Write};
+use std::path::{Path, PathBuf};
+
+/// What work gives: a text that differs if the result does.
+pub(crate) type Given = Result<String, Box<dyn Error>>;
+
+/// A piece of work that reports, can be stopped, and reads on so many threads.
+pub(crate) type Work<'a> =
+    Box<dyn Fn(&dyn Progress, &CancelToken, usize) -> Given + Send + Sync + 'a>;
+
+/// Length and hash (FNV-1a) of a text too long to keep.
+struct Digest(usize, u64);
+
+impl Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.len();
+        for byte in text.bytes() {
+            self.1 = (self.1 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        Ok(())
+    }
+}
+
+/// The text of a result, shortened.
+fn digest(result: &impl Debug) -> Given {
+    let mut digest = Digest(0, 0xcbf2_9ce4_8422_2325);
+    write!(digest, "{result:?}")?;
+    Ok(format!("{} bytes, {:016x}", digest.0, digest.1))
+}
+
+/// A folder of recordings in each format, which goes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Made(PathBuf);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const TAU: &str = "2 templated_functions_MULTI_TIME
+# Name Calls Subrs Excl Incl ProfileCalls
+\"main\" 1 2 10 100 0 GROUP=\"TAU_DEFAULT\"
+\"main => f\" 2 0 90 90 0 GROUP=\"TAU_CALLPATH\"
+0 aggregates
+";
+
+const CUBE3: &str = r#"<cube version="3.0"><metrics><metric id="0"><disp_name>Time</disp_name>
+<uniq_name>time</uniq_name><dtype>FLOAT</dtype><uom>sec</uom></metric></metrics><program>
+<region id="0" mod="a.c" begin="1" end="9"><name>main</name></region><cnode id="0" calleeId="0">
+</cnode></program><system><machine Id="0"><name>m</name><node Id="0"><name>n</name>
+<process Id="0"><name>p</name><rank>0</rank><thread Id="0"><name>t</name><rank>0</rank></thread>
+</process></node></machine></system><severity><matrix metricId="0"><row cnodeId="0">1.5
+</row></matrix></severity></cube>"#;
+
+/// What a test reads: bundled recordings, and some that are made in a folder called `name`.
+pub(crate) fn recordings(name: &str) -> Result<(Made, Vec<PathBuf>), Box<dyn Error>> {
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
+    let mut all: Vec<PathBuf> = [
+        "recordings/jacobi-16/eztrace_log.otf2",
+        "recordings/nwchem-md-4/eztrace_log.otf2",
+        "streams",
+        "streams/miniapp.tsv",
+    ]
+    .map(|name| bundled.join(name))
+    .into();
+    let folder = std::env::temp_dir().join(format!("perfkit-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("tau"))?;
+    let made = Made(folder.clone());
+    let token = CancelToken::new();
+    let trace = cosmo::trace();
+    let options = otf2::WriteOptions::default().with_chunks(4096, 4096);
+    let mut archive = NewArchive::new(folder.join("cosmo"))?;
+    otf2::write(trace.view(), &mut archive, &options, &(), &token)?;
+    let path = folder.join("cosmo.prv");
+    paraver::write_files(trace.view(), &path, &(), &token)?;
+    let (profile, _) = Profile::from_trace(trace.view(), &(), &token)?;
+    for (name, compress) in [("plain.cubex", false), ("packed.cubex", true)] {
+        let options = cube::WriteOptions::new().compress(compress);
+        let file = std::fs::File::create(folder.join(name))?;
+        cube::write(&profile, file, &options)?;
+    }
+    for thread in 0..3 {
+        std::fs::write(folder.join(format!("tau/profile.{thread}.0.0")), TAU)?;
+    }
+    std::fs::write(folder.join("old.cube"), CUBE3)?;
+    let names = [
+        "cosmo",
+        "cosmo.prv",
+        "plain.cubex",
+        "packed.cubex",
+        "tau",
+        "old.cube",
+    ];
+    all.extend(names.map(|name| folder.join(name)));
+    Ok((made, all))
+}
+
+/// Reads a recording, and all rows of a profile.
+pub(crate) fn read(path: &Path) -> Work<'_> {
+    Box::new(move |progress, cancel, threads| {
+        let options = OpenOptions::new()
+            .threads(threads)
+            .progress(progress)
+            .cancel(cancel.clone());
+        let found = perfkit::formats::open(path, &options)?;
+        digest_of(&found)
+    })
+}
+
+fn digest_of(found: &Recording) -> Given {
+    match (found.trace(), found.profile()) {
+        (Some(trace), _) => digest(&(trace, &found.diagnostics)),
+        (_, Some(profile)) => Ok(format!(
+            "{} {}",
+            digest(&(
+                profile.system(),
+                profile.calls().paths(),
+                &found.diagnostics
+            ))?,
+            rows_of(profile)?
+        )),
+        _ => Err("neither a trace nor a profile".into()),
+    }
+}
+
+fn rows_of(profile: &Profile) -> Given {
+    let mut rows = Vec::new();
+    for metric in (0..profile.metrics().len()).filter_map(MetricId::from_index) {
+        for path in profile.paths(metric) {
+            rows.push((metric, path, profile.row(metric, path)?));
+        }
+    }
+    digest(&rows)
+}
+
+/// What is done with any trace.
+pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
+    let view = trace.view();
+    let mut all: Vec<(&'static str, Work<'_>)> = vec![
+        (
+            "profile",
+            Box::new(move |progress, cancel, _| {
+                let (profile, counts) = Profile::from_trace(view, progress, cancel)?;
+                Ok(format!("{} {}", digest(&counts)?, rows_of(&profile)?))
+            }),
+        ),
+        (
+            "messages",
+            Box::new(move |progress, cancel, _| {
+                digest(&match_messages_with(view, progress, cancel)?)
+            }),
+        ),
+        (
+            "timelines",
+            Box::new(move |progress, cancel, _| {
+                let states = RegionMap::by_name(trace.definitions())?;
+                let timelines = Timelines::with(view, &states, progress, cancel)?;
+                let window = timelines.range();
+                let streams = 0..timelines.len() as u32;
+                let all: Vec<Vec<_>> = streams
+                    .map(|stream| timelines.segments(stream, window).collect())
+                    .collect();
+                digest(&(all, timelines.repairs()))
+            }),
+        ),
+        (
+            "bursts",
+            Box::new(move |progress, cancel, _| {
+                let extract = Extract::params().all_counters(true).check()?;
+                let (bursts, dropped) = extract.extract(view, progress, cancel)?;
+                let rows = (bursts.threads(), bursts.rows(), bursts.kinds());
+                digest(&(rows, bursts.columns(), bursts.chains(), dropped))
+            }),
+        ),
+        (
+            "OTF2, written",
+            Box::new(move |progress, cancel, _| {
+                let mut archive = MemoryArchive::default();
+                let options = otf2::WriteOptions::default();
+                otf2::write(view, &mut archive, &options, progress, cancel)?;
+                digest(&archive)
+            }),
+        ),
+        (
+            "Paraver, written",
+            Box::new(move |progress, cancel, _| {
+                let mut text = Vec::new();
+                paraver::write_trace(view, &mut text, "out.prv", progress, cancel)?;
+                digest(&text)
+            }),
+        ),
+        (
+            "anomalies",
+            Box::new(move |progress, cancel, _| {
+                let calls = Calls::new(Calls::params().check()?);
+                let tail = Tail::new(Tail::params().check()?);
+                let mut monitor = Monitor::new(calls, Box::new(tail));
+                let mut replay = Replay::new(view, Nanos(10_000_000)).cancel(cancel.clone());
+                while replay.next_step(&mut monitor)? {
+                    progress.advance("replay", 1, replay.steps());
+                }
+                let report = monitor.finish()?;
+                let losses = &report.losses;
+                let worst = (losses.worst_functions(), losses.worst_ranks());
+                digest(&(losses.total(), worst))
+            }),
+        ),
+    ];
+    for (name, op, selection) in [
+        ("fold", Op::Max, Selection::default()),
+        ("fold, differences", Op::Diff, Selection::default()),
+        ("fold, exact", Op::Share, Selection::Exact),
+    ] {
+        let work = move |progress: &dyn Progress, cancel: &CancelToken, _: usize| {
+            let states = RegionMap::by_name(trace.definitions())?;
+            let timelines = Timelines::new(view, &states)?;
+            let params = Folder::params().columns(3000).op(op).selection(selection);
+            let groups = Groups::by(&timelines, GroupBy::Process);
+            let folder = Folder::new(&timelines, groups, params.check()?)?;
+            let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
+            let window = timelines.range();
+            folder.refold_with(window, &mut scratch, &mut fold, progress, cancel)?;
+            let usage = folder.usage_with(window, progress, cancel)?;
+            digest(&(fold.cells(), usage))
+        };
+        all.push((name, Box::new(work)));
+    }
+    all.push((
+        "usage",
+        Box::new(move |progress, cancel, _| {
+            let states = RegionMap::by_name(trace.definitions())?;
+            let timelines = Timelines::new(view, &states)?;
+            let groups = Groups::by(&timelines, GroupBy::Process);
+            let folder = Folder::new(&timelines, groups, Folder::params().check()?)?;
+            digest(&folder.usage_with(timelines.range(), progress, cancel)?)
+        }),
+    ));
+    all
+}
+
+/// What is done with archives themselves.
+pub(crate) fn of_archive(path: &Path) -> Vec<(&'static str, Work<'_>)> {
+    let cut: Work<'_> = Box::new(move |progress, cancel, _| {
+        let reader = Reader::open(path, &OpenOptions::new())?;
+        let mut part = MemoryArchive::default();
+        otf2::cut(&reader, &Cut::new(), &mut part, progress, cancel)?;
+        digest(&part)
+    });
+    let merged: Work<'_> = Box::new(move |progress, cancel, threads| {
+        let options = OpenOptions::new().threads(threads);
+        let options = options.progress(progress).cancel(cancel.clone());
+        let reader = Reader::open(path, &options)?;
+        let mut merged = reader.merged()?;
+        let mut all = Digest(0, 7);
+        while let Some((location, at, event)) = merged.next()? {
+            write!(all, "{location:?} {at:?} {event:?}")?;
+        }
+        Ok(format!("{} {:016x}", all.0, all.1))
+    });
+    vec![("cut", cut), ("merged", merged)]
+}
+
+/// A view that is not the same everywhere.
+fn varied(spectra: &Spectra<f64>) -> usize {
+    let found = spectra.views().iter().position(|view| !view.is_constant());
+    found.unwrap_or(0)
+}
+
+/// What is done with a profile.
+pub(crate) fn of_profile(
+    profile: &Profile,
+) -> Result<Vec<(&'static str, Work<'_>)>, Box<dyn Error>> {
+    let metrics: Vec<MetricId> = (0..profile.metrics().len())
+        .filter_map(MetricId::from_index)
+        .collect();
+    // Rows are taken a few at a time, so that few of them are done before anyone could stop it.
+    let rows = stored_rows(profile, &metrics).repeat(8);
+    let ranks = profile.system().locations().len();
+    let shape = Shape::of(&balanced(ranks, 2))?;
+    let grid = Topology::by_order(shape, AxisOrder::LastFastest, ranks);
+    let dims = grid.shape().lens();
+    let build = move |progress: &dyn Progress, cancel: &CancelToken| {
+        let mut builder = Spectra::<f64>::builder(&grid.shape().lens())?;
+        builder.add_rows(profile, &grid, &rows, Missing::Fill, progress, cancel)?;
+        Ok::<_, Box<dyn Error>>(builder.finish())
+    };
+    let build = std::sync::Arc::new(build);
+    let filter = std::sync::Arc::new(AxisFilter::all(dims.len()));
+    let spectra: Work<'_> = {
+        let build = build.clone();
+        Box::new(move |progress, cancel, _| {
+            let spectra = build(progress, cancel)?;
+            let views = 0..spectra.views().len();
+            let all: Result<Vec<_>, _> = views.map(|view| spectra.spectrum(view)).collect();
+            digest(&all?)
+        })
+    };
+    let rank: Work<'_> = {
+        let (build, filter) = (build.clone(), filter.clone());
+        Box::new(move |progress, cancel, _| {
+            let spectra = build(&(), &CancelToken::new())?;
+            let (own, count) = (varied(&spectra), spectra.views().len());
+            let others: Vec<usize> = (0..count).filter(|view| *view != own).collect();
+            let params = RankParams::default().check()?;
+            digest(&spectra.rank_among(own, &others, &*filter, &params, progress, cancel)?)
+        })
+    };
+    let pairs: Work<'_> = {
+        let (build, filter) = (build.clone(), filter.clone());
+        Box::new(move |progress, cancel, _| {
+            let spectra = build(&(), &CancelToken::new())?;
+            let params = RankParams::default().top(5).check()?;
+            digest(&spectra.pairs(&*filter, &params, progress, cancel)?)
+        })
+    };
+    let confidence: Work<'_> = Box::new(move |progress, cancel, _| {
+        let spectra = build(&(), &CancelToken::new())?;
+        let params = NullParams::default().count(40).check()?;
+        let views = [0, 1, 2];
+        digest(&spectra.confidence(
+            varied(&spectra),
+            &views,
+            &*filter,
+            &params,
+            progress,
+            cancel,
+        )?)
+    });
+    Ok(vec![
+        ("spectra", spectra),
+        ("rank", rank),
+        ("pairs", pairs),
+        ("confidence", confidence),
+    ])
+}
+
+/// Points of twelve phases, as 16 threads compute them one after the other.
+#[derive(Debug)]
+pub(crate) struct Planted {
+    values: Vec<f64>,
+    bursts: Bursts,
+    rows: Vec<u32>,
+    labels: Vec<ClusterId>,
+}
+
+impl Planted {
+    /// As many points.
+    pub(crate) fn new(points: usize) -> Result<Self, Box<dyn Error>> {
+        let phases = clusters::phases(points, 5);
+        let mut bursts = Bursts::new(["x"]);
+        for process in 0..16 {
+            bursts.add_thread(perfkit::track::Thread {
+                process,
+                ..Default::default()
+            })?;
+        }
+        for at in 0..points {
+            let begin = 1000 * (at / 16) as i64;
+            bursts.push(
+                perfkit::track::Burst {
+                    thread: (at % 16) as u32,
+                    begin: Nanos(begin),
+                    end: Nanos(begin + 500),
+                    ..Default::default()
+                },
+                &[1.0],
+            )?;
+        }
+        let labels = phases.truth.iter().map(|phase| ClusterId(*phase));
+        Ok(Planted {
+            labels: labels.collect(),
+            rows: (0..points as u32).collect(),
+            values: phases.values,
+            bursts,
+        })
+    }
+
+    fn points(&self) -> perfkit::track::Result<Points<'_>> {
+        Points::new(&self.values, 2)
+    }
+}
+
+/// What is done with points.
+pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
+    let mut all: Vec<(&'static str, Work<'_>)> = Vec::new();
+    for (name, index) in [("dbscan", Index::default()), ("dbscan, tree", Index::Tree)] {
+        let work = move |progress: &dyn Progress, cancel: &CancelToken, _: usize| {
+            let params = Dbscan::params().eps(0.01).min_points(10).index(index);
+            let scan = Dbscan::new(params.check()?);
+            digest(&scan.scan(planted.points()?, progress, cancel)?)
+        };
+        all.push((name, Box::new(work)));
+    }
+    all.push((
+        "hdbscan",
+        Box::new(|progress, cancel, _| {
+            let scan = Hdbscan::new(Hdbscan::params().check()?);
+            digest(&scan.scan(planted.points()?, progress, cancel)?)
+        }),
+    ));
+    all.push((
+        "k-distances",
+        Box::new(|progress, cancel, _| {
+            digest(&k_distances(planted.points()?, 4, progress, cancel)?)
+        }),
+    ));
+    all.push((
+        "eps",
+        Box::new(|progress, cancel, _| {
+            let search = EpsSearch::new(EpsSearch::params().check()?);
+            digest(&search.choose(planted.points()?, progress, cancel)?)
+        }),
+    ));
+    all.push((
+        "refinement",
+        Box::new(|progress, cancel, _| {
+            let refinement = Refinement::new(Refinement::params().check()?);
+            let align = Align::params().check()?;
+            let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align, cancel.clone());
+            let weights = planted.bursts.durations();
+            let points = planted.points()?;
+            digest(&refinement.run(points, &weights, &scorer, progress, cancel)?)
+        }),
+    ));
+    all.push((
+        "alignment",
+        Box::new(|progress, cancel, _| {
+            let labels = Labels::new(planted.labels.clone());
+            let sequences = Sequences::of(&planted.bursts, &labels)?;
+            let shares = vec![1.0 / 13.0; 13];
+            let align = Align::params().check()?;
+            digest(&align.align(&sequences, &shares, progress, cancel)?)
+        }),
+    ));
+    all.push((
+        "tracking",
+        Box::new(|progress, cancel, _| {
+            let times = planted.bursts.durations();
+            let frame = |name: &str| {
+                let points = planted.points()?;
+                Observation::new(name, 16, points, &planted.labels, &times)
+            };
+            let frames = [frame("a")?, frame("b")?, frame("c")?];
+            let params = Tracking::params().check()?;
+            digest(&Tracking::of(&frames, &params, progress, cancel)?)
+        }),
+    ));
+    all
+}

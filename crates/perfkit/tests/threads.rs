@@ -1,0 +1,75 @@
+//! What is read and found does not depend on the number of threads.
+
+#![cfg(all(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "adios",
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly"
+))]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+#[path = "common/work.rs"]
+mod work;
+
+use perf_testdata::cosmo;
+use perfkit::core::{CancelToken, Profile};
+use work::Work;
+
+/// The same on one thread, two and eight.
+fn compare(name: &str, work: &Work<'_>) {
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = pool.build().unwrap();
+        pool.install(|| work(&(), &CancelToken::new(), threads).map_err(|error| error.to_string()))
+    };
+    let one = on(1);
+    assert!(one.is_ok(), "{name}: {one:?}");
+    for threads in [2, 8] {
+        assert_eq!(on(threads), one, "{name} on {threads} threads");
+    }
+}
+
+#[test]
+fn recordings_read_alike() {
+    let (_made, recordings) = work::recordings("threads").unwrap();
+    for path in &recordings {
+        compare(&path.display().to_string(), &work::read(path));
+    }
+    for (name, work) in work::of_archive(&recordings[0]) {
+        compare(name, &work);
+    }
+}
+
+#[test]
+fn traces_are_analysed_alike() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/recordings/jacobi-16"
+    );
+    let recorded = perfkit::open(path).unwrap().into_trace().unwrap();
+    for trace in [&recorded, &cosmo::trace()] {
+        for (name, work) in work::of_trace(trace) {
+            compare(name, &work);
+        }
+        let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+        for (name, work) in work::of_profile(&profile).unwrap() {
+            compare(name, &work);
+        }
+    }
+}
+
+#[test]
+fn points_are_clustered_alike() {
+    let planted = work::Planted::new(6000).unwrap();
+    for (name, work) in work::of_points(&planted) {
+        compare(name, &work);
+    }
+}
