@@ -2,6 +2,7 @@
 
 mod ci;
 mod compare;
+mod mutate;
 mod pages;
 mod python;
 mod record;
@@ -30,6 +31,11 @@ const TASKS: &[Task] = &[
         "compare",
         "run established tools beside perfkit and print the ratios",
         compare::run,
+    ),
+    Task(
+        "mutate",
+        "damage recordings, and look that readers and analyses survive it",
+        mutate::run,
     ),
     Task(
         "pages",

@@ -1,0 +1,171 @@
+//! Whole analyses of what was read. Their errors are theirs to give; that they end is what counts.
+
+use crate::verdict::Verdict;
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::provenance::{Memory, Recorder};
+use perfkit::anomaly::server::{Client, Local, Server};
+use perfkit::anomaly::{Monitor, Replay, Tail};
+use perfkit::core::{
+    CancelToken, CartMembers, EventSource, MetricId, Nanos, Profile, Trace, match_messages,
+};
+use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
+use perfkit::formats::{Content, OpenOptions, Recording, cube, otf2, paraver};
+use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
+use perfkit::topology::{AxisOrder, Ranks, Shape, Topology, balanced};
+use perfkit::track::cluster::{Clusterer, Dbscan};
+use perfkit::track::{Dimension, Extract, Scale};
+use std::error::Error;
+use std::path::Path;
+
+type Done = Result<(), Box<dyn Error>>;
+
+/// Opens a recording on one thread and analyses what is in it.
+pub fn open(path: &Path) -> Verdict {
+    match perfkit::formats::open(path, &OpenOptions::new().threads(1)) {
+        Ok(found) => recording(&found),
+        Err(error) => Verdict::of(&error),
+    }
+}
+
+/// Analyses what was read.
+pub fn recording(found: &Recording) -> Verdict {
+    let read = match found.diagnostics.is_empty() {
+        true => Verdict::Value,
+        false => Verdict::Repair,
+    };
+    match &found.content {
+        Content::Trace(trace) => read.and(self::trace(trace)),
+        Content::Profile(profile) => read.and(self::profile(profile)),
+        _ => read,
+    }
+}
+
+/// The profile of a trace, its messages, folds, bursts and anomalies, and what writers make of it.
+pub fn trace(trace: &Trace) -> Verdict {
+    // What an analysis refuses it may refuse.
+    let _ = folds(trace);
+    let _ = bursts(trace);
+    let _ = anomalies(trace);
+    let _ = written(trace);
+    let made = Profile::from_trace(trace.view(), &(), &CancelToken::new());
+    match made {
+        Ok((profile, _)) => self::profile(&profile),
+        Err(_) => Verdict::Value,
+    }
+}
+
+fn folds(trace: &Trace) -> Done {
+    let states = RegionMap::by_name(trace.definitions())?;
+    let timelines = Timelines::new(trace.view(), &states)?;
+    let window = timelines.range();
+    for (by, op, selection) in [
+        (GroupBy::All, Op::Max, Selection::default()),
+        (GroupBy::Process, Op::Diff, Selection::Exact),
+    ] {
+        let params = Folder::params().columns(100).op(op).selection(selection);
+        let folder = Folder::new(&timelines, Groups::by(&timelines, by), params.check()?)?;
+        folder.fold(window)?;
+        folder.usage(window)?;
+    }
+    Ok(())
+}
+
+fn bursts(trace: &Trace) -> Done {
+    let token = CancelToken::new();
+    let extract = Extract::params().all_counters(true).check()?;
+    let (bursts, _) = extract.extract(trace.view(), &(), &token)?;
+    let scale = Scale::params().dimension(Dimension::new("duration").log(true));
+    let scaled = scale.check()?.fit(&[&bursts])?;
+    let dbscan = Dbscan::new(Dbscan::params().eps(0.05).check()?);
+    for frame in &scaled.frames {
+        dbscan.cluster(frame.points()?, &(), &token)?;
+    }
+    Ok(())
+}
+
+fn anomalies(trace: &Trace) -> Done {
+    let calls = Calls::new(Calls::params().check()?);
+    let recorder = Recorder::new(Recorder::params().check()?, Box::new(Memory::new()));
+    let server = Local::new(Server::new(Server::params().check()?));
+    let tail = Tail::new(Tail::params().check()?);
+    let mut monitor = Monitor::new(calls, Box::new(tail))
+        .record(recorder)
+        .share(Client::new(0, server));
+    let clock = trace.definitions().clock;
+    let range = trace.view().range();
+    let nanos = |ticks| clock.nanos(ticks).unwrap_or_default().0;
+    let length = range.map_or(0, |range| {
+        nanos(range.end).saturating_sub(nanos(range.start))
+    });
+    let mut replay = Replay::new(trace.view(), Nanos((length / 100).max(1_000)));
+    // A clock that is wrong makes more steps than anyone waits for.
+    for _ in 0..1000 {
+        if !replay.next_step(&mut monitor)? {
+            break;
+        }
+    }
+    monitor.finish()?;
+    Ok(())
+}
+
+fn written(trace: &Trace) -> Done {
+    let token = CancelToken::new();
+    match_messages(trace.view());
+    let mut archive = otf2::MemoryArchive::default();
+    let otf2 = otf2::write(trace.view(), &mut archive, &Default::default(), &(), &token);
+    paraver::write_trace(trace.view(), std::io::sink(), "out.prv", &(), &token)?;
+    otf2?;
+    Ok(())
+}
+
+/// The rows of a profile, their correlations, and what the writer makes of it.
+pub fn profile(profile: &Profile) -> Verdict {
+    let metrics: Vec<MetricId> = (0..profile.metrics().len())
+        .filter_map(MetricId::from_index)
+        .collect();
+    let mut verdict = Verdict::Value;
+    for metric in &metrics {
+        for path in profile.paths(*metric) {
+            if let Err(error) = profile.row(*metric, path) {
+                verdict = verdict.and(Verdict::of_row(&error));
+            }
+        }
+    }
+    let _ = correlations(profile, &metrics);
+    let _ = cube::write(profile, std::io::sink(), &cube::WriteOptions::new());
+    verdict
+}
+
+/// Rows that are correlated: each costs the same, whatever is wrong with it.
+const ROWS: usize = 24;
+/// Cells of a grid they are correlated on: what larger ones take is the matter of who asks for it.
+const CELLS: usize = 1 << 14;
+
+fn correlations(profile: &Profile, metrics: &[MetricId]) -> Done {
+    let system = profile.system();
+    let count = system.groups().len().max(1);
+    let shape = Shape::of(&balanced(count, 3))?;
+    let mut grids = vec![Topology::by_process(shape, AxisOrder::FirstFastest, system)];
+    for cart in profile.topologies() {
+        let ranks = match cart.of {
+            CartMembers::Groups => Ranks::Groups,
+            CartMembers::Nodes => Ranks::Nodes,
+            _ => Ranks::Locations,
+        };
+        grids.extend(Topology::from_cart(cart, ranks, system));
+    }
+    grids.retain(|grid| grid.shape().cells() <= CELLS);
+    let mut rows = stored_rows(profile, metrics);
+    rows.truncate(ROWS);
+    for grid in &grids {
+        let lens = grid.shape().lens();
+        let mut builder = Spectra::<f64>::builder(&lens)?;
+        let (missing, token) = (Missing::Fill, CancelToken::new());
+        builder.add_rows(profile, grid, &rows, missing, &(), &token)?;
+        let params = RankParams::default().top(3).check()?;
+        builder
+            .finish()
+            .rank(0, &AxisFilter::all(lens.len()), &params)?;
+    }
+    Ok(())
+}

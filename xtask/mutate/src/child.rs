@@ -1,0 +1,100 @@
+//! The process that reads damaged recordings: it may die of one.
+
+use crate::cases::Target;
+use crate::{Asked, memory};
+use perfkit_mutate::recordings::Recording;
+use perfkit_mutate::verdict::Verdict;
+use std::fs;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// What a case may use beyond a multiple of what the undamaged recording takes.
+const SPARE: usize = 96 << 20;
+const TIMES: usize = 3;
+
+/// Where the last panic was.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Runs the cases of a recording from number `from` on. Before each case a line with its number and
+/// what is damaged, after it a line with what became of it.
+pub(crate) fn run(recording: &Recording, asked: &Asked, from: usize) -> io::Result<()> {
+    std::panic::set_hook(Box::new(|info| {
+        if let Ok(mut last) = PANIC.lock() {
+            *last = info.to_string().replace('\n', " ");
+        }
+    }));
+    let folder = std::env::temp_dir().join(format!("perfkit-mutate-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    for file in &recording.files {
+        let to = folder.join(file);
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::copy(recording.root.join(file), &to)?;
+    }
+    let outcome = cases(recording, asked, from, &folder);
+    fs::remove_dir_all(&folder)?;
+    outcome
+}
+
+fn cases(recording: &Recording, asked: &Asked, from: usize, folder: &Path) -> io::Result<()> {
+    let targets = Target::all(recording, asked)?;
+    let (_, base) = measure(|| recording.survive(folder));
+    let limit = SPARE + TIMES * base;
+    let mut out = io::stdout().lock();
+    let mut number = 0;
+    for target in &targets {
+        let file = folder.join(&target.file);
+        let mut is_damaged = false;
+        for at in 0..target.len() {
+            number += 1;
+            if number <= from {
+                continue;
+            }
+            let Some((bytes, what)) = target.case(at) else {
+                continue;
+            };
+            writeln!(out, "case {} {what}", number - 1)?;
+            out.flush()?;
+            replace(&file, &bytes)?;
+            is_damaged = true;
+            drop(bytes);
+            let (verdict, peak) = measure(|| recording.survive(folder));
+            let line = match verdict {
+                Err(()) => {
+                    let panic = PANIC.lock().map(|last| last.clone());
+                    format!("panic {}", panic.unwrap_or_default())
+                }
+                Ok(_) if peak > limit => {
+                    format!("memory {} MB, limit {} MB", peak >> 20, limit >> 20)
+                }
+                Ok(Verdict::Value) => "value".into(),
+                Ok(Verdict::Repair) => "repair".into(),
+                Ok(Verdict::Refused) => "error".into(),
+                Ok(Verdict::Unlocated(what)) => format!("unlocated {}", what.replace('\n', " ")),
+            };
+            writeln!(out, "{line}")?;
+            out.flush()?;
+        }
+        if is_damaged {
+            replace(&file, target.whole())?;
+        }
+    }
+    Ok(())
+}
+
+/// A new file, since the last one may still be open, and copies may not be written.
+fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let _ = fs::remove_file(file);
+    fs::write(file, bytes)
+}
+
+/// What came out, and the bytes it took at most.
+fn measure(work: impl FnOnce() -> Verdict) -> (Result<Verdict, ()>, usize) {
+    memory::reset();
+    let before = memory::peak();
+    let verdict = catch_unwind(AssertUnwindSafe(work)).map_err(drop);
+    (verdict, memory::peak() - before)
+}

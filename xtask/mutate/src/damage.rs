@@ -1,0 +1,238 @@
+//! Damage: files that end early, bits that flip, counts that are huge.
+
+use perf_testdata::wide::Xorshift;
+use std::ops::Range;
+
+/// One way to damage bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// None: what the others are compared with.
+    None,
+    /// Everything from here on is missing.
+    Cut(usize),
+    /// Bits of some bytes are flipped: place and mask.
+    Flip(Vec<(usize, u8)>),
+    /// A number becomes another one.
+    Number(Range<usize>, Vec<u8>),
+}
+
+impl Damage {
+    /// Damaged bytes.
+    pub fn apply(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut damaged = bytes.to_vec();
+        match self {
+            Damage::None => {}
+            Damage::Cut(at) => damaged.truncate(*at),
+            Damage::Flip(flips) => {
+                for (at, mask) in flips {
+                    if let Some(byte) = damaged.get_mut(*at) {
+                        *byte ^= mask;
+                    }
+                }
+            }
+            Damage::Number(range, number) => {
+                if range.end <= damaged.len() {
+                    damaged.splice(range.clone(), number.iter().copied());
+                }
+            }
+        }
+        damaged
+    }
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Damage::None => f.write_str("as it is"),
+            Damage::Cut(at) => write!(f, "cut at {at}"),
+            Damage::Flip(flips) => {
+                f.write_str("flipped")?;
+                for (at, mask) in flips {
+                    write!(f, " {at}^{mask:02x}")?;
+                }
+                Ok(())
+            }
+            Damage::Number(range, number) => {
+                write!(f, "{}..{} becomes ", range.start, range.end)?;
+                match std::str::from_utf8(number) {
+                    Ok(text) if text.is_ascii() && !text.contains(char::is_control) => {
+                        write!(f, "`{text}`")
+                    }
+                    _ => write!(f, "{number:02x?}"),
+                }
+            }
+        }
+    }
+}
+
+/// Ends at `random` places, as many flips, as many numbers: each of at most `count`.
+pub fn all(bytes: &[u8], boundaries: &[usize], count: usize, random: &mut Xorshift) -> Vec<Damage> {
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    let below = |random: &mut Xorshift, most: usize| random.below(most.max(1) as u64) as usize;
+    let mut all: Vec<Damage> = boundaries.iter().map(|at| Damage::Cut(*at)).collect();
+    for _ in 0..count {
+        all.push(Damage::Cut(below(random, bytes.len())));
+    }
+    for _ in 0..count {
+        let flips = (0..=below(random, 4)).map(|_| {
+            let at = below(random, bytes.len());
+            let mask = match below(random, 3) {
+                0 => 0xff,
+                _ => 1 << below(random, 8),
+            };
+            (at, mask)
+        });
+        all.push(Damage::Flip(flips.collect()));
+    }
+    let numbers = Numbers::of(bytes);
+    all.extend((0..count).filter_map(|_| numbers.inflated(bytes, random)));
+    all
+}
+
+/// Where bytes have numbers that may be counts.
+struct Numbers {
+    /// Runs of digits.
+    decimal: Vec<Range<usize>>,
+    /// Small numbers of 32 or 64 bits, whichever byte comes first.
+    binary: Vec<(usize, usize, bool)>,
+    /// Bytes of which some say how many follow.
+    short: Vec<usize>,
+}
+
+/// Most places of one kind.
+const PLACES: usize = 1 << 16;
+
+impl Numbers {
+    fn of(bytes: &[u8]) -> Self {
+        let head = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
+        let is_text = !head.contains(&0);
+        let mut numbers = Numbers {
+            decimal: Vec::new(),
+            binary: Vec::new(),
+            short: Vec::new(),
+        };
+        let mut at = 0;
+        while let Some(start) = bytes.iter().skip(at).position(u8::is_ascii_digit) {
+            let start = at + start;
+            let rest = bytes.get(start..).unwrap_or_default();
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
+            at = start + digits.count();
+            // Bytes of numbers look like digits at times.
+            if is_text || at - start > 1 {
+                numbers.decimal.push(start..at);
+            }
+        }
+        if !is_text {
+            for at in 0..bytes.len().saturating_sub(8) {
+                for width in [4, 8] {
+                    for little in [true, false] {
+                        let is_count = value(bytes, at, width, little)
+                            .is_some_and(|value| (1..=1 << 20).contains(&value));
+                        if is_count {
+                            numbers.binary.push((at, width, little));
+                        }
+                    }
+                }
+                if matches!(bytes.get(at), Some(1..=8)) {
+                    numbers.short.push(at);
+                }
+            }
+        }
+        thin(&mut numbers.decimal);
+        thin(&mut numbers.binary);
+        thin(&mut numbers.short);
+        numbers
+    }
+
+    fn inflated(&self, bytes: &[u8], random: &mut Xorshift) -> Option<Damage> {
+        let below = |random: &mut Xorshift, most: usize| random.below(most.max(1) as u64) as usize;
+        let kinds = [self.decimal.len(), self.binary.len(), self.short.len()];
+        let kinds: Vec<usize> = (0..3).filter(|kind| kinds[*kind] > 0).collect();
+        let kind = kinds.get(below(random, kinds.len()))?;
+        match kind {
+            0 => {
+                let range = self.decimal.get(below(random, self.decimal.len()))?.clone();
+                let same = "9".repeat(range.len());
+                let texts = [
+                    same.as_str(),
+                    "99999999",
+                    "2147483648",
+                    "4294967295",
+                    "9223372036854775807",
+                    "18446744073709551615",
+                    "340282366920938463463374607431768211456",
+                    "-1",
+                    "0",
+                ];
+                let text = texts.get(below(random, texts.len()))?;
+                Some(Damage::Number(range, text.as_bytes().to_vec()))
+            }
+            1 => {
+                let (at, width, little) = *self.binary.get(below(random, self.binary.len()))?;
+                let old = value(bytes, at, width, little)?;
+                let values = [
+                    u64::MAX,
+                    u64::MAX >> 1,
+                    u64::from(u32::MAX),
+                    1 << 31,
+                    1 << 24,
+                    old * 1000,
+                    old + 1,
+                ];
+                let new = *values.get(below(random, values.len()))?;
+                let new = match (width, little) {
+                    (4, true) => (new as u32).to_le_bytes().to_vec(),
+                    (4, false) => (new as u32).to_be_bytes().to_vec(),
+                    (_, true) => new.to_le_bytes().to_vec(),
+                    (_, false) => new.to_be_bytes().to_vec(),
+                };
+                Some(Damage::Number(at..at + width, new))
+            }
+            _ => {
+                // A count of bytes and the number itself, as wide as they can be; or a length.
+                let at = *self.short.get(below(random, self.short.len()))?;
+                let width = usize::from(*bytes.get(at)?);
+                let (old, new) = match below(random, 4) {
+                    0 => (
+                        1 + width,
+                        vec![8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+                    ),
+                    1 => (1 + width, vec![4, 0xff, 0xff, 0xff, 0x7f]),
+                    2 => (1, vec![0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0]),
+                    _ => (1, vec![0xfe]),
+                };
+                let end = (at + old).min(bytes.len());
+                Some(Damage::Number(at..end, new))
+            }
+        }
+    }
+}
+
+fn value(bytes: &[u8], at: usize, width: usize, little: bool) -> Option<u64> {
+    let bytes = bytes.get(at..at + width)?;
+    let add = |value: u64, byte: &u8| (value << 8) | u64::from(*byte);
+    Some(match little {
+        true => bytes.iter().rev().fold(0, add),
+        false => bytes.iter().fold(0, add),
+    })
+}
+
+/// Leaves some, evenly, where there are too many.
+pub fn thin<T>(all: &mut Vec<T>) {
+    thin_to(all, PLACES);
+}
+
+/// Leaves `most`, evenly.
+pub fn thin_to<T>(all: &mut Vec<T>, most: usize) {
+    let count = all.len();
+    if count > most {
+        let mut at = 0;
+        all.retain(|_| {
+            at += 1;
+            // As many as whole numbers pass on the way from 0 to `most`.
+            at * most / count > (at - 1) * most / count
+        });
+    }
+}

@@ -1,0 +1,206 @@
+//! Small recordings of each format, made here: nothing has to be there for them.
+
+use perf_testdata::{cosmo, random};
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::provenance::{Lines, Recorder};
+use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
+use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
+use perfkit::core::{CancelToken, EventSource, MetricId, Nanos, Profile};
+use perfkit::formats::otf2::{self, NewArchive};
+use perfkit::formats::{cube, paraver};
+use perfkit::spectral::{Missing, Spectra, stored_rows};
+use perfkit::topology::{AxisOrder, Shape, Topology, balanced};
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+type Done = Result<(), Box<dyn Error>>;
+
+/// Writes small recordings of all kinds into a folder.
+///
+/// # Errors
+/// What the writers and the system say.
+pub fn write(folder: &Path) -> Done {
+    fs::create_dir_all(folder)?;
+    let trace = random::trace(7, 3, 60);
+    let token = CancelToken::new();
+    let options = otf2::WriteOptions::default().with_chunks(2048, 1 << 12);
+    let mut archive = NewArchive::new(folder.join("otf2"))?;
+    otf2::write(trace.view(), &mut archive, &options, &(), &token)?;
+    paraver::write_files(trace.view(), folder.join("random.prv"), &(), &token)?;
+    let (profile, _) = Profile::from_trace(trace.view(), &(), &token)?;
+    for (name, options) in [
+        ("sparse.cubex", cube::WriteOptions::new()),
+        (
+            "dense.cubex",
+            cube::WriteOptions::new().layout(cube::Layout::Dense),
+        ),
+        ("packed.cubex", cube::WriteOptions::new().compress(true)),
+    ] {
+        cube::write(&profile, File::create(folder.join(name))?, &options)?;
+    }
+    spectra(&profile, &folder.join("views.spectra"))?;
+    fs::write(folder.join("rows.ndjson"), NDJSON)?;
+    fs::write(folder.join("rows.tsv"), TSV)?;
+    fs::write(
+        folder.join("threads.prv"),
+        perf_testdata::paraver::text(3, 8),
+    )?;
+    let tau = folder.join("tau");
+    fs::create_dir_all(&tau)?;
+    fs::write(tau.join("profile.0.0.0"), TAU)?;
+    fs::write(folder.join("document.cube"), CUBE3)?;
+    wire(folder)
+}
+
+const NDJSON: &str = r#"{"event_type 0": "ENTRY", "event_type 1": "EXIT", "timer 7": "main"}
+[0, 0, 0, 0, 7, "NA", "NaN", 0, 0, 0, 0, 12.5]
+{"step": 0, "ts_us": 12.5, "rank": 3, "kind": "ENTRY", "name": "main"}
+{"step": 0, "ts_us": 13.5, "rank": 3, "kind": "SEND", "tag": 4, "partner": 0, "bytes": 800}
+{"step": 0, "ts_us": 14, "rank": 3, "kind": "COUNTER", "name": "memory", "value": 2.5e3}
+{"step": 1, "ts_us": 19, "rank": 3, "kind": "EXIT", "name": "main"}
+[0, 0, 0, 1, 7, null, null, 0, 0, 0, 0, 20.5]
+"#;
+
+const TSV: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\tbytes\tvalue
+0\t1.5\t0\t0\t0\tENTRY\tmain\t\t\t\t
+0\t2\t0\t0\t0\tSEND\t\t3\t1\t800\t
+0\t3\t0\t1\t0\tRECV\t\t3\t0\t800\t
+0\t3.5\t0\t1\t0\tCOUNTER\tmemory\t\t\t\t17
+0\t4\t0\t0\t0\tMETADATA\tHostname\t\t\t\tnode0
+1\t9\t0\t0\t0\tEXIT\tmain\t\t\t\t
+";
+
+const TAU: &str = "3 templated_functions_MULTI_TIME
+# Name Calls Subrs Excl Incl ProfileCalls # <metadata><attribute><name>Hostname</name><value>node0</value></attribute></metadata>
+\"main\" 1 2 10 100 0 GROUP=\"TAU_DEFAULT\"
+\"main => MPI_Send()\" 2 0 40 40 0 GROUP=\"TAU_CALLPATH\"
+\"MPI_Send()\" 2 0 40 40 0 GROUP=\"MPI\"
+0 aggregates
+1 userevents
+# eventname numevents max min mean sumsqr
+\"Message size\" 2 800 400 600 800000
+";
+
+const CUBE3: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<cube version="3.0">
+  <metrics><metric id="0"><disp_name>Time</disp_name><uniq_name>time</uniq_name><dtype>FLOAT</dtype><uom>sec</uom></metric></metrics>
+  <program>
+    <region id="0" mod="a.c" begin="1" end="9"><name>main</name></region>
+    <region id="1" mod="a.c" begin="2" end="3"><name>f</name></region>
+    <cnode id="0" line="1" mod="a.c" calleeId="0"><cnode id="1" line="2" mod="a.c" calleeId="1"></cnode></cnode>
+  </program>
+  <system>
+    <machine Id="0"><name>m</name><node Id="0"><name>n</name>
+      <process Id="0"><name>p</name><rank>0</rank>
+        <thread Id="0"><name>t</name><rank>0</rank></thread><thread Id="1"><name>u</name><rank>1</rank></thread>
+      </process></node></machine>
+    <topologies><cart ndims="1"><dim size="2" periodic="true"/><coord thrdId="0">0</coord><coord thrdId="1">1</coord></cart></topologies>
+  </system>
+  <severity><matrix metricId="0"><row cnodeId="0">1.5 2
+</row><row cnodeId="1">3 4
+</row></matrix></severity>
+</cube>
+"#;
+
+/// An exchange that keeps the last delta and view that passed.
+#[derive(Clone, Debug)]
+struct Kept {
+    inner: Arc<Mutex<(Server, Vec<Delta>, Vec<View>)>>,
+    answer: Option<View>,
+}
+
+impl Kept {
+    fn with<T>(
+        &self,
+        ask: impl FnOnce(&mut (Server, Vec<Delta>, Vec<View>)) -> T,
+    ) -> perfkit::anomaly::Result<T> {
+        let failed = |_| perfkit::anomaly::Error::Exchange("a thread failed".into());
+        Ok(ask(&mut *self.inner.lock().map_err(failed)?))
+    }
+}
+
+impl Exchange for Kept {
+    fn send(&mut self, delta: &Delta) -> perfkit::anomaly::Result<()> {
+        let view = self.with(|(server, deltas, views)| {
+            let view = server.take(delta)?;
+            deltas.push(delta.clone());
+            views.push(view.clone());
+            Ok::<_, perfkit::anomaly::Error>(view)
+        })??;
+        self.answer = Some(view);
+        Ok(())
+    }
+
+    fn receive(&mut self) -> perfkit::anomaly::Result<Option<View>> {
+        Ok(self.answer.take())
+    }
+}
+
+/// Models, deltas, views and a server of each detector, and the records of anomalies.
+fn wire(folder: &Path) -> Done {
+    let trace = cosmo::trace();
+    let strict = || StrictParams::default().check();
+    let detectors: [(&str, Box<dyn Detector>); 4] = [
+        ("tail", Box::new(Tail::new(Tail::params().check()?))),
+        ("sstd", Box::new(Sstd::new(strict()?))),
+        ("hbos", Box::new(Hbos::new(strict()?))),
+        ("copod", Box::new(Copod::new(strict()?))),
+    ];
+    for (name, detector) in detectors {
+        let server = Server::new(Server::params().check()?);
+        let kept = Kept {
+            inner: Arc::new(Mutex::new((server, Vec::new(), Vec::new()))),
+            answer: None,
+        };
+        let lines = Lines::create(folder.join(format!("{name}.provenance")))?;
+        let recorder = Recorder::params().per_function(2).fact("program", "cosmo");
+        let recorder = Recorder::new(recorder.check()?, Box::new(lines));
+        let client = Client::new(3, kept.clone());
+        let calls = Calls::new(Calls::params().check()?);
+        let mut monitor = Monitor::new(calls, detector).record(recorder).share(client);
+        let mut replay = Replay::new(trace.view(), Nanos(100_000_000));
+        while replay.next_step(&mut monitor)? {}
+        monitor.finish()?;
+        let file = |end: &str| folder.join(format!("{name}.{end}"));
+        kept.with(|(server, deltas, views)| -> std::io::Result<()> {
+            fs::write(file("server"), server.encode())?;
+            if let Some(model) = server.model() {
+                fs::write(file("model"), model.encode())?;
+            }
+            // The first has names, the last has numbers.
+            for (at, delta) in deltas.iter().take(2).enumerate() {
+                fs::write(file(&format!("{at}.delta")), delta.encode())?;
+            }
+            match views.last() {
+                Some(view) => fs::write(file("view"), view.encode()),
+                None => Ok(()),
+            }
+        })??;
+    }
+    Ok(())
+}
+
+/// A file of the spectra of a profile.
+fn spectra(profile: &Profile, path: &Path) -> Done {
+    let metrics: Vec<MetricId> = (0..profile.metrics().len())
+        .filter_map(MetricId::from_index)
+        .collect();
+    let mut rows = stored_rows(profile, &metrics);
+    rows.truncate(8);
+    let ranks = profile.system().locations().len();
+    let shape = Shape::of(&balanced(ranks.max(1), 2))?;
+    let grid = Topology::by_order(shape, AxisOrder::LastFastest, ranks);
+    let mut open = fs::OpenOptions::new();
+    let file = open.read(true).write(true).create(true).truncate(true);
+    let mut builder = Spectra::<f64>::builder_in(&grid.shape().lens(), file.open(path)?)?;
+    let token = CancelToken::new();
+    builder.add_rows(profile, &grid, &rows, Missing::Fill, &(), &token)?;
+    let names: Vec<String> = rows
+        .iter()
+        .map(|(_, path)| profile.calls().name(*path, profile.regions()))
+        .collect();
+    builder.save(&names)?;
+    Ok(())
+}

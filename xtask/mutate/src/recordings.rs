@@ -1,0 +1,236 @@
+//! The recordings of folders: which files belong together, and what reads them.
+
+use crate::analyse;
+use crate::verdict::Verdict;
+use perfkit::anomaly::provenance::{Lines, Query, Store};
+use perfkit::anomaly::server::{Delta, Server, View};
+use perfkit::anomaly::{Error, Model};
+use perfkit::spectral::{AxisFilter, RankParams, Spectra};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files that are one recording.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Name of the format.
+    pub format: String,
+    /// The folder that files are named from.
+    pub root: PathBuf,
+    /// Names below the folder.
+    pub files: Vec<PathBuf>,
+    /// Sum of their sizes in bytes.
+    pub size: u64,
+    /// What is opened, below the folder.
+    pub open: PathBuf,
+}
+
+impl Recording {
+    /// Opens the recording, whose files lie in `folder`, by its format, and uses what is in it.
+    pub fn survive(&self, folder: &Path) -> Verdict {
+        let path = folder.join(&self.open);
+        match self.format.as_str() {
+            "wire" => match fs::read(&path) {
+                Ok(bytes) => wire(&bytes),
+                Err(_) => Verdict::Refused,
+            },
+            "provenance" => provenance(&path),
+            "spectra" => spectra(&path),
+            _ => analyse::open(&path),
+        }
+    }
+}
+
+/// All recordings below a folder, in order of their paths.
+///
+/// # Errors
+/// What the system says.
+pub fn below(root: &Path) -> io::Result<Vec<Recording>> {
+    let mut all = Vec::new();
+    walk(root, Path::new(""), &mut all)?;
+    Ok(all)
+}
+
+fn walk(root: &Path, folder: &Path, all: &mut Vec<Recording>) -> io::Result<()> {
+    let (folders, files) = entries(root, folder)?;
+    let named = |end: &str| files.iter().find(|file| name(file).ends_with(end));
+    let add = |format: &str, open: &Path, files: Vec<PathBuf>, all: &mut Vec<Recording>| {
+        let sizes = files.iter().map(|file| fs::metadata(root.join(file)));
+        let size = sizes.flatten().map(|data| data.len()).sum();
+        all.push(Recording {
+            format: format.into(),
+            root: root.into(),
+            files,
+            size,
+            open: open.into(),
+        });
+    };
+    let is_tau = |file: &PathBuf| name(file).starts_with("profile.");
+    let is_multi = |folder: &PathBuf| name(folder).starts_with("MULTI__");
+    let whole = match () {
+        () if named(".otf2").is_some() => named(".otf2").map(|anchor| ("otf2", anchor.clone())),
+        () if named("md.idx").is_some() => Some(("adios", folder.to_path_buf())),
+        () if files.iter().any(is_tau) || folders.iter().any(is_multi) => {
+            Some(("tau", folder.to_path_buf()))
+        }
+        () => None,
+    };
+    if let Some((format, open)) = whole {
+        let mut below = Vec::new();
+        everything(root, folder, &mut below)?;
+        add(format, &open, below, all);
+        return Ok(());
+    }
+    for file in &files {
+        let name = name(file);
+        let stem = name.strip_suffix(".gz").unwrap_or(&name);
+        match stem.rsplit_once('.') {
+            // They go with the trace beside them.
+            Some((_, "pcf" | "row")) => {}
+            Some((stem, "prv")) => {
+                let beside = ["pcf", "row"].map(|end| folder.join(format!("{stem}.{end}")));
+                let beside = beside.into_iter().filter(|file| files.contains(file));
+                let members = std::iter::once(file.clone()).chain(beside).collect();
+                add("paraver", file, members, all);
+            }
+            Some((_, "delta" | "view" | "server" | "model")) => {
+                add("wire", file, vec![file.clone()], all);
+            }
+            Some((_, "provenance")) => add("provenance", file, vec![file.clone()], all),
+            Some((_, "spectra")) => add("spectra", file, vec![file.clone()], all),
+            _ => {
+                if let Ok(format) = perfkit::formats::probe(root.join(file)) {
+                    add(format.name, file, vec![file.clone()], all);
+                }
+            }
+        }
+    }
+    for below in folders {
+        walk(root, &below, all)?;
+    }
+    Ok(())
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Folders and files of a folder, each in order.
+fn entries(root: &Path, folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut folders, mut files) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        match fs::metadata(entry.path())?.is_dir() {
+            true => folders.push(path),
+            false => files.push(path),
+        }
+    }
+    folders.sort();
+    files.sort();
+    Ok((folders, files))
+}
+
+fn everything(root: &Path, folder: &Path, all: &mut Vec<PathBuf>) -> io::Result<()> {
+    let (folders, files) = entries(root, folder)?;
+    all.extend(files);
+    for below in folders {
+        everything(root, &below, all)?;
+    }
+    Ok(())
+}
+
+/// Bytes of a model, a delta, a view or a server: each decoder sees them, and what it makes of them is
+/// used.
+pub fn wire(bytes: &[u8]) -> Verdict {
+    let errors = [
+        Model::decode(bytes).map(use_model).err(),
+        Delta::decode(bytes).and_then(use_delta).err(),
+        View::decode(bytes).map(|view| drop(view.encode())).err(),
+        use_server(bytes).err(),
+    ];
+    let mut is_value = false;
+    for error in errors {
+        match error {
+            None => is_value = true,
+            Some(Error::Decode { .. }) => {}
+            Some(other) => return Verdict::Unlocated(other.to_string()),
+        }
+    }
+    match is_value {
+        true => Verdict::Value,
+        false => Verdict::Refused,
+    }
+}
+
+fn use_model(mut model: Model) {
+    let again = model.clone();
+    // A model has the same kind as itself.
+    let _ = model.merge(&again);
+    model.forget(10);
+    model.encode();
+}
+
+fn use_delta(delta: Delta) -> perfkit::anomaly::Result<()> {
+    let mut server = Server::new(Server::params().check()?);
+    // What counts on numbers that this server never gave out is refused; so it comes from a client
+    // that knows nothing, too.
+    let _ = server.take(&delta);
+    let mut fresh = delta;
+    (fresh.session, fresh.known) = (0, 0);
+    let _ = server.take(&fresh);
+    server.publish();
+    server.functions();
+    server.encode();
+    Ok(())
+}
+
+fn use_server(bytes: &[u8]) -> perfkit::anomaly::Result<()> {
+    let mut server = Server::decode(Server::params().check()?, bytes)?;
+    server.publish();
+    server.functions();
+    server.encode();
+    Ok(())
+}
+
+fn provenance(path: &Path) -> Verdict {
+    let mut lines = match Lines::open(path) {
+        Ok(lines) => lines,
+        Err(_) => return Verdict::Refused,
+    };
+    let found = lines.query(&Query::default());
+    match (found, lines.unreadable()) {
+        (Err(error), _) => Verdict::Unlocated(error.to_string()),
+        (Ok(_), Some((_, what))) if !what.starts_with("line ") => Verdict::Unlocated(what),
+        (Ok(_), Some(_)) => Verdict::Repair,
+        (Ok(_), None) => Verdict::Value,
+    }
+}
+
+/// A file of spectra: its views are ranked.
+pub fn spectra(path: &Path) -> Verdict {
+    use perfkit::spectral::Error;
+    let judge = |error: Error| match error {
+        Error::Store { .. } | Error::Io(_) => Verdict::Refused,
+        other => Verdict::Unlocated(other.to_string()),
+    };
+    let Ok(file) = fs::File::open(path) else {
+        return Verdict::Refused;
+    };
+    let spectra = match Spectra::<f64>::open(file) {
+        Ok(spectra) => spectra,
+        Err(error) => return judge(error),
+    };
+    let axes = spectra.plan().dims().len();
+    let Ok(params) = RankParams::default().check() else {
+        return Verdict::Refused;
+    };
+    if spectra.views().is_empty() {
+        return Verdict::Value;
+    }
+    match spectra.rank(0, &AxisFilter::all(axes), &params) {
+        Ok(_) => Verdict::Value,
+        Err(error) => judge(error),
+    }
+}

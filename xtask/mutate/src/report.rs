@@ -1,0 +1,202 @@
+//! The process that watches: it starts children, counts what they say, and sees when one dies.
+
+use crate::Asked;
+use perfkit_mutate::recordings::Recording;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How long a case may take: a watchdog, not a measure.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What became of the cases of a format.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    files: u64,
+    cases: u64,
+    values: u64,
+    repairs: u64,
+    errors: u64,
+    panics: u64,
+    unlocated: u64,
+    memory: u64,
+    died: u64,
+}
+
+/// What became of all cases.
+pub(crate) struct Report {
+    formats: BTreeMap<String, Counts>,
+    left_out: usize,
+}
+
+impl Report {
+    pub(crate) fn new(left_out: usize) -> Self {
+        Report {
+            formats: BTreeMap::new(),
+            left_out,
+        }
+    }
+
+    pub(crate) fn faults(&self) -> u64 {
+        let faults = |one: &Counts| one.panics + one.unlocated + one.memory + one.died;
+        self.formats.values().map(faults).sum()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            "files",
+            "cases",
+            "values",
+            "repairs",
+            "errors",
+            "panics",
+            "unlocated",
+            "memory",
+            "died",
+        ];
+        write!(f, "{:<11}", "format")?;
+        for name in names {
+            write!(f, "{name:>10}")?;
+        }
+        writeln!(f)?;
+        let mut sum = [0; 9];
+        for (format, one) in &self.formats {
+            let counts = [
+                one.files,
+                one.cases,
+                one.values,
+                one.repairs,
+                one.errors,
+                one.panics,
+                one.unlocated,
+                one.memory,
+                one.died,
+            ];
+            write!(f, "{format:<11}")?;
+            for (count, sum) in counts.into_iter().zip(&mut sum) {
+                write!(f, "{count:>10}")?;
+                *sum += count;
+            }
+            writeln!(f)?;
+        }
+        write!(f, "{:<11}", "all")?;
+        for sum in sum {
+            write!(f, "{sum:>10}")?;
+        }
+        writeln!(f, "\n{} larger recordings left out", self.left_out)
+    }
+}
+
+/// A child and what it says.
+pub(crate) struct Watched {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Watched {
+    /// Runs all cases of a recording, in as many processes as it takes.
+    pub(crate) fn run(recording: &Recording, asked: &Asked, report: &mut Report) -> io::Result<()> {
+        let counts = report.formats.entry(recording.format.clone()).or_default();
+        counts.files += 1;
+        let mut from = 0;
+        loop {
+            let mut child = Watched::start(recording, asked, from)?;
+            match child.follow(recording, counts)? {
+                None => return Ok(()),
+                Some(last) => from = last + 1,
+            }
+        }
+    }
+
+    fn start(recording: &Recording, asked: &Asked, from: usize) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let path = recording.root.join(&recording.open);
+        command.arg("--child").arg(path).arg(from.to_string());
+        for (option, number) in [
+            ("--seed", asked.seed),
+            ("--random", asked.random as u64),
+            ("--budget", asked.budget),
+            ("--most", asked.most),
+            ("--files", asked.files as u64),
+        ] {
+            command.arg(option).arg(number.to_string());
+        }
+        if let Some(made) = &asked.made {
+            command.arg("--made").arg(made);
+        }
+        // Cases are many, cores are few.
+        command.env("RAYON_NUM_THREADS", "1");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let (send, lines) = channel();
+        if let Some(out) = child.stdout.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    let _ = send.send(line);
+                }
+            });
+        }
+        Ok(Watched { child, lines })
+    }
+
+    /// Counts what the child says. The number of the case it died of.
+    fn follow(&mut self, recording: &Recording, counts: &mut Counts) -> io::Result<Option<usize>> {
+        let path = recording.root.join(&recording.open);
+        let mut case: Option<(usize, String)> = None;
+        loop {
+            let line = match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => line,
+                Err(why) => {
+                    self.child.kill()?;
+                    let status = self.child.wait()?;
+                    let Some((number, what)) = case else {
+                        return match status.success() {
+                            true => Ok(None),
+                            false => Err(io::Error::other(format!(
+                                "{}: the child ended before its first case: {status}",
+                                path.display()
+                            ))),
+                        };
+                    };
+                    let why = match why {
+                        RecvTimeoutError::Timeout => "does not end".to_string(),
+                        RecvTimeoutError::Disconnected => format!("dies: {status}"),
+                    };
+                    println!("{} case {number}: {why}\n    {what}", path.display());
+                    counts.died += 1;
+                    return Ok(Some(number));
+                }
+            };
+            if let Some(begun) = line.strip_prefix("case ") {
+                let (number, what) = begun.split_once(' ').unwrap_or((begun, ""));
+                case = number.parse().ok().map(|number| (number, what.to_string()));
+                counts.cases += 1;
+                continue;
+            }
+            let (number, what) = case.take().unwrap_or_default();
+            let (kind, text) = line.split_once(' ').unwrap_or((&line, ""));
+            let count = match kind {
+                "value" => &mut counts.values,
+                "repair" => &mut counts.repairs,
+                "error" => &mut counts.errors,
+                "panic" => &mut counts.panics,
+                "memory" => &mut counts.memory,
+                _ => &mut counts.unlocated,
+            };
+            *count += 1;
+            if matches!(kind, "panic" | "memory" | "unlocated") {
+                println!(
+                    "{} case {number}: {kind}: {text}\n    {what}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
