@@ -54,6 +54,11 @@ const STEPS: &[Step] = &[
         "clusters against another library, which only this step compiles",
         oracles,
     ),
+    Step(
+        "mutate",
+        "damaged recordings give values, counted repairs or errors with their places",
+        mutate,
+    ),
     Step("docs", "documentation, warnings denied", docs),
     Step("tour", "the tour, as the README runs it", tour),
     Step(
@@ -90,9 +95,14 @@ impl Gate {
     fn new() -> Result<Self, String> {
         let mut gate = Self {
             libraries: Vec::new(),
-            programs: ["perfkit-examples", "perfkit-benches", "xtask"]
-                .map(String::from)
-                .into(),
+            programs: [
+                "perfkit-examples",
+                "perfkit-benches",
+                "perfkit-mutate",
+                "xtask",
+            ]
+            .map(String::from)
+            .into(),
             left_out: Vec::new(),
             tests: None,
         };
@@ -350,6 +360,17 @@ fn test(gate: &mut Gate) -> Outcome {
 fn oracles(_: &mut Gate) -> Outcome {
     let arguments = ["test", "--quiet", "--locked", "--package", "perf-track"];
     execute(cargo(&arguments).args(["--features", "linfa", "--test", "cluster_linfa"]))
+}
+
+/// A few seconds of the smallest recordings of each format, always the same damage.
+fn mutate(_: &mut Gate) -> Outcome {
+    let arguments = ["run", "--quiet", "--locked", "--package", "perfkit-mutate"];
+    let mut command = cargo(&arguments);
+    command.args(["--", "--files", "6", "--random", "60", "--budget", "16"]);
+    if let Some(folder) = corpus() {
+        command.env("PERFKIT_CORPUS", folder);
+    }
+    execute(&mut command)
 }
 
 fn docs(gate: &mut Gate) -> Outcome {
