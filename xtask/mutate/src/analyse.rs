@@ -6,7 +6,8 @@ use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::server::{Client, Local, Server};
 use perfkit::anomaly::{Monitor, Replay, Tail};
 use perfkit::core::{
-    CancelToken, CartMembers, EventSource, MetricId, Nanos, Profile, Trace, match_messages,
+    CancelToken, CartMembers, EventSource, MetricId, Nanos, Profile, Ticks, TimeRange, Trace,
+    match_messages,
 };
 use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
 use perfkit::formats::{Content, OpenOptions, Recording, cube, otf2, paraver};
@@ -15,16 +16,63 @@ use perfkit::topology::{AxisOrder, Ranks, Shape, Topology, balanced};
 use perfkit::track::cluster::{Clusterer, Dbscan};
 use perfkit::track::{Dimension, Extract, Scale};
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 type Done = Result<(), Box<dyn Error>>;
 
-/// Opens a recording on one thread and analyses what is in it.
+/// Opens a recording on one thread and analyses what is in it, then strictly and in a window.
 pub fn open(path: &Path) -> Verdict {
-    match perfkit::formats::open(path, &OpenOptions::new().threads(1)) {
+    let options = || OpenOptions::new().threads(1);
+    let verdict = match perfkit::formats::open(path, &options()) {
         Ok(found) => recording(&found),
         Err(error) => Verdict::of(&error),
-    }
+    };
+    let window = TimeRange::new(Ticks(1_000), Ticks(1 << 50));
+    let others = [options().strict(true), options().window(window)];
+    others.iter().fold(verdict, |verdict, options| {
+        match perfkit::formats::open(path, options) {
+            Ok(_) => verdict,
+            Err(error) => match Verdict::of(&error) {
+                Verdict::Unlocated(what) => Verdict::Unlocated(what),
+                _ => verdict,
+            },
+        }
+    })
+}
+
+/// Reads an OTF2 archive in the other ways there are: record by record, in order of time, and cut.
+pub fn archive(path: &Path) -> Verdict {
+    let token = CancelToken::new();
+    let read = || {
+        let reader = otf2::Reader::open(path, &OpenOptions::new().threads(1))?;
+        for id in reader.definitions().system.location_ids() {
+            // Damage is an error here, which the other ways repair.
+            let walked = reader.records(id, |event| {
+                let _ = event.fields();
+                ControlFlow::Continue(())
+            });
+            if let Err(error) = walked
+                && let Verdict::Unlocated(what) = Verdict::of(&error)
+            {
+                return Ok(Verdict::Unlocated(what));
+            }
+        }
+        let mut merged = reader.merged()?;
+        while merged.next()?.is_some() {}
+        let window = TimeRange::new(Ticks(1_000), Ticks(1 << 50));
+        let cut = otf2::Cut::new();
+        let cut = match window {
+            Some(window) => cut.window(window),
+            None => cut,
+        };
+        let mut part = otf2::MemoryArchive::default();
+        if reader.anchor().is_some() {
+            otf2::cut(&reader, &cut, &mut part, &(), &token)?;
+        }
+        Ok::<_, perfkit::formats::Error>(Verdict::Value)
+    };
+    read().unwrap_or_else(|error| Verdict::of(&error))
 }
 
 /// Analyses what was read.

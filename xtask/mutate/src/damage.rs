@@ -1,4 +1,4 @@
-//! Damage: files that end early, bits that flip, counts that are huge.
+//! Damage: files that end early, bits that flip, counts that are huge, parts that are gone or repeated.
 
 use perf_testdata::wide::Xorshift;
 use std::ops::Range;
@@ -14,6 +14,8 @@ pub enum Damage {
     Flip(Vec<(usize, u8)>),
     /// A number becomes another one.
     Number(Range<usize>, Vec<u8>),
+    /// A part stands there so many times: not at all, or nested deeper than anyone nests.
+    Repeat(Range<usize>, usize),
 }
 
 impl Damage {
@@ -35,6 +37,11 @@ impl Damage {
                     damaged.splice(range.clone(), number.iter().copied());
                 }
             }
+            Damage::Repeat(range, times) => {
+                if let Some(part) = bytes.get(range.clone()) {
+                    damaged.splice(range.clone(), part.repeat(*times));
+                }
+            }
         }
         damaged
     }
@@ -52,6 +59,13 @@ impl std::fmt::Display for Damage {
                 }
                 Ok(())
             }
+            Damage::Repeat(range, times) => {
+                write!(
+                    f,
+                    "{}..{} stands there {times} times",
+                    range.start, range.end
+                )
+            }
             Damage::Number(range, number) => {
                 write!(f, "{}..{} becomes ", range.start, range.end)?;
                 match std::str::from_utf8(number) {
@@ -65,7 +79,30 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// Ends at `random` places, as many flips, as many numbers: each of at most `count`.
+/// Most bytes that repeating a part makes.
+const REPEATED: usize = 1 << 20;
+
+/// A part between two boundaries near each other, or anywhere.
+fn repeated(bytes: &[u8], boundaries: &[usize], random: &mut Xorshift) -> Damage {
+    let below = |random: &mut Xorshift, most: usize| random.below(most.max(1) as u64) as usize;
+    let first = below(random, boundaries.len());
+    let (start, end) = match boundaries.get(first) {
+        Some(start) if below(random, 4) > 0 => {
+            let last = first + 1 + below(random, 3);
+            (*start, boundaries.get(last).copied().unwrap_or(bytes.len()))
+        }
+        _ => {
+            let start = below(random, bytes.len());
+            (start, (start + 1 + below(random, 64)).min(bytes.len()))
+        }
+    };
+    let length = end.saturating_sub(start).max(1);
+    let times = [0, 0, 2, 3, 200, 20_000][below(random, 6)];
+    Damage::Repeat(start..start.max(end), times.min(REPEATED / length))
+}
+
+/// Ends at boundaries and at random places, as many flips, as many numbers, as many parts that stand
+/// there not at all or often: each at most `count`.
 pub fn all(bytes: &[u8], boundaries: &[usize], count: usize, random: &mut Xorshift) -> Vec<Damage> {
     if bytes.is_empty() {
         return Vec::new();
@@ -86,6 +123,7 @@ pub fn all(bytes: &[u8], boundaries: &[usize], count: usize, random: &mut Xorshi
         });
         all.push(Damage::Flip(flips.collect()));
     }
+    all.extend((0..count).map(|_| repeated(bytes, boundaries, random)));
     let numbers = Numbers::of(bytes);
     all.extend((0..count).filter_map(|_| numbers.inflated(bytes, random)));
     all

@@ -51,6 +51,9 @@ pub fn write(folder: &Path) -> Done {
     fs::create_dir_all(&tau)?;
     fs::write(tau.join("profile.0.0.0"), TAU)?;
     fs::write(folder.join("document.cube"), CUBE3)?;
+    for version in [1, 2] {
+        fs::write(folder.join(format!("version{version}.ppk")), ppk(version))?;
+    }
     wire(folder)
 }
 
@@ -103,6 +106,55 @@ const CUBE3: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </row></matrix></severity>
 </cube>
 "#;
+
+/// Whole numbers, fractions and texts as Java writes them.
+#[derive(Default)]
+struct Packed(Vec<u8>);
+
+impl Packed {
+    fn integers(mut self, numbers: &[i32]) -> Self {
+        for number in numbers {
+            self.0.extend(number.to_be_bytes());
+        }
+        self
+    }
+
+    fn floats(mut self, numbers: &[f64]) -> Self {
+        for number in numbers {
+            self.0.extend(number.to_be_bytes());
+        }
+        self
+    }
+
+    fn texts(mut self, texts: &[&str]) -> Self {
+        for text in texts {
+            self.0.extend((text.len() as u16).to_be_bytes());
+            self.0.extend(text.as_bytes());
+        }
+        self
+    }
+}
+
+/// A packed profile of a thread with a metric, a call path and a user event.
+fn ppk(version: i32) -> Vec<u8> {
+    let mut all = Packed(b"\0P\0P\0K".to_vec()).integers(&[version, 1]);
+    if version >= 2 {
+        all = all.integers(&[0, 1]).texts(&["Host", "h"]);
+        all = all.integers(&[1, 0, 0, 0, 1]);
+        all = all.texts(&["BGP Coords", "(1,2,3)"]);
+    }
+    all = all.integers(&[1]).texts(&["TIME"]);
+    all = all.integers(&[1]).texts(&["TAU_USER"]);
+    all = all.integers(&[3]).texts(&["main"]).integers(&[1, 0]);
+    all = all.texts(&["f"]).integers(&[0]);
+    all = all.texts(&["main => f"]).integers(&[1, 0]);
+    all = all.integers(&[1]).texts(&["size"]);
+    all = all.integers(&[1]).integers(&[0, 0, 0, 2]);
+    all = all.integers(&[0]).floats(&[1.0, 3.0, 10.0, 15.0]);
+    all = all.integers(&[2]).floats(&[3.0, 0.0, 5.0, 5.0]);
+    all = all.integers(&[1]).integers(&[0]);
+    all.floats(&[4.0, 1.0, 9.0, 4.0, 80.0]).0
+}
 
 /// An exchange that keeps the last delta and view that passed.
 #[derive(Clone, Debug)]

@@ -36,6 +36,10 @@ impl Recording {
             },
             "provenance" => provenance(&path),
             "spectra" => spectra(&path),
+            "otf2" => match analyse::archive(&path) {
+                Verdict::Unlocated(what) => Verdict::Unlocated(what),
+                _ => analyse::open(&path),
+            },
             _ => analyse::open(&path),
         }
     }
@@ -194,7 +198,8 @@ fn use_server(bytes: &[u8]) -> perfkit::anomaly::Result<()> {
     Ok(())
 }
 
-fn provenance(path: &Path) -> Verdict {
+/// Lines of anomalies: all of them are asked for.
+pub fn provenance(path: &Path) -> Verdict {
     let mut lines = match Lines::open(path) {
         Ok(lines) => lines,
         Err(_) => return Verdict::Refused,

@@ -29,6 +29,9 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
                         inputs.push((if is_trace { "paraver" } else { "pcf" }, read(file)?));
                     }
                 }
+                "tau" if one.open.extension().is_some_and(|end| end == "ppk") => {
+                    inputs.push(("ppk", read(&one.open)?));
+                }
                 "tau" => {
                     for file in &one.files {
                         inputs.push(("tau", read(file)?));
@@ -38,6 +41,9 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
                     inputs.push(("cube3", read(&one.open)?));
                 }
                 "cube" => inputs.push(("cube", read(&one.open)?)),
+                "streams" if one.open.extension().is_some_and(|end| end == "ndjson") => {
+                    inputs.push(("ndjson", read(&one.open)?));
+                }
                 "streams" => inputs.push(("streams", read(&one.open)?)),
                 "wire" => inputs.push(("wire", read(&one.open)?)),
                 "provenance" => inputs.push(("provenance", read(&one.open)?)),
@@ -54,12 +60,6 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let packed = folder.join("ppk");
-    fs::create_dir_all(&packed)?;
-    fs::write(
-        packed.join("0-magic"),
-        b"perf\0\0\0\x01\0\0\0\x01\0\0\0\x01",
-    )?;
     fs::remove_dir_all(source)?;
     Ok(())
 }

@@ -1,0 +1,165 @@
+//! What each fuzzer does with its input.
+
+use perfkit::core::EventSource;
+use perfkit::formats::adios::Adios;
+use perfkit::formats::cube::Cube;
+use perfkit::formats::otf2::{MemoryArchive, Reader};
+use perfkit::formats::streams::{Streams, TraceBuilder};
+use perfkit::formats::tau::Tau;
+use perfkit::formats::{Error, OpenOptions, Result, paraver};
+use perfkit_mutate::verdict::Verdict;
+use perfkit_mutate::{analyse, recordings, seeds};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+fn options() -> OpenOptions<'static> {
+    OpenOptions::new().threads(1)
+}
+
+/// An error without its place is a find, as a panic is.
+fn judge(verdict: Verdict) {
+    if let Verdict::Unlocated(what) = verdict {
+        panic!("an error without its place: {what}");
+    }
+}
+
+fn judged(result: Result<Verdict>) {
+    judge(result.unwrap_or_else(|error| Verdict::of(&error)));
+}
+
+/// A folder of this process, for what is read from files alone.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let name = format!("perfkit-fuzz-{}", std::process::id());
+        let memory = Path::new("/dev/shm");
+        let base = match memory.is_dir() {
+            true => memory.to_path_buf(),
+            false => std::env::temp_dir(),
+        };
+        let folder = base.join(name);
+        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        folder
+    })
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder().join(name);
+    std::fs::write(&path, bytes).expect("a file can be written");
+    path
+}
+
+/// An OTF2 archive of one location.
+pub fn otf2(data: &[u8]) {
+    let [anchor, global, local, events] = seeds::split(data);
+    let mut archive = MemoryArchive::default();
+    archive.insert("traces.otf2", anchor.to_vec());
+    archive.insert("traces.def", global.to_vec());
+    // Whatever the definitions call it, within what is usual.
+    for key in [0, 1, 3] {
+        archive.insert(format!("traces/{key}.def"), local.to_vec());
+        archive.insert(format!("traces/{key}.evt"), events.to_vec());
+    }
+    judged(Reader::new(&archive, &options()).and_then(|reader| {
+        for id in reader.definitions().system.location_ids().take(3) {
+            if let Err(error) = reader.records(id, |event| {
+                let _ = event.fields();
+                ControlFlow::Continue(())
+            }) {
+                judge(Verdict::of(&error));
+            }
+        }
+        let mut merged = reader.merged()?;
+        while merged.next()?.is_some() {}
+        let (trace, _) = reader.read()?;
+        Ok(analyse::trace(&trace))
+    }));
+}
+
+/// A CUBE4 archive.
+pub fn cube(data: &[u8]) {
+    let cube = Cube::from_bytes(data.to_vec(), "fuzz.cubex", &options());
+    judged(cube.map(|cube| analyse::profile(cube.profile())));
+}
+
+/// A Cube3 document.
+pub fn cube3(data: &[u8]) {
+    let cube = Cube::from_bytes(data.to_vec(), "fuzz.cube", &options());
+    judged(cube.map(|cube| analyse::profile(cube.profile())));
+}
+
+/// The text of a thread.
+pub fn tau(data: &[u8]) {
+    let tau = Tau::from_text(data, "profile.0.0.0", &options());
+    judged(tau.map(|tau| analyse::profile(tau.profile())));
+}
+
+/// A packed profile.
+pub fn ppk(data: &[u8]) {
+    let tau = Tau::from_packed(data.to_vec(), "fuzz.ppk", &options());
+    judged(tau.map(|tau| analyse::profile(tau.profile())));
+}
+
+/// A trace of Paraver, without names.
+pub fn paraver(data: &[u8]) {
+    let read = paraver::Reader::new(std::io::Cursor::new(data.to_vec()), "fuzz.prv", &options());
+    judged(read.and_then(|mut reader| {
+        while reader.next_batch()?.is_some() {}
+        let path = file("fuzz.prv", data);
+        let (trace, _) = paraver::read_trace(path, &options())?;
+        Ok(analyse::trace(&trace))
+    }));
+}
+
+/// Names of a trace of Paraver.
+pub fn pcf(data: &[u8]) {
+    let mut pcf = paraver::Pcf::parse(data);
+    pcf.set_kind(60_000_019, 0, "User function", &[(1, "main".into())]);
+    let row = paraver::Row::parse(data);
+    let _ = (pcf.text(), row.text(), row.label("THREAD", 1));
+    let again = paraver::Pcf::parse(pcf.text());
+    assert_eq!(again.value(60_000_019, 1), Some("main"));
+}
+
+/// A BP4 folder.
+pub fn adios(data: &[u8]) {
+    let [index, metadata, values] = seeds::split(data);
+    for (name, bytes) in [("md.idx", index), ("md.0", metadata), ("data.0", values)] {
+        file(name, bytes);
+    }
+    judged(Adios::open(&[folder()], &options()).and_then(|source| events(source)));
+}
+
+fn events(mut source: impl EventSource<Error = Error>) -> Result<Verdict> {
+    let mut builder = TraceBuilder::default();
+    while source.next_step(&mut builder)? {}
+    Ok(analyse::trace(&builder.build()?))
+}
+
+/// A table of events.
+pub fn streams(data: &[u8]) {
+    let from = std::io::Cursor::new(data.to_vec());
+    judged(Streams::read("fuzz.tsv", from, &options()).and_then(|source| events(source)));
+}
+
+/// Lines of JSON.
+pub fn ndjson(data: &[u8]) {
+    let from = std::io::Cursor::new(data.to_vec());
+    judged(Streams::read("fuzz.ndjson", from, &options()).and_then(|source| events(source)));
+}
+
+/// Bytes of the parameter server.
+pub fn wire(data: &[u8]) {
+    judge(recordings::wire(data));
+}
+
+/// Lines of anomalies.
+pub fn provenance(data: &[u8]) {
+    judge(recordings::provenance(&file("fuzz.provenance", data)));
+}
+
+/// A file of spectra.
+pub fn spectra(data: &[u8]) {
+    judge(recordings::spectra(&file("fuzz.spectra", data)));
+}
