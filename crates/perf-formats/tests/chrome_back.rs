@@ -142,9 +142,7 @@ fn several_ranks_are_one_trace_on_one_clock() {
     // Correlation ids of ranks collide; links stay within a rank.
     let rank = |end: perf_core::EventId| {
         let location = trace.definitions().system.location(end.location).unwrap();
-        gpu::property(&location.properties, "rank")
-            .unwrap()
-            .to_owned()
+        location.properties.get("rank").unwrap().to_owned()
     };
     assert!(
         trace

@@ -57,6 +57,12 @@ pub(crate) fn union(spans: &[(u64, u64)]) -> u64 {
     busy
 }
 
+/// What a recording states of itself.
+pub(crate) fn stated<'a>(properties: &'a [(String, String)], key: &str) -> Option<&'a str> {
+    let found = properties.iter().find(|(name, _)| name == key);
+    found.map(|(_, value)| value.as_str())
+}
+
 /// The devices of a trace by number, of all ranks.
 pub(crate) fn devices(trace: &Trace) -> BTreeMap<String, Device> {
     let definitions = trace.definitions();
