@@ -219,7 +219,7 @@ fn grids_of_a_recording_that_no_machine_has_are_refused() {
     let error = lay(99_999_999).map(drop);
     assert_eq!(error, Err(Error::TooManyCells { limit: 1 << 20 }));
     let at = Location {
-        properties: vec![("BGP Coords".into(), "(99999999,1)".into())],
+        properties: [("BGP Coords", "(99999999,1)")].into(),
         ..Default::default()
     };
     let one = SystemTree::new(vec![], vec![], vec![at], &Limits::default()).expect("one place");
