@@ -2,6 +2,7 @@
 
 use crate::energy::{Energies, roots};
 use crate::par::{self, Pool};
+use crate::profile::{Skipped, Unfit};
 use crate::real::{Aligned, Real};
 use crate::spectra::{Spectra, View};
 use crate::store::Store;
@@ -22,6 +23,8 @@ pub struct SpectraBuilder<T: Real> {
     /// Views by what their values hash to.
     known: HashMap<(u64, u64), usize>,
     pool: Pool<Space<T>>,
+    pub(crate) unfit: Unfit,
+    pub(crate) skipped: Vec<Skipped>,
 }
 
 /// What preparing one view takes.
@@ -40,7 +43,20 @@ impl<T: Real> SpectraBuilder<T> {
             views: Vec::new(),
             known: HashMap::new(),
             pool: Pool::new(),
+            unfit: Unfit::default(),
+            skipped: Vec::new(),
         }
+    }
+
+    /// What becomes of rows of a profile with values that are not finite, default [`Unfit::Skip`].
+    pub fn unfit(mut self, unfit: Unfit) -> Self {
+        self.unfit = unfit;
+        self
+    }
+
+    /// Rows of profiles that were skipped so far, by the numbers of their views.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
     }
 
     /// Adds views without missing cells, each |T| values, the last axis the fastest.
@@ -80,36 +96,59 @@ impl<T: Real> SpectraBuilder<T> {
         const BATCH: usize = 16;
         for batch in views.chunks(BATCH) {
             cancel.check()?;
-            let hashes = par::map(batch.len(), |at| self.look(batch[at], mask))?;
+            let some: Vec<Option<&[f64]>> = batch.iter().map(|view| Some(*view)).collect();
+            self.add_batch(&some, mask)?;
+            progress.advance("spectra", batch.len() as u64, views.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Adds some views; `None` is one that takes no part.
+    pub(crate) fn add_batch(&mut self, views: &[Option<&[f64]>], mask: &[bool]) -> Result<()> {
+        let result = self.try_batch(views, mask);
+        if result.is_err() {
             // What a batch that failed left behind is no view.
             let count = self.views.len();
             self.known.retain(|_, number| *number < count);
-            let mut fresh = Vec::new();
-            for (at, hash) in hashes.iter().enumerate() {
-                let number = self.views.len() + at;
-                if *self.known.entry(*hash).or_insert(number) == number {
-                    fresh.push(at);
-                }
+        }
+        result
+    }
+
+    fn try_batch(&mut self, views: &[Option<&[f64]>], mask: &[bool]) -> Result<()> {
+        let count = self.views.len();
+        let hashes = par::map(views.len(), |at| match views[at] {
+            Some(values) => Ok(Some(self.look(count + at, values, mask)?)),
+            None => Ok(None),
+        })?;
+        let mut fresh = Vec::new();
+        for (at, (hash, values)) in hashes.iter().zip(views).enumerate() {
+            if let (Some(hash), Some(values)) = (hash, values)
+                && *self.known.entry(*hash).or_insert(count + at) == count + at
+            {
+                fresh.push(*values);
             }
-            let done = par::map(fresh.len(), |at| self.prepare(batch[fresh[at]], mask))?;
-            let mut done = done.into_iter();
-            for hash in &hashes {
-                let number = self.views.len();
-                let first = self.known.get(hash).copied().unwrap_or(number);
-                if first < number {
-                    let same = View {
-                        same_as: Some(first),
-                        ..self.views[first].clone()
-                    };
-                    self.views.push(same);
-                } else if let Some((mut view, spectrum)) = done.next() {
-                    if let Some(mut spectrum) = spectrum {
-                        view.slot = Some(self.store.push(&mut spectrum)?);
-                    }
-                    self.views.push(view);
+        }
+        let done = par::map(fresh.len(), |at| self.prepare(fresh[at], mask))?;
+        let mut done = done.into_iter();
+        for hash in &hashes {
+            let number = self.views.len();
+            let Some(hash) = hash else {
+                self.views.push(View::unfit(self.plan.dims().len()));
+                continue;
+            };
+            let first = self.known.get(hash).copied().unwrap_or(number);
+            if first < number {
+                let same = View {
+                    same_as: Some(first),
+                    ..self.views[first].clone()
+                };
+                self.views.push(same);
+            } else if let Some((mut view, spectrum)) = done.next() {
+                if let Some(mut spectrum) = spectrum {
+                    view.slot = Some(self.store.push(&mut spectrum)?);
                 }
+                self.views.push(view);
             }
-            progress.advance("spectra", batch.len() as u64, views.len() as u64);
         }
         Ok(())
     }
@@ -135,7 +174,7 @@ impl<T: Real> SpectraBuilder<T> {
     }
 
     pub(crate) fn finished(self) -> Spectra<T> {
-        Spectra::with(self.plan, self.store, self.views)
+        Spectra::with(self.plan, self.store, self.views, self.skipped)
     }
 
     /// As [`finish`](Self::finish); what is known of the views goes to the end of their file, so that
@@ -180,14 +219,14 @@ impl<T: Real> SpectraBuilder<T> {
     }
 
     /// Checks a view; 128 bits that tell different ones apart.
-    fn look(&self, values: &[f64], mask: &[bool]) -> Result<(u64, u64)> {
+    fn look(&self, view: usize, values: &[f64], mask: &[bool]) -> Result<(u64, u64)> {
         self.plan.check("values of a view", values.len())?;
         if !mask.is_empty() {
             self.plan.check("mask of a view", mask.len())?;
         }
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
             let value = values[at];
-            return Err(Error::NotFinite { at, value });
+            return Err(Error::NotFinite { view, at, value });
         }
         let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
         two.write_u8(1);

@@ -1,5 +1,6 @@
 //! The errors of this crate.
 
+use crate::Skipped;
 use perf_core::Cancelled;
 
 /// What can be wrong with a correlation that is asked for.
@@ -23,8 +24,10 @@ pub enum Error {
         got: usize,
     },
     /// A value of a view is infinite or not a number.
-    #[error("value {at} of a view is {value}")]
+    #[error("value {at} of view {view} is {value}")]
     NotFinite {
+        /// The number that the view would have.
+        view: usize,
         /// Its place in the view.
         at: usize,
         /// The value.
@@ -35,6 +38,17 @@ pub enum Error {
     Weight {
         /// The weight.
         weight: f64,
+    },
+    /// A row of a profile is not finite, where the caller asked that all are.
+    #[error("{0}")]
+    Unfit(Box<Skipped>),
+    /// A view that takes no part cannot be the reference.
+    #[error("view {view} ({name}) was skipped: not all of its values are finite")]
+    Skipped {
+        /// Its number.
+        view: usize,
+        /// What it is called, if it has a name.
+        name: String,
     },
     /// Another parameter outside of its range.
     #[error("{what} cannot be {got}")]

@@ -49,6 +49,7 @@
 //!   paper has it ([`Score::Paper`]), can never show that two views are opposites: R sums up to 0 over all shifts.
 //! * Values within 1e-9 (f32: 2e-6) of the extreme are equal; of them the smallest shift on the torus wins, then the
 //!   lowest cell. What is smaller than rounding of the values is no variation: R is 0 there.
+//! * Rows of a profile with a value that is infinite or no number are skipped and named, or refused ([`Unfit`]).
 //! * Results do not depend on the number of threads. Between processors of different kinds they may differ by
 //!   rounding.
 //!
@@ -111,7 +112,7 @@ pub use error::{Error, Result};
 pub use extremes::Peak;
 pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, Without};
 pub use pairs::PairMatch;
-pub use profile::{Missing, same_paths, stored_rows};
+pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
 pub use rank::{CheckedRank, Match, RankParams, Ranking, Score};
 pub use real::Real;
 pub use reference::{Bound, Correlation, Reference};

@@ -20,7 +20,7 @@ pub struct PairMatch {
 impl<T: Real> Spectra<T> {
     /// All pairs of views, the lower number as the reference, ordered by correlation. What is pruned
     /// tightens as better pairs are found; the list is that of an exhaustive search. Without a top
-    /// or a least score it is as long as there are pairs.
+    /// or a least score it is as long as there are pairs, but for views that are skipped.
     ///
     /// Reports pairs of the phase `pairs`, and can be stopped.
     ///
@@ -50,6 +50,10 @@ impl<T: Real> Spectra<T> {
         for reference in 0..count {
             cancel.check()?;
             let others: Vec<usize> = (reference + 1..count).collect();
+            if self.view(reference)?.is_skipped() {
+                progress.advance("pairs", others.len() as u64, total);
+                continue;
+            }
             let list = self.ranked(reference, &others, filter, &params, (&(), cancel))?;
             let found = list.matches.into_iter();
             best.extend(found.map(|found| PairMatch { reference, found }));
@@ -73,7 +77,8 @@ impl<T: Real> Spectra<T> {
     /// two profiles, see [`same_paths`](crate::same_paths).
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes, [`Error::Io`].
+    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
+    /// [`Error::Io`].
     pub fn correlate_pairs(
         &self,
         pairs: &[(usize, usize)],
@@ -95,8 +100,8 @@ impl<T: Real> Spectra<T> {
             let never = CancelToken::new();
             let list = self.ranked(reference, &[view], filter, &all, (&(), &never))?;
             let found = list.matches.first().copied();
-            let count = self.views().len();
-            let found = found.ok_or(Error::UnknownView { view, count })?;
+            let name = self.view(view)?.name.clone();
+            let found = found.ok_or(Error::Skipped { view, name })?;
             Ok(PairMatch { reference, found })
         })
     }

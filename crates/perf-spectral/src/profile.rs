@@ -3,7 +3,7 @@
 use crate::collect::SpectraBuilder;
 use crate::real::Real;
 use crate::{Error, Result};
-use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress};
+use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress, Severities};
 use perf_topology::Topology;
 use std::collections::HashMap;
 
@@ -21,15 +21,58 @@ pub enum Missing {
     Refuse,
 }
 
+/// What becomes of rows of a profile that hold an infinite value or one that is no number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unfit {
+    /// They are views that take no part: they keep their numbers, are in no list, and are named in
+    /// [`SpectraBuilder::skipped`].
+    #[default]
+    Skip,
+    /// The first of them is an error.
+    Refuse,
+}
+
+/// A row of a profile that takes no part, see [`Unfit`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// The number of the view.
+    pub view: usize,
+    /// The name of its metric.
+    pub metric: String,
+    /// The name of its call path.
+    pub path: String,
+    /// The group and the name of the first location whose value it is, or the cell where finite values of several add up to
+    /// one that is not.
+    pub place: String,
+    /// The value there.
+    pub value: f64,
+}
+
+impl std::fmt::Display for Skipped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Skipped {
+            metric,
+            path,
+            place,
+            value,
+            ..
+        } = self;
+        write!(f, "{metric} of {path} is {value} at {place}")
+    }
+}
+
 impl<T: Real> SpectraBuilder<T> {
     /// Adds the severity views of rows (metric, call path) of a profile, in order, on a topology of its
     /// locations. Values of locations that share a cell add up. A row that is not stored is 0
-    /// everywhere. A few rows are in memory at a time.
+    /// everywhere. A few rows are in memory at a time. Of rows with values that are not finite see
+    /// [`unfit`](Self::unfit).
     ///
     /// Reports views of the phase `spectra`, and can be stopped.
     ///
     /// # Errors
-    /// [`Error::Missing`] if asked for, [`Error::Length`] if the topology is of another shape than the
+    /// [`Error::Missing`] and [`Error::Unfit`] if asked for, [`Error::Length`] if the topology is of another shape than the
     /// transform, [`Error::Topology`] if it is of another number of locations, [`Error::Profile`] if a
     /// row cannot be read, and those of [`extend_with`](Self::extend_with).
     pub fn add_rows(
@@ -68,18 +111,67 @@ impl<T: Real> SpectraBuilder<T> {
         let mut views = vec![vec![0.0; topology.shape().cells()]; BATCH.min(rows.len())];
         for batch in rows.chunks(BATCH) {
             cancel.check()?;
-            for ((metric, path), view) in batch.iter().zip(&mut views) {
-                match profile.row(*metric, *path)? {
-                    Some(row) => topology.view_into(&row, view)?,
-                    None => view.fill(0.0),
+            let (mut fit, mut unfit) = ([true; BATCH], Vec::new());
+            for (at, ((row, view), fit)) in batch.iter().zip(&mut views).zip(&mut fit).enumerate() {
+                let Some(values) = profile.row(row.0, row.1)? else {
+                    view.fill(0.0);
+                    continue;
+                };
+                topology.view_into(&values, view)?;
+                if let Some(cell) = view.iter().position(|value| !value.is_finite()) {
+                    let found = (cell, view.get(cell).copied().unwrap_or(f64::NAN));
+                    let number = self.len() + at;
+                    let one = skipped(profile, *row, &values, found, number);
+                    if self.unfit == Unfit::Refuse {
+                        return Err(Error::Unfit(Box::new(one)));
+                    }
+                    unfit.push(one);
+                    *fit = false;
                 }
             }
-            let views = views.get(..batch.len()).unwrap_or_default();
-            let views: Vec<&[f64]> = views.iter().map(Vec::as_slice).collect();
-            self.add(&views, &mask, &(), cancel)?;
+            let views = views.iter().zip(fit).take(batch.len());
+            let views: Vec<_> = views
+                .map(|(view, fit)| fit.then_some(view.as_slice()))
+                .collect();
+            self.add_batch(&views, &mask)?;
+            self.skipped.append(&mut unfit);
             progress.advance("spectra", batch.len() as u64, rows.len() as u64);
         }
         Ok(())
+    }
+}
+
+/// What is said of a row that is not finite: found in a cell of its view.
+fn skipped(
+    profile: &Profile,
+    (metric, path): (MetricId, CallPathId),
+    row: &Severities,
+    (cell, value): (usize, f64),
+    view: usize,
+) -> Skipped {
+    let values = row.to_f64();
+    let bad = values
+        .iter()
+        .enumerate()
+        .find(|(_, value)| !value.is_finite());
+    let (place, value) = match bad {
+        Some((at, value)) => {
+            let system = profile.system();
+            let location = system.locations().get(at);
+            let name = location.map_or_else(|| at.to_string(), |one| one.name.clone());
+            let group = location.and_then(|one| system.groups().get(one.group?.index()));
+            let group = group.map_or_else(String::new, |group| format!("{}, ", group.name));
+            (format!("{group}{name}"), *value)
+        }
+        None => (format!("cell {cell}"), value),
+    };
+    let metric = profile.metrics().get(metric.index());
+    Skipped {
+        view,
+        metric: metric.map_or_else(String::new, |metric| metric.metric.name.clone()),
+        path: profile.calls().name(path, profile.regions()),
+        place,
+        value,
     }
 }
 

@@ -127,6 +127,8 @@ pub struct Ranking {
     pub matches: Vec<Match>,
     /// Inverse transforms that it took.
     pub transforms: usize,
+    /// Views that were to be looked at, but are skipped since not all of their values are finite.
+    pub skipped: Vec<usize>,
 }
 
 /// Views whose bound is looked at, or whose transform is run, before the next are chosen. Fixed, so
@@ -139,10 +141,10 @@ fn order(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
 }
 
 impl<T: Real> Spectra<T> {
-    /// All other views by their correlation with view `reference`.
+    /// All other views by their correlation with view `reference`; those that are skipped are named apart.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes, [`Error::Io`].
+    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes, [`Error::Io`].
     pub fn rank(
         &self,
         reference: usize,
@@ -194,17 +196,22 @@ impl<T: Real> Spectra<T> {
         params: &CheckedRank,
         (progress, cancel): (&dyn Progress, &CancelToken),
     ) -> Result<Ranking> {
+        let (mut chosen, mut skipped) = (Vec::with_capacity(candidates.len()), Vec::new());
         for view in candidates {
-            self.view(*view)?;
+            match self.view(*view)?.is_skipped() {
+                true => skipped.push(*view),
+                false => chosen.push(*view),
+            }
         }
         let prepared = self.reference(reference, filter)?;
         let mut ranking = match &prepared {
-            Some(prepared) => self.list(prepared, candidates, params, progress, cancel)?,
+            Some(prepared) => self.list(prepared, &chosen, params, progress, cancel)?,
             None => Ranking {
-                matches: self.nothing(candidates, &params.0),
-                transforms: 0,
+                matches: self.nothing(&chosen, &params.0),
+                ..Ranking::default()
             },
         };
+        ranking.skipped = skipped;
         if params.0.pearson {
             self.add_pearson(reference, &mut ranking.matches)?;
         }
@@ -371,6 +378,7 @@ impl<T: Real> Spectra<T> {
         Ok(Ranking {
             matches,
             transforms,
+            skipped: Vec::new(),
         })
     }
 

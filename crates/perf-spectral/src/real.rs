@@ -50,6 +50,10 @@ pub(crate) mod kernel {
         /// A vector of them.
         type V<S: Simd>: Copy + bytemuck::Pod;
 
+        /// As many vectors as there are, and the numbers behind them.
+        fn split<S: Simd>(s: S, values: &[Self]) -> (&[Self::V<S>], &[Self]);
+        /// As [`split`](Self::split), to write.
+        fn split_mut<S: Simd>(s: S, values: &mut [Self]) -> (&mut [Self::V<S>], &mut [Self]);
         /// Rounded to this precision.
         fn of(value: f64) -> Self;
         /// Exactly.
@@ -112,6 +116,7 @@ pub(crate) mod kernel {
 
 macro_rules! kernel {
     ($real:ident, $columns:literal, $nothing:literal, $tie:literal, $slack:literal, $vector:ident,
+     $as_simd:ident, $as_mut_simd:ident,
      $splat:ident, $add:ident, $sub:ident, $neg:ident, $mul:ident, $mul_add:ident, $max:ident, $min:ident,
      $sqrt:ident, $turn:ident) => {
         impl kernel::Kernel for $real {
@@ -122,6 +127,14 @@ macro_rules! kernel {
             const NAME: &'static str = stringify!($real);
             type V<S: Simd> = S::$vector;
 
+            #[inline(always)]
+            fn split<S: Simd>(_: S, values: &[Self]) -> (&[Self::V<S>], &[Self]) {
+                S::$as_simd(values)
+            }
+            #[inline(always)]
+            fn split_mut<S: Simd>(_: S, values: &mut [Self]) -> (&mut [Self::V<S>], &mut [Self]) {
+                S::$as_mut_simd(values)
+            }
             #[inline(always)]
             fn of(value: f64) -> Self {
                 value as $real
@@ -235,6 +248,8 @@ kernel!(
     1e-9,
     1e-9,
     f64s,
+    as_simd_f64s,
+    as_mut_simd_f64s,
     splat_f64s,
     add_f64s,
     sub_f64s,
@@ -253,6 +268,8 @@ kernel!(
     2e-6,
     2e-5,
     f32s,
+    as_simd_f32s,
+    as_mut_simd_f32s,
     splat_f32s,
     add_f32s,
     sub_f32s,
@@ -265,16 +282,21 @@ kernel!(
     turn_f32
 );
 
-/// A slice as vectors. Lengths are multiples of a row, and a row of a vector.
+/// A slice as vectors. Every slice of rows is whole vectors: one that is not would be a mistake here, and is not
+/// passed over.
 #[inline(always)]
-pub(crate) fn vectors<S: Simd, T: Real>(_: S, values: &[T]) -> &[T::V<S>] {
-    bytemuck::try_cast_slice(values).unwrap_or_default()
+pub(crate) fn vectors<S: Simd, T: Real>(s: S, values: &[T]) -> &[T::V<S>] {
+    let (vectors, rest) = T::split(s, values);
+    assert!(rest.is_empty(), "rows are whole vectors");
+    vectors
 }
 
 /// As [`vectors`], to write.
 #[inline(always)]
-pub(crate) fn vectors_mut<S: Simd, T: Real>(_: S, values: &mut [T]) -> &mut [T::V<S>] {
-    bytemuck::try_cast_slice_mut(values).unwrap_or_default()
+pub(crate) fn vectors_mut<S: Simd, T: Real>(s: S, values: &mut [T]) -> &mut [T::V<S>] {
+    let (vectors, rest) = T::split_mut(s, values);
+    assert!(rest.is_empty(), "rows are whole vectors");
+    vectors
 }
 
 /// Numbers that start on a cache line, so that no vector straddles two.

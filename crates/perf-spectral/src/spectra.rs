@@ -8,7 +8,7 @@ use crate::reference::{Bound, Correlation, Reference};
 use crate::store::{Store, read};
 use crate::table::{Counts, HEADER, check_order, header, read_header, read_table};
 use crate::transform::{Scratch, Transform};
-use crate::{Error, Filter, Result};
+use crate::{Error, Filter, Result, Skipped};
 use std::fs::File;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct View {
-    /// The mean, which takes no part.
+    /// The mean, which takes no part. Not a number of a view that is skipped.
     pub mean: f64,
     /// The largest distance from the mean: the spectrum is that of `(v - mean) / scale`.
     pub scale: f64,
@@ -39,9 +39,30 @@ pub struct View {
 }
 
 impl View {
+    /// One whose values are not all finite, on so many axes.
+    pub(crate) fn unfit(axes: usize) -> Self {
+        View {
+            mean: f64::NAN,
+            scale: f64::NAN,
+            missing: 0,
+            same_as: None,
+            energies: vec![0.0; axes],
+            name: String::new(),
+            total: 0.0,
+            varying: 0.0,
+            roots: Vec::new(),
+            slot: None,
+        }
+    }
+
     /// Whether all values are the same.
     pub fn is_constant(&self) -> bool {
-        self.slot.is_none()
+        self.slot.is_none() && !self.is_skipped()
+    }
+
+    /// Whether it takes no part, since not all of its values are finite: then it has no mean.
+    pub fn is_skipped(&self) -> bool {
+        self.mean.is_nan()
     }
 }
 
@@ -76,6 +97,7 @@ pub struct Spectra<T: Real> {
     /// Energies of noise along each axis.
     pub(crate) chance: Vec<f64>,
     pub(crate) pool: Pool<(Scratch<T>, Aligned<T>)>,
+    skipped: Vec<Skipped>,
 }
 
 impl<T: Real> Spectra<T> {
@@ -129,16 +151,22 @@ impl<T: Real> Spectra<T> {
         read(&file, &mut bytes, counts.table)?;
         let views = read_table(&bytes, &counts, dims.len())?;
         let store = Store::opened(file, counts.spectra);
-        Ok(Spectra::with(Arc::new(plan), store, views))
+        Ok(Spectra::with(Arc::new(plan), store, views, Vec::new()))
     }
 
-    pub(crate) fn with(plan: Arc<Transform<T>>, store: Store<T>, views: Vec<View>) -> Self {
+    pub(crate) fn with(
+        plan: Arc<Transform<T>>,
+        store: Store<T>,
+        views: Vec<View>,
+        skipped: Vec<Skipped>,
+    ) -> Self {
         Spectra {
             chance: Energies::new(&plan.layout).of_noise(&plan.layout),
             plan,
             store,
             views,
             pool: Pool::new(),
+            skipped,
         }
     }
 
@@ -150,6 +178,12 @@ impl<T: Real> Spectra<T> {
     /// What is known of each view.
     pub fn views(&self) -> &[View] {
         &self.views
+    }
+
+    /// Rows of profiles that were skipped, see [`Unfit`](crate::Unfit). Of spectra from a file only their views
+    /// are known, by [`View::is_skipped`].
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
     }
 
     /// The packed spectrum of a view, of `(v - mean) / scale`; `None` where nothing varies.
@@ -174,6 +208,16 @@ impl<T: Real> Spectra<T> {
         known.ok_or(Error::UnknownView { view, count })
     }
 
+    /// A view that takes part.
+    fn taken(&self, number: usize) -> Result<&View> {
+        let view = self.view(number)?;
+        if view.is_skipped() {
+            let name = view.name.clone();
+            return Err(Error::Skipped { view: number, name });
+        }
+        Ok(view)
+    }
+
     /// `work` with the spectrum of a slot and space for a transform.
     pub(crate) fn at<R>(
         &self,
@@ -194,7 +238,8 @@ impl<T: Real> Spectra<T> {
     /// the filter lets pass: then every correlation with it is 0.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes, [`Error::Io`].
+    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
+    /// [`Error::Io`].
     pub fn reference(
         &self,
         view: usize,
@@ -208,7 +253,7 @@ impl<T: Real> Spectra<T> {
         view: usize,
         filter: &dyn Filter,
     ) -> Result<Option<Reference<T>>> {
-        let view = self.view(view)?;
+        let view = self.taken(view)?;
         let Some(slot) = view.slot else {
             return Ok(None);
         };
@@ -219,13 +264,13 @@ impl<T: Real> Spectra<T> {
     /// R of a reference and a view over all shifts.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], and [`Error::Io`] if the file cannot be read.
+    /// [`Error::UnknownView`], [`Error::Skipped`], and [`Error::Io`] if the file cannot be read.
     pub fn correlate(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
         T::correlate(self, reference, view)
     }
 
     pub(crate) fn correlated(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
-        let view = self.view(view)?;
+        let view = self.taken(view)?;
         let Some(slot) = view.slot else {
             return Ok(Correlation::default());
         };
@@ -240,13 +285,13 @@ impl<T: Real> Spectra<T> {
     /// What one pass over both spectra tells of R, without a transform.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], and [`Error::Io`] if the file cannot be read.
+    /// [`Error::UnknownView`], [`Error::Skipped`], and [`Error::Io`] if the file cannot be read.
     pub fn bound(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
         T::bound(self, reference, view)
     }
 
     pub(crate) fn bounded(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
-        let view = self.view(view)?;
+        let view = self.taken(view)?;
         let Some(slot) = view.slot else {
             return Ok(Bound::default());
         };

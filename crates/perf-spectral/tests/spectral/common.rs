@@ -47,22 +47,25 @@ pub(crate) fn naive(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
     cells.iter().map(one).collect()
 }
 
-/// The view that passes the square root of the filter: its own circular correlation is g.
+/// The cosine weighting `sum f_i k_i^2 / |k|^2` of signed frequencies; 0 of the mean.
+pub(crate) fn cosine(k: &[f64], f: &[f64]) -> f64 {
+    let square: f64 = k.iter().map(|k| k * k).sum();
+    let sum: f64 = k.iter().zip(f).map(|(k, f)| f * k * k).sum();
+    if square > 0.0 { sum / square } else { 0.0 }
+}
+
+/// The view that passes the square root of the cosine filter: its own circular correlation is g.
 pub(crate) fn filtered(view: &[f64], dims: &[usize], f: &[f64]) -> Vec<f64> {
+    weighted(view, dims, &|k| cosine(k, f))
+}
+
+/// The same of any weight of signed frequencies.
+pub(crate) fn weighted(view: &[f64], dims: &[usize], weight: &dyn Fn(&[f64]) -> f64) -> Vec<f64> {
     let spectrum = naive(view, dims);
     let weight = |cell: usize| {
-        let k: Vec<f64> = digits(cell, dims)
-            .iter()
-            .zip(dims)
-            .map(|(k, len)| signed(*k, *len))
-            .collect();
-        let square: f64 = k.iter().map(|k| k * k).sum();
-        let sum: f64 = k.iter().zip(f).map(|(k, f)| f * k * k).sum();
-        if square > 0.0 {
-            (sum / square).sqrt()
-        } else {
-            0.0
-        }
+        let digits = digits(cell, dims);
+        let k = digits.iter().zip(dims).map(|(k, len)| signed(*k, *len));
+        weight(&k.collect::<Vec<_>>()).sqrt()
     };
     // The inverse by the definition: real, since weight and spectrum are symmetric.
     let cells: Vec<Vec<usize>> = (0..view.len()).map(|cell| digits(cell, dims)).collect();
@@ -82,9 +85,14 @@ pub(crate) fn filtered(view: &[f64], dims: &[usize], f: &[f64]) -> Vec<f64> {
     cells.iter().map(one).collect()
 }
 
-/// R at all shifts, by the sum over all x: a~(x) b~(x + dx) over the root of their energies.
+/// R at all shifts under the cosine filter.
 pub(crate) fn correlation(a: &[f64], b: &[f64], dims: &[usize], f: &[f64]) -> Vec<f64> {
-    let (a, b) = (filtered(a, dims, f), filtered(b, dims, f));
+    correlated(&filtered(a, dims, f), &filtered(b, dims, f), dims)
+}
+
+/// R at all shifts of filtered views, by the sum over all x: a~(x) b~(x + dx) over the root of their
+/// energies.
+pub(crate) fn correlated(a: &[f64], b: &[f64], dims: &[usize]) -> Vec<f64> {
     let energy = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
     let norm = (energy(&a) * energy(&b)).sqrt();
     let cells: Vec<Vec<usize>> = (0..a.len()).map(|cell| digits(cell, dims)).collect();

@@ -2,6 +2,7 @@
 
 mod common;
 mod correlate;
+mod filters;
 mod profile;
 mod rank;
 mod store;

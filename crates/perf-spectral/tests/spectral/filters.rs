@@ -1,0 +1,166 @@
+//! Other filters and the score of the paper's text, against the sums that define them.
+
+use crate::common::{self, correlated, correlation, cosine, noise, weighted};
+use perf_spectral::{
+    AxisFilter, Correlation, Filter, Frequencies, Harmonics, RankParams, Score, Spectra, Without,
+};
+
+const DIMS: &[usize] = &[12, 5, 4];
+
+fn views(count: usize) -> Vec<Vec<f64>> {
+    let points = DIMS.iter().product();
+    (0..count as u64).map(|seed| noise(points, seed)).collect()
+}
+
+fn spectra(views: &[Vec<f64>]) -> Spectra<f64> {
+    let mut builder = Spectra::<f64>::builder(DIMS).expect("a shape");
+    builder.extend(views).expect("finite views");
+    builder.finish()
+}
+
+fn found(views: &[Vec<f64>], filter: &dyn Filter) -> Correlation {
+    let spectra = spectra(views);
+    let reference = spectra.reference(0, filter).expect("a view");
+    let reference = reference.expect("it varies");
+    spectra.correlate(&reference, 1).expect("a view")
+}
+
+/// Largest, smallest, and without shift, of the sum over all x.
+fn defined(views: &[Vec<f64>], weight: &dyn Fn(&[f64]) -> f64) -> [f64; 3] {
+    let [a, b] = [0, 1].map(|at: usize| weighted(&views[at], DIMS, weight));
+    let all = correlated(&a, &b, DIMS);
+    let high = all.iter().copied().fold(f64::MIN, f64::max);
+    let low = all.iter().copied().fold(f64::MAX, f64::min);
+    [high, low, all[0]]
+}
+
+fn agree(found: Correlation, defined: [f64; 3], about: &str) {
+    let off = [
+        found.max.r - defined[0],
+        found.min.r - defined[1],
+        found.zero - defined[2],
+    ];
+    assert!(
+        off.iter().all(|off| off.abs() < 2e-9),
+        "{about}: {found:?}, not {defined:?}"
+    );
+}
+
+#[test]
+fn one_wave_vector_and_its_harmonics() {
+    let views = views(2);
+    for (k, count) in [
+        (vec![1, 0, 0], 1),
+        (vec![1, 0, 0], 4),
+        (vec![2, -1, 1], 3),
+        (vec![-5, 2, -2], 2),
+        // Of an axis of length 12 this is its own opposite, and so are its harmonics.
+        (vec![6, 0, 0], 2),
+    ] {
+        let weight = |at: &[f64]| -> f64 {
+            let same = |times: i32| {
+                at.iter()
+                    .zip(&k)
+                    .zip(DIMS)
+                    .all(|((at, k), len)| (*at as i32 - times * k).rem_euclid(*len as i32) == 0)
+            };
+            let mean = at.iter().all(|k| *k == 0.0);
+            let hit = (1..=count).any(|times| same(times) || same(-times));
+            f64::from(u8::from(hit && !mean))
+        };
+        let filter = Harmonics {
+            k: k.clone(),
+            count: count as u32,
+        };
+        let about = format!("{count} times {k:?}");
+        agree(found(&views, &filter), defined(&views, &weight), &about);
+        let rest = |at: &[f64]| match at.iter().all(|k| *k == 0.0) {
+            true => 0.0,
+            false => 1.0 - weight(at),
+        };
+        let about = format!("without {about}");
+        agree(
+            found(&views, &Without(filter)),
+            defined(&views, &rest),
+            &about,
+        );
+    }
+}
+
+#[test]
+fn a_wave_alone_leaves_a_wave() {
+    // What is left of both views is one wave each: R is a wave too, and reaches both 1 and -1 where half a
+    // period is a whole number of steps.
+    let filter = Harmonics {
+        k: vec![1, 0, 0],
+        count: 1,
+    };
+    let found = found(&views(2), &filter);
+    assert!(found.max.r <= 1.0 && found.max.r > (std::f64::consts::TAU / 24.0).cos() - 1e-9);
+    assert!((found.max.r + found.min.r).abs() < 1e-9, "{found:?}");
+}
+
+#[test]
+fn physical_frequencies_weigh_by_length() {
+    let views = views(2);
+    for f in [[1.0, 0.0, 0.0], [0.0, 0.5, 1.0]] {
+        let physical = |k: &[f64]| {
+            let k: Vec<f64> = k.iter().zip(DIMS).map(|(k, len)| k / *len as f64).collect();
+            cosine(&k, &f)
+        };
+        let index = AxisFilter::new(&f).expect("weights");
+        let filter = index.clone().frequencies(Frequencies::Physical);
+        let (one, other) = (found(&views, &filter), found(&views, &index));
+        agree(one, defined(&views, &physical), "physical");
+        agree(other, defined(&views, &|k| cosine(k, &f)), "index");
+        assert!((one.zero - other.zero).abs() > 1e-3, "lengths differ");
+    }
+    // On axes of the same length both are one.
+    let views: Vec<_> = (0..2).map(|seed| noise(64, seed)).collect();
+    let mut builder = Spectra::<f64>::builder(&[4, 4, 4]).expect("a shape");
+    builder.extend(&views).expect("finite views");
+    let spectra = builder.finish();
+    let r = |unit: Frequencies| {
+        let filter = AxisFilter::new(&[1.0, 0.0, 0.0]).expect("weights");
+        let reference = spectra.reference(0, &filter.frequencies(unit));
+        let reference = reference.expect("a view").expect("it varies");
+        spectra.correlate(&reference, 1).expect("a view").max.r
+    };
+    assert!((r(Frequencies::Index) - r(Frequencies::Physical)).abs() < 1e-12);
+}
+
+/// "The result is R at argmax R": a list by that, and what it cannot show.
+#[test]
+fn the_text_of_the_paper_ranks_by_arg_max() {
+    let mut views = views(6);
+    views.push(views[0].iter().map(|value| -value).collect());
+    let spectra = spectra(&views);
+    let f = [1.0, 0.0, 0.5];
+    let filter = AxisFilter::new(&f).expect("weights");
+    let params = RankParams::default().score(Score::Paper);
+    let list = spectra
+        .rank(0, &filter, &params.check().expect("in range"))
+        .expect("a view");
+    let mut expected: Vec<(usize, f64, usize)> = (1..views.len())
+        .map(|view| {
+            let all = correlation(&views[0], &views[view], DIMS, &f);
+            let high = all.iter().copied().fold(f64::MIN, f64::max);
+            let at = all.iter().position(|r| *r == high).expect("the largest");
+            (view, high, at)
+        })
+        .collect();
+    expected.sort_by(|a, b| b.1.total_cmp(&a.1));
+    assert_eq!(list.matches.len(), expected.len());
+    for (found, (view, r, at)) in list.matches.iter().zip(&expected) {
+        assert_eq!(found.view, *view);
+        assert!((found.r() - r).abs() < 2e-9 && found.r() >= 0.0);
+        let all = correlation(&views[0], &views[*view], DIMS, &f);
+        assert!((all[found.peak.at] - all[*at]).abs() < 2e-9);
+    }
+    // The perfect inverse is not first here, but by magnitude it is.
+    assert_ne!(list.matches[0].view, 6);
+    let params = RankParams::default().check().expect("in range");
+    let best = spectra.rank(0, &filter, &params).expect("a view").matches[0];
+    assert!(best.view == 6 && (best.r() + 1.0).abs() < 1e-9);
+    assert!((common::pearson(&views[0], &views[6]) + 1.0).abs() < 1e-12);
+}
