@@ -23,7 +23,7 @@ pub struct Recording {
 #[derive(Debug)]
 pub enum Any {
     /// Events.
-    Trace(Recording),
+    Trace(Box<Recording>),
     /// Severities.
     Profile(Profiled),
 }
@@ -38,11 +38,11 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
     let opened = perfkit::formats::open(path, &options).map_err(input)?;
     let (format, diagnostics) = (opened.format, opened.diagnostics);
     match opened.content {
-        Content::Trace(trace) => Ok(Any::Trace(Recording {
+        Content::Trace(trace) => Ok(Any::Trace(Box::new(Recording {
             trace,
             format,
             diagnostics,
-        })),
+        }))),
         Content::Profile(profile) => Ok(Any::Profile(Profiled {
             profile,
             format,
@@ -62,7 +62,7 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
 /// [`Failure::Input`] with the place and cause.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
     match any(path)? {
-        Any::Trace(recording) => Ok(recording),
+        Any::Trace(recording) => Ok(*recording),
         Any::Profile(_) => Err(Failure::Input(format!(
             "{}: holds no trace",
             path.display()

@@ -127,12 +127,12 @@ impl DataType {
             bytemuck::cast_slice_mut(values)
         }
         let len = usize::try_from(size / 8).unwrap_or(usize::MAX);
-        let is_same = match (self.value_type(), &*row) {
+        let is_same = matches!(
+            (self.value_type(), &*row),
             (ValueType::U64, Severities::U64(_))
-            | (ValueType::I64, Severities::I64(_))
-            | (ValueType::F64, Severities::F64(_)) => true,
-            _ => false,
-        };
+                | (ValueType::I64, Severities::I64(_))
+                | (ValueType::F64, Severities::F64(_))
+        );
         if !is_same {
             *row = Severities::zeros(self.value_type(), 0);
         }

@@ -95,17 +95,16 @@ impl FileRows {
         }
         let empty = || Arc::new(Severities::zeros(ValueType::F64, 0));
         let mut row = held.last.take().unwrap_or_else(empty);
-        if Arc::get_mut(&mut row).is_none() {
+        // Somebody still has it.
+        if Arc::strong_count(&row) > 1 || Arc::weak_count(&row) > 0 {
             row = empty();
         }
-        if let Some(row) = Arc::get_mut(&mut row) {
-            let to = kind.in_memory(row, span.size);
-            if span.size >= LONG {
-                self.bytes.fill(span.start, to)?;
-            } else {
-                let from = held.ahead.row(&self.bytes, span)?;
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-            }
+        let to = kind.in_memory(Arc::make_mut(&mut row), span.size);
+        if span.size >= LONG {
+            self.bytes.fill(span.start, to)?;
+        } else {
+            let from = held.ahead.row(&self.bytes, span)?;
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         }
         if span.size <= KEPT {
             held.last = Some(Arc::clone(&row));
