@@ -210,8 +210,9 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
         let at = names.iter().position(|name| name == alike)?;
         Some(format!("{at} `{alike}`"))
     });
+    let first = names.first().map_or("", String::as_str);
     let hint = match alike.is_empty() {
-        true => format!("there are {count}, numbered from 0 on"),
+        true => format!("there are {count}, numbered from 0 on, where 0 is `{first}`"),
         false => format!("but {}", shown.collect::<Vec<_>>().join(", ")),
     };
     Err(Failure::Input(format!(
