@@ -209,7 +209,7 @@ impl Found {
             let (eps, how) = match options.eps() {
                 Some(eps) => (eps, How::Given),
                 None => {
-                    let choice = options.search(&from.name, points)?;
+                    let choice = options.search(&from.name, frame)?;
                     (choice.eps, How::Chosen(choice))
                 }
             };

@@ -11,7 +11,7 @@ use perfkit::track::track::{Observation, Tracking, Windows, split_by_callers, wi
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
     Align, Bursts, ClusterId, Dimension, Error, Frame, Labels, Mode, Points, Scale, Scaled,
-    drop_small_clusters,
+    ScaledFrame, drop_small_clusters,
 };
 use std::path::PathBuf;
 
@@ -103,14 +103,17 @@ impl Options {
     ///
     /// # Errors
     /// [`Failure::Input`] that says how many points there are, where they give none.
-    pub fn search(&self, name: &str, points: Points<'_>) -> Result<EpsChoice, Failure> {
+    pub fn search(&self, name: &str, frame: &ScaledFrame) -> Result<EpsChoice, Failure> {
+        let points = frame.points().map_err(input)?;
+        let others: u64 = frame.left_out.iter().map(|amount| amount.bursts).sum();
         let search = EpsSearch::params().min_points(self.min_points());
         let search = EpsSearch::new(search.check().map_err(usage)?);
         let found = search.choose(points, &Bar::new(), &CancelToken::new());
         found.map_err(|error| match error {
             Error::NoScale => Failure::Input(format!(
                 "{name}: {} points, of which a neighbourhood needs {}, give no radius: too few, or \
-                 nearly all at the same few places; give --eps",
+                 nearly all at the same few places; {others} bursts more have no finite value or \
+                 logarithm of an axis; give --eps, --metrics or --min-duration",
                 points.len(),
                 self.min_points()
             )),
@@ -245,7 +248,7 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
 /// None but that labels are not one a point.
 pub fn drop_small(
     bursts: &mut Bursts,
-    scaled: &perfkit::track::ScaledFrame,
+    scaled: &ScaledFrame,
     found: &Labels,
     share: f64,
 ) -> Result<Labels, Failure> {
@@ -308,8 +311,7 @@ fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>,
             (Some(_), _) => (None, None),
             (None, Some(eps)) => (Some(eps), None),
             (None, None) => {
-                let points = scaled.points().map_err(input)?;
-                match options.search(&cut.name, points) {
+                match options.search(&cut.name, scaled) {
                     Ok(choice) => (Some(choice.eps), Some(choice)),
                     // A frame of few bursts takes the radius of the others.
                     Err(error) => {

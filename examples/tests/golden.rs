@@ -368,7 +368,7 @@ fn cluster() {
     let outputs = outputs.map(|name| scratch(name).display().to_string());
     let [csv, svg, png] = &outputs;
     let more = ["--json", "--csv", csv, "--svg", svg, "--png", png];
-    for mode in ["joint", "published"] {
+    for mode in ["optimal", "published"] {
         let words = [words.as_slice(), &["--mode", mode], &more].concat();
         let printed = print(cluster::run, &words).expect("it clusters");
         let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
@@ -461,6 +461,86 @@ fn track() {
     let printed = print(track::run, &cut).expect("it tracks");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     assert_eq!(result["frames"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn clusters_as_the_established_tool_has_them() {
+    let corpus = |name: &str| perf_testdata::corpus::corpus(&format!("paraver/{name}"));
+    let Some(definition) = corpus("reference/epoch1ms.xml") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let text = |path: Option<PathBuf>| path.expect("the corpus").display().to_string();
+    let definition = text(Some(definition));
+    let names = ["epoch_2proc", "epoch_4proc", "epoch_16proc"];
+    let traces = names.map(|name| text(corpus(&format!("epoch/{name}.prv.gz"))));
+    let tables = ["e2", "e4", "e16"];
+    let tables = tables.map(|name| text(corpus(&format!("reference/{name}.DATA.csv"))));
+    let json = |words: &[&str]| -> serde_json::Value {
+        let printed = print(track::run, words).expect("it tracks");
+        serde_json::from_str(&printed).expect("it is JSON")
+    };
+    let [a, b, c] = traces.each_ref().map(String::as_str);
+    let folder = scratch("recoloured");
+    let colour = folder.display().to_string();
+    let like = ["--like", &definition, "--json", "--recolour", &colour];
+    let ours = json(&[&[a, b, c], like.as_slice()].concat());
+    let [a, b, c] = tables.each_ref().map(String::as_str);
+    let read = json(&[a, b, c, "--mode", "published", "--json"]);
+    assert_eq!(ours["mode"], "published");
+    for (frame, score) in [0.98332, 0.92344, 0.73945].into_iter().enumerate() {
+        let (ours, read) = (&ours["frames"][frame], &read["frames"][frame]);
+        for of in [ours, read] {
+            let found = of["spmd_score"].as_f64().expect("a score");
+            assert!((found - score).abs() < 2e-5, "{found} {score}");
+        }
+        for key in ["clusters", "bursts", "tasks"] {
+            assert_eq!(ours[key], read[key]);
+        }
+    }
+    let members = |of: &serde_json::Value| -> Vec<serde_json::Value> {
+        let objects = of["objects"].as_array().expect("a list").iter();
+        objects.map(|object| object["members"].clone()).collect()
+    };
+    assert_eq!(members(&ours), members(&read));
+    assert_eq!(ours["recordings"][0]["left_out"][0]["bursts"], 3_336);
+
+    // The traces have their objects as colours, and are packed as they were.
+    let path = folder.join("epoch_2proc.prv.gz");
+    let packed = std::fs::read(&path).expect("it was written");
+    assert!(packed.starts_with(&[0x1f, 0x8b]));
+    let options = perfkit::formats::OpenOptions::new();
+    let reader = perfkit::formats::paraver::Reader::open(&path, &options);
+    let mut reader = reader.expect("it is a trace");
+    let colours = perfkit::formats::paraver::colours(&mut reader).expect("it is whole");
+    let of = |cluster| colours.iter().filter(|of| of.cluster == cluster).count();
+    use perfkit::formats::paraver::Cluster;
+    assert_eq!((of(Cluster::Id(1)), of(Cluster::Noise)), (22, 26));
+    let pcf = std::fs::read(folder.join("epoch_2proc.pcf")).expect("it was written");
+    let pcf = perfkit::formats::paraver::Pcf::parse(&pcf);
+    assert_eq!(pcf.value(90_000_001, 6), Some("Cluster 1"));
+
+    // One of them alone, and what cannot be.
+    let words = [traces[2].as_str(), "--like", &definition, "--json"];
+    let printed = print(cluster::run, &words).expect("it clusters");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    assert_eq!(result["clusters"].as_array().map(Vec::len), Some(19));
+    let refused = print(track::run, &[a, "--recolour", &colour]).expect_err("a table is no trace");
+    assert!(format!("{refused:?}").contains("Paraver"), "{refused:?}");
+    for (words, expected) in [
+        (
+            &[traces[0].as_str(), "--min-duration", "100s"][..],
+            "3 494 too short",
+        ),
+        (
+            &[traces[0].as_str(), "--metrics", "nothing"],
+            "\\\"nothing\\\"",
+        ),
+        (&[traces[0].as_str(), "--like", a], "clustering_definition"),
+    ] {
+        let failure = format!("{:?}", print(cluster::run, words).expect_err("it cannot"));
+        assert!(failure.contains(expected), "{failure}");
+    }
 }
 
 #[test]

@@ -1,8 +1,6 @@
-//! Our side of `cargo xtask compare cluster`: one task a run, one line of costs and answers.
+//! Clusters points in one way and prints one line: answers, then costs.
 //!
-//! `generate FILE --points N` writes phases as x, y pairs of little-endian f64. The others read
-//! such a file: `dbscan` (with `--eps E --min-points M`), `linfa` for the DBSCAN of that library,
-//! `hdbscan` (with `--min-points M --min-size S`), `eps` for the automatic radius; `--threads T`.
+//! `cargo xtask compare cluster` runs it beside its peers; see `data/peers/README.md` for the line.
 
 use perfkit::core::CancelToken;
 use perfkit::track::cluster::linfa::LinfaDbscan;
@@ -10,38 +8,70 @@ use perfkit::track::cluster::{Clusterer, Dbscan, EpsSearch, Hdbscan};
 use perfkit::track::{Labels, Points};
 use perfkit_benches::Meter;
 use std::io::{BufReader, BufWriter, Read, Write};
+use std::process::ExitCode;
+use std::str::FromStr;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-fn main() -> Outcome<()> {
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let mut option = |name: &str| -> Option<String> {
-        let at = words.iter().position(|word| word == name)?;
-        words.remove(at);
-        (at < words.len()).then(|| words.remove(at))
+const USAGE: &str = "usage: perfkit-bench-cluster generate FILE [--points N]
+       perfkit-bench-cluster dbscan FILE [--eps E] [--min-points M] [--threads T]
+       perfkit-bench-cluster linfa FILE [--eps E] [--min-points M]
+       perfkit-bench-cluster hdbscan FILE [--min-points M] [--min-size S] [--threads T]
+       perfkit-bench-cluster eps FILE [--min-points M] [--threads T]
+
+generate  writes phases of N points as x, y pairs of little-endian f64
+dbscan    finds clusters of a radius
+linfa     does so with the DBSCAN of that library
+hdbscan   finds clusters without one
+eps       finds a radius";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The number behind an option.
+fn option<T: FromStr>(words: &[String], name: &str, otherwise: T) -> Outcome<T>
+where
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let at = words.iter().position(|word| word == name);
+    let word = at.and_then(|at| words.get(at + 1));
+    word.map_or(Ok(otherwise), |word| Ok(word.parse()?))
+}
+
+fn run(args: &[String]) -> Outcome<String> {
+    let [task, file, rest @ ..] = args else {
+        return Err("a task and a file, please".into());
     };
-    let points = option("--points").map_or(Ok(100_000), |text| text.parse())?;
-    let eps = option("--eps").map_or(Ok(0.01), |text| text.parse())?;
-    let least = option("--min-points").map_or(Ok(10), |text| text.parse())?;
-    let size = option("--min-size").map_or(Ok(100), |text| text.parse())?;
-    let threads = option("--threads").map_or(Ok(1), |text| text.parse())?;
-    let [command, file] = words.as_slice() else {
-        return Err(
-            "usage: generate|dbscan|linfa|hdbscan|eps FILE [--points N] [--eps E] [--min-points M] [--min-size S] [--threads T]"
-                .into(),
-        );
-    };
-    if command == "generate" {
-        return generate(file, points);
+    if task == "generate" {
+        let points = option(rest, "--points", 100_000)?;
+        generate(file, points)?;
+        return Ok(format!("points={points}"));
     }
     let values = read(file)?;
     let points = Points::new(&values, 2)?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()?;
-    let line = pool.install(|| match command.as_str() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(option(rest, "--threads", 1)?);
+    pool.build()?.install(|| one(task, points, rest))
+}
+
+/// One task.
+fn one(task: &str, points: Points<'_>, rest: &[String]) -> Outcome<String> {
+    let eps = option(rest, "--eps", 0.01)?;
+    let least = option(rest, "--min-points", 10)?;
+    match task {
         "linfa" => measure(&LinfaDbscan::new(eps, least)?, points),
         "hdbscan" => {
+            let size = option(rest, "--min-size", 100)?;
             let params = Hdbscan::params().min_points(least).min_cluster_size(size);
             measure(&Hdbscan::new(params.check()?), points)
         }
@@ -60,15 +90,10 @@ fn main() -> Outcome<()> {
             measure(&Dbscan::new(params), points)
         }
         other => Err(format!("{other} is no task").into()),
-    });
-    println!("{}", line.map_err(|error| error.to_string())?);
-    Ok(())
+    }
 }
 
-fn measure(
-    clusterer: &dyn Clusterer,
-    points: Points<'_>,
-) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+fn measure(clusterer: &dyn Clusterer, points: Points<'_>) -> Outcome<String> {
     let meter = Meter::start();
     let labels = clusterer.cluster(points, &(), &CancelToken::new())?;
     let costs = meter.costs();

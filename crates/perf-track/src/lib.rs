@@ -1,8 +1,86 @@
 //! Clusters of CPU bursts, and their tracking from one experiment to the next.
 //!
-//! The nouns: [`Bursts`] are stretches of computation with their metrics and callers; [`Points`]
-//! are what is clustered; [`Labels`] say which cluster each burst belongs to; a [`Frame`] is one
-//! experiment with its clusters. [`cluster`] makes labels of points.
+//! A parallel program computes in bursts between its calls of communication. Bursts that do the same
+//! have alike metrics, and so they are clusters in a space of metrics; a cluster is a phase of the
+//! program. With more tasks, another input or later in the run the same phases are elsewhere in the
+//! space, and tracking tells which is which and how each of them changed.
+//!
+//! ```
+//! use perf_core::{CancelToken, Nanos};
+//! use perf_track::cluster::{Clusterer, Dbscan};
+//! use perf_track::track::{Observation, Tracking};
+//! use perf_track::{Burst, Bursts, Dimension, Frame, Scale, Thread};
+//!
+//! // Each of some tasks does a long step and a short one in turn; more tasks share the work.
+//! let (none, never) = (&(), CancelToken::new());
+//! let experiment = |tasks: u32| {
+//!     let mut bursts = Bursts::new(["instructions"]);
+//!     for process in 0..tasks {
+//!         let thread = bursts.add_thread(Thread { process, ..Thread::default() })?;
+//!         for step in 0..8_i64 {
+//!             let work = [6.4e9, 0.4e9][step as usize % 2] / f64::from(tasks);
+//!             let work = work * (1.0 + 0.01 * f64::from(process));
+//!             let begin = Nanos(10_000_000_000 * step);
+//!             let end = Nanos(begin.0 + work as i64);
+//!             bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[work])?;
+//!         }
+//!     }
+//!     Ok::<_, perf_track::Error>(bursts)
+//! };
+//! let all = [experiment(4)?, experiment(8)?];
+//!
+//! // One space for both: the logarithm of instructions, shifted by what all have in common.
+//! let scale = Scale::params().dimension(Dimension::new("instructions").log(true)).check()?;
+//! let scaled = scale.fit(&[&all[0], &all[1]])?;
+//! let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);
+//! let mut seen = Vec::new();
+//! for (bursts, scaled) in all.iter().zip(&scaled.frames) {
+//!     let labels = dbscan.cluster(scaled.points()?, none, &never)?;
+//!     // Cluster 1 takes the most time.
+//!     let labels = labels.by_weight(&bursts.durations())?;
+//!     assert_eq!(labels.clusters(), 2);
+//!     let frame = Frame::new("", bursts.clone(), labels)?;
+//!     seen.push(Observation::of(&frame, scaled.points()?, scaled.rows())?);
+//! }
+//! let tracking = Tracking::of(&seen, &Tracking::params().check()?, none, &never)?;
+//! assert_eq!(tracking.objects.len(), 2);
+//! assert_eq!(tracking.objects[0].members, [[perf_track::ClusterId(1)], [perf_track::ClusterId(1)]]);
+//! # Ok::<(), perf_track::Error>(())
+//! ```
+//!
+//! # What for what
+//!
+//! | question | item |
+//! |---|---|
+//! | which bursts are there, with which metrics and callers, and what was left out | [`Extract`], [`Bursts`], [`Dropped`] |
+//! | how do metrics become coordinates, over several experiments | [`Scale`], [`Scaled`] |
+//! | which bursts behave alike | [`cluster`]: DBSCAN, HDBSCAN, a radius, refinement, samples |
+//! | does every rank do the same at the same time | [`Sequences`], [`Align`], [`SpmdScore`] |
+//! | which clusters are one phase from frame to frame | [`track`] |
+//! | how does each phase change, and what comes next | [`trend`] |
+//! | as the literature and its tools do it, or ours | [`Mode`] |
+//!
+//! # Cost
+//!
+//! With n bursts of T threads: extraction is linear in the events; DBSCAN near n log n in up to three
+//! dimensions, however many neighbours there are (100,000 points in 4 ms, 5 million in half a second on
+//! one core of 2.5 GHz), and over a tree beyond; the automatic radius is some fifteen of them. The
+//! alignment is at most `different sequences x length x columns`, a few milliseconds where ranks do
+//! the same; tracking is n log n a pair of frames. All of it takes memory in proportion to the bursts.
+//! With the feature `parallel` (default) all cores work, and no result depends on how many.
+//!
+//! # Pitfalls
+//!
+//! * A burst without one of the metrics asked for is not clustered. Counters that a recording reads
+//!   in turn leave out most bursts: look at [`Dropped`] before clusters.
+//! * Counters and durations span orders of magnitude: take their logarithm
+//!   ([`Dimension::log`]). What has none is no point ([`ScaledFrame::left_out`]).
+//! * A radius holds for a space. Frames of a [`ScaleMode::Joint`] space share one; frames that are
+//!   scaled each by itself do not.
+//! * Small frames have few bursts a phase: what is a cluster on 16 tasks can be noise on 2. Fewer
+//!   points a neighbourhood or a larger radius help, and [`EpsChoice`](cluster::EpsChoice) says how much
+//!   depends on it.
+//! * Numbers of clusters mean nothing from frame to frame: they go by time. Objects do.
 
 mod bursts;
 pub mod cluster;

@@ -235,6 +235,16 @@ fn refinement_finds_phases_of_different_density() {
         agreement.adjusted_rand()
     );
     assert!(refined.eps.windows(2).all(|pair| pair[0] < pair[1]));
+    // From a given radius to another.
+    let given = Refinement::params()
+        .min_points(4)
+        .steps(3)
+        .range(0.01, 0.04);
+    let given = Refinement::new(given.check().expect("in range"));
+    let given = given.run(points, &[1.0; 900], &score, &(), &CancelToken::new());
+    let given = given.expect("nobody cancels").eps;
+    assert!(given.len() <= 3 && given[0] == 0.01 && given.iter().all(|eps| *eps < 0.0401));
+    assert!(Refinement::params().range(2.0, 1.0).check().is_err());
     // Parents come first, one step before; what lasted has all points that have labels.
     let mut lasting = 0;
     for (at, node) in refined.tree.iter().enumerate() {

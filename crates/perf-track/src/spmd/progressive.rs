@@ -84,9 +84,9 @@ pub(super) fn align(
     }
     let rows = par::map(count, |first| {
         let mut row = Vec::with_capacity(count - first - 1);
-        for second in first + 1..count {
+        for second in &sequences[first + 1..] {
             cancel.check()?;
-            row.push(similarity(&sequences[first], &sequences[second], worth));
+            row.push(similarity(&sequences[first], second, worth));
         }
         progress.advance("alignment of pairs", 1, count as u64);
         Ok(row)

@@ -90,7 +90,7 @@ enum Cell {
 impl Data {
     /// Whether a file begins as one of these tables does; one packed with gzip may as well.
     pub fn is_one(path: &Path) -> bool {
-        let Ok((mut read, _)) = source(path) else {
+        let Ok(mut read) = source(path) else {
             return false;
         };
         let mut head = Vec::new();
@@ -110,8 +110,7 @@ impl Data {
             place: Place::file(&*name),
             source,
         });
-        let (read, _) = opened?;
-        Self::read(read, &name, limits)
+        Self::read(opened?, &name, limits)
     }
 
     /// Reads a table, which errors call `name`.
@@ -253,13 +252,13 @@ impl Data {
     }
 }
 
-/// Opens a file; the second is whether it is packed.
-fn source(path: &Path) -> std::io::Result<(Box<dyn Read>, bool)> {
+/// Opens a file, plain or packed with gzip.
+fn source(path: &Path) -> std::io::Result<Box<dyn Read>> {
     let mut file = BufReader::new(File::open(path)?);
     let is_packed = file.fill_buf()?.starts_with(&GZIP);
     Ok(match is_packed {
-        true => (Box::new(MultiGzDecoder::new(file)), true),
-        false => (Box::new(file), false),
+        true => Box::new(MultiGzDecoder::new(file)),
+        false => Box::new(file),
     })
 }
 

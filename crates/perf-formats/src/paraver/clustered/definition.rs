@@ -338,5 +338,7 @@ fn duration(text: &str) -> Option<Nanos> {
         None => (text, 1e3),
     };
     let nanos = number.trim().parse::<f64>().ok()? * scale;
-    (nanos >= 0.0 && nanos < 9.2e18).then_some(Nanos(nanos.round() as i64))
+    (0.0..9.2e18)
+        .contains(&nanos)
+        .then_some(Nanos(nanos.round() as i64))
 }

@@ -201,6 +201,9 @@ impl Refinement {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<Vec<f64>> {
+        if let (RefineMode::ScaleFree, Some((low, high))) = (self.0.mode(), self.0.range()) {
+            return Ok(self.ratios(low, high));
+        }
         let k = match self.0.mode() {
             RefineMode::Published => self.0.min_points(),
             RefineMode::ScaleFree => self.0.min_points() - 1,
@@ -209,7 +212,12 @@ impl Refinement {
         falling.retain(|distance| distance.is_finite());
         falling.sort_unstable_by(|a, b| b.total_cmp(a));
         let list = match self.0.mode() {
-            RefineMode::Published => published(&falling),
+            RefineMode::Published => {
+                let mut list = published(&falling);
+                let (low, high) = self.0.range().unwrap_or((0.0, f64::INFINITY));
+                list.retain(|eps| (low..=high).contains(eps));
+                list
+            }
             RefineMode::ScaleFree => self.scale_free(&falling)?,
         };
         if list.is_empty() {
@@ -226,6 +234,11 @@ impl Refinement {
             .copied()
             .unwrap_or(low)
             .max(low);
+        Ok(self.ratios(low, high))
+    }
+
+    /// Steps of equal ratios.
+    fn ratios(&self, low: f64, high: f64) -> Vec<f64> {
         let last = (self.0.steps() - 1).max(1) as f64;
         let ratio = (high / low).powf(1.0 / last);
         let mut list: Vec<f64> = (0..self.0.steps())
@@ -233,14 +246,15 @@ impl Refinement {
             .filter(|eps| (1e-150..=1e150).contains(eps))
             .collect();
         list.dedup();
-        Ok(list)
+        list
     }
 }
 
 /// All k-distances that are 0.0005 to 0.0015 above the next one, ascending.
 fn published(falling: &[f64]) -> Vec<f64> {
     let pairs = falling.iter().zip(falling.iter().skip(1));
-    let steps = pairs.filter(|(high, low)| (0.0005..0.0015).contains(&(*high - *low)));
+    let apart = |(high, low): &(&f64, &f64)| *high - *low > 0.0005 && *high - *low < 0.0015;
+    let steps = pairs.filter(apart);
     let mut list: Vec<f64> = steps.map(|(high, _)| *high).collect();
     list.reverse();
     list

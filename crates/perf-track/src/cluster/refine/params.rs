@@ -24,6 +24,7 @@ pub struct RefineParams {
     perfect: f64,
     mode: RefineMode,
     border: Border,
+    range: Option<(f64, f64)>,
 }
 
 impl Default for RefineParams {
@@ -34,6 +35,7 @@ impl Default for RefineParams {
             perfect: 1.0,
             mode: RefineMode::default(),
             border: Border::default(),
+            range: None,
         }
     }
 }
@@ -75,6 +77,14 @@ impl RefineParams {
         self
     }
 
+    /// The smallest and the largest eps: of [`RefineMode::ScaleFree`] the first and the last, of
+    /// [`RefineMode::Published`] what is outside is left out of the list. Default none: what the
+    /// distances of the points say.
+    pub fn range(mut self, low: f64, high: f64) -> Self {
+        self.range = Some((low, high));
+        self
+    }
+
     /// Checks them.
     ///
     /// # Errors
@@ -86,6 +96,16 @@ impl RefineParams {
         }
         if !(1..=10_000).contains(&self.steps) {
             return wrong("steps", self.steps.to_string(), "from 1 to 10,000");
+        }
+        if let Some((low, high)) = self.range
+            && !(1e-150 <= low && low <= high && high <= 1e150)
+        {
+            let value = format!("{low} to {high}");
+            return wrong(
+                "range of eps",
+                value,
+                "from 1e-150 to 1e150, the least first",
+            );
         }
         if !self.perfect.is_finite() {
             return wrong("perfect", self.perfect.to_string(), "finite");
@@ -114,6 +134,10 @@ impl RefineChecked {
 
     pub(super) fn mode(&self) -> RefineMode {
         self.0.mode
+    }
+
+    pub(super) fn range(&self) -> Option<(f64, f64)> {
+        self.0.range
     }
 
     pub(super) fn border(&self) -> Border {
