@@ -342,7 +342,7 @@ fn what_was_left_out_and_what_changed_is_told() {
         )
     };
     let rows: String = (0..1500).map(row).collect();
-    let wrong = "0\t3\tENTRY\n0\t1\tEXIT\tmain\n";
+    let wrong = "0\t0\tDOG\tmain\n0\t0\tEXIT\tmain\n";
     let table = format!("step\tts_us\tkind\tname\n{wrong}{rows}");
     std::fs::write(&file, table).expect("tests may write here");
     let found = json(&[text(&file)]);

@@ -88,7 +88,10 @@ impl Detected {
             limit: Some(asked.top),
             ..Query::default()
         };
-        let worst = store.query(&query).map_err(input)?;
+        let (worst, failed) = match store.query(&query) {
+            Ok(worst) => (worst, failed),
+            Err(error) => (Vec::new(), failed.or(Some(error))),
+        };
         let functions = report.losses.worst_functions().into_iter();
         let name = |id| report.calls.function_name(id);
         Ok(Detected {
