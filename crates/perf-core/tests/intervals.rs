@@ -1,5 +1,10 @@
 //! Calls that overlap, as work on one accelerator stream does.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+
 use perf_core::{
     Close, Definitions, Events, Interval, Location, LocationId, LocationKind, LocationView,
     Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value, intervals,

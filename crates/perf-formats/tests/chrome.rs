@@ -1,5 +1,11 @@
 //! Chrome traces made of bytes: each phase, and each thing that goes wrong with a file.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+#![cfg(feature = "chrome")]
+
 #[path = "common/gpu.rs"]
 mod gpu;
 

@@ -1,5 +1,11 @@
 //! Traces written as Chrome JSON and read back.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+#![cfg(all(feature = "chrome", feature = "rocprof"))]
+
 #[path = "common/gpu.rs"]
 mod gpu;
 

@@ -1,5 +1,11 @@
 //! Chrome and Kineto files of the corpus against what is known of them.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+#![cfg(feature = "chrome")]
+
 #[path = "common/gpu.rs"]
 mod gpu;
 

@@ -1,5 +1,11 @@
 //! rocprofv3 recordings: that of the corpus, and small ones made of bytes.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+#![cfg(feature = "rocprof")]
+
 #[path = "common/gpu.rs"]
 mod gpu;
 

@@ -145,12 +145,9 @@ impl Phases {
         }
         let name = self.part.name(text, at);
         let region = self.part.region(name, kind);
-        let extra = self.part.extra(Extra {
-            correlation: integer(raw.args.correlation.bytes()),
-            bytes: integer(raw.args.bytes.bytes()),
-            role,
-            ..Extra::default()
-        });
+        let correlation = integer(raw.args.correlation.bytes());
+        let bytes = integer(raw.args.bytes.bytes());
+        let extra = self.part.extra(Extra::new(correlation, bytes, role));
         self.part.call(row, (start, end.max(start)), region, extra);
     }
 
@@ -204,10 +201,8 @@ impl Phases {
 
     fn note(&mut self, row: u32, time: i64, raw: &Raw<'_>, at: (u64, u64)) {
         let name = self.part.name(raw.name.bytes(), at);
-        let extra = self.part.extra(Extra {
-            bytes: integer(raw.args.bytes.bytes()),
-            ..Extra::default()
-        });
+        let bytes = integer(raw.args.bytes.bytes());
+        let extra = self.part.extra(Extra::new(None, bytes, Role::None));
         self.part.instant(row, time, name, extra);
     }
 

@@ -1,13 +1,15 @@
 //! A trace as Chrome Trace Event JSON.
 
+mod calls;
 mod names;
 
 use crate::json::encode;
 use crate::{Error, Result};
+use calls::Call;
 use names::{Places, category};
 use perf_core::{
-    CancelToken, Close, Event, EventId, LinkKind, LocationId, LocationView, Place, Progress,
-    RegionId, Ticks, TraceView, Value, Visitor, intervals, match_messages_with, replay,
+    CancelToken, Event, EventId, LinkKind, LocationId, LocationView, Place, Progress, Ticks,
+    TraceView, Value, match_messages_with,
 };
 use std::collections::HashSet;
 use std::io::Write;
@@ -98,15 +100,6 @@ struct Writer<'a, 'w> {
     is_first: bool,
 }
 
-/// A call that is over, or not yet.
-#[derive(Clone, Copy)]
-struct Call {
-    region: RegionId,
-    start: Ticks,
-    end: Ticks,
-    enter: usize,
-}
-
 impl Writer<'_, '_> {
     fn header(&mut self) {
         self.text
@@ -155,44 +148,18 @@ impl Writer<'_, '_> {
         let known = system.location(id);
         encode(known.map_or("", |location| &location.name), &mut self.text);
         self.text.extend(b"}}");
-        let mut calls = Vec::new();
-        let mut notes = Notes(Vec::new());
-        if known.is_some_and(|location| location.kind.may_overlap()) {
-            intervals(location, |call| {
-                calls.push(Call {
-                    region: call.region,
-                    start: call.start,
-                    end: call.end,
-                    enter: call.enter,
-                });
-            });
-            calls.sort_by_key(|call| call.enter);
-            let others = location
-                .range()
-                .filter_map(|index| Some((index, location.all().event(index)?)));
-            let is_call =
-                |event: &Event<'_>| matches!(event, Event::Enter { .. } | Event::Leave { .. });
-            notes.0 = others
-                .filter(|(_, event)| !is_call(event))
-                .map(|(index, _)| index)
-                .collect();
-        } else {
-            let mut frames = Frames {
-                enters: enters(location),
-                calls: Vec::new(),
-                open: Vec::new(),
-                notes: &mut notes,
-            };
-            replay(location, &mut frames);
-            calls = frames.number();
-        }
+        let overlaps = known.is_some_and(|location| location.kind.may_overlap());
+        let (calls, notes) = match overlaps {
+            true => calls::overlapping(location),
+            false => calls::nested(location),
+        };
         for call in calls {
             self.call(location, call);
             if self.text.len() >= BUFFER {
                 self.flush()?;
             }
         }
-        for index in notes.0 {
+        for index in notes {
             self.note(location, index);
             if self.text.len() >= BUFFER {
                 self.flush()?;
@@ -384,61 +351,6 @@ impl Writer<'_, '_> {
             self.flush()?;
         }
         Ok(())
-    }
-}
-
-/// The numbers of the enters in view, in order.
-fn enters(location: LocationView<'_>) -> std::vec::IntoIter<usize> {
-    let all = location.all();
-    let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));
-    location
-        .range()
-        .filter(is_enter)
-        .collect::<Vec<_>>()
-        .into_iter()
-}
-
-/// The numbers of events that are no calls.
-struct Notes(Vec<usize>);
-
-struct Frames<'n> {
-    enters: std::vec::IntoIter<usize>,
-    calls: Vec<Call>,
-    open: Vec<usize>,
-    notes: &'n mut Notes,
-}
-
-impl Visitor for Frames<'_> {
-    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
-        self.open.push(self.calls.len());
-        self.calls.push(Call {
-            region,
-            start: at,
-            end: at,
-            enter: usize::MAX,
-        });
-    }
-
-    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
-        let call = self.open.pop().and_then(|call| self.calls.get_mut(call));
-        if let Some(call) = call {
-            call.end = at;
-        }
-    }
-
-    fn event(&mut self, _at: Ticks, _event: Event<'_>, index: usize) {
-        self.notes.0.push(index);
-    }
-}
-
-impl Frames<'_> {
-    /// Gives each call the number of its enter; those open before the window have none.
-    fn number(mut self) -> Vec<Call> {
-        let before = self.calls.len().saturating_sub(self.enters.len());
-        for (call, enter) in self.calls.iter_mut().skip(before).zip(&mut self.enters) {
-            call.enter = enter;
-        }
-        self.calls
     }
 }
 

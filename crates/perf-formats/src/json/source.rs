@@ -186,23 +186,21 @@ impl Source {
             let larger = (2 * self.end).min(self.most);
             self.buffer.resize(larger, 0);
         }
-        let room = self.buffer.get_mut(self.end..).unwrap_or_default();
-        loop {
+        // All there is room for: what is read in pieces would be looked at once a piece.
+        let before = self.end;
+        while !self.is_ended {
+            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+            if room.is_empty() {
+                break;
+            }
             match self.from.read(room) {
-                Ok(0) => {
-                    self.is_ended = true;
-                    return Ok(More::End);
-                }
-                Ok(count) => {
-                    self.end += count;
-                    return Ok(More::Read(count));
-                }
+                Ok(0) => self.is_ended = true,
+                Ok(count) => self.end += count,
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
                         self.is_ended = true;
                         self.damage = Some(error.to_string());
-                        return Ok(More::End);
                     }
                     _ => {
                         return Err(Error::Io {
@@ -212,6 +210,10 @@ impl Source {
                     }
                 },
             }
+        }
+        match self.end - before {
+            0 => Ok(More::End),
+            count => Ok(More::Read(count)),
         }
     }
 

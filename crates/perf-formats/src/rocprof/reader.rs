@@ -23,13 +23,14 @@ pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Vec<
     }
     loop {
         match source.next_key()? {
-            Next::Key(key) if key == "rocprofiler-sdk-tool" => {
-                if source.peek()? != Some(b'[') {
-                    return Err(malformed(&source, "no array".into()));
+            Next::Key(key) if key == "rocprofiler-sdk-tool" => match source.peek()? {
+                Some(b'[') => {
+                    source.take(1);
+                    break;
                 }
-                source.take(1);
-                break;
-            }
+                Some(_) => return Err(malformed(&source, "no array".into())),
+                None => return Err(nothing(&source)),
+            },
             Next::Key(_) => {
                 if !source.skip()? {
                     return Err(nothing(&source));

@@ -197,12 +197,10 @@ impl Tool {
         };
         let row = self.row(section, raw, at);
         let name = self.name(named);
-        let extra = self.part.extra(Extra {
-            correlation: id.map(|id| (id, false)),
-            bytes: whole(raw.bytes.bytes()).map(|bytes| (bytes, false)),
-            role,
-            ..Extra::default()
-        });
+        let bytes = whole(raw.bytes.bytes()).map(|bytes| (bytes, false));
+        let extra = self
+            .part
+            .extra(Extra::new(id.map(|id| (id, false)), bytes, role));
         if section == Section::Markers && start == end {
             self.part.instant(row, start, name, extra);
             return;

@@ -1,10 +1,11 @@
 //! Parts, put together to a trace.
 
 use super::clock::{align, begin};
-use super::lay::{Copies, Laid, Scribe};
+use super::lay::{Copies, Laid, Placed, Scribe};
 use super::links;
-use super::part::{Part, Row, RowKey};
+use super::part::Part;
 use super::places::{Places, in_order};
+use super::row::{Row, RowKey};
 use super::{Kind, rules};
 use crate::{OpenOptions, Result};
 use perf_core::{
@@ -174,19 +175,19 @@ impl Whole<'_, '_> {
             });
         }
         let wanted = |lane: u32| self.options.wants(u64::from(first + lane));
-        let at = |(lane, index): (u32, Option<u32>)| {
-            let location = LocationId(first + lane);
-            let index = index.filter(|_| wanted(lane))?;
+        let at = |placed: Placed| {
+            let location = LocationId(first + placed.lane);
+            let index = placed.index().filter(|_| wanted(placed.lane))?;
             Some(EventId { location, index })
         };
         let calls = row.calls.iter().zip(&laid.enters);
         let calls = calls.map(|(call, enter)| (call.extra, *enter));
         let instants = row.instants.iter().zip(&laid.instants);
-        let instants = instants.map(|(it, index)| (it.extra, (0, *index)));
+        let instants = instants.map(|(it, placed)| (it.extra, *placed));
         for (extra, place) in calls.chain(instants) {
             let extra = (extra as usize).checked_sub(1);
             if let Some(extra) = extra.and_then(|extra| part.extras.get_mut(extra)) {
-                extra.place = at(place);
+                extra.put(at(place));
             }
         }
         if !points.is_empty() {

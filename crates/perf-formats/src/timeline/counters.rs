@@ -1,6 +1,6 @@
 //! Values of counters.
 
-use super::part::Sym;
+use super::row::Sym;
 use perf_core::{Metric, MetricId, MetricMode, MetricSet, MetricSetId, Value, ValueType};
 use std::collections::HashMap;
 

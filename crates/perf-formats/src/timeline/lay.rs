@@ -1,6 +1,6 @@
 //! Calls of a row, laid into columns of events: nested on lanes, or overlapping on a stream.
 
-use super::part::{Call, Extra, Instant};
+use super::row::{Call, Extra, Instant};
 use crate::Result;
 use perf_core::{
     AttributeId, AttributeValue, Event, Events, KindId, Region, RegionId, Ticks, TimeRange, Value,
@@ -27,14 +27,34 @@ pub(super) struct Scribe<'a> {
     pub(super) extras: &'a [Extra],
 }
 
+/// Lane and number of an event; [`u32::MAX`] for one outside the window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub(super) lane: u32,
+    index: u32,
+}
+
+impl Placed {
+    pub(super) fn new(lane: u32, index: Option<u32>) -> Self {
+        Placed {
+            lane,
+            index: index.unwrap_or(u32::MAX),
+        }
+    }
+
+    pub(super) fn index(self) -> Option<u32> {
+        Some(self.index).filter(|index| *index != u32::MAX)
+    }
+}
+
 /// Columns that were laid.
 #[derive(Debug, Default)]
 pub(super) struct Laid {
     pub(super) lanes: Vec<Events>,
-    /// Lane and number of the enter of each call, `None` outside the window.
-    pub(super) enters: Vec<(u32, Option<u32>)>,
-    /// The same of each instant, all on the first lane.
-    pub(super) instants: Vec<Option<u32>>,
+    /// The enter of each call.
+    pub(super) enters: Vec<Placed>,
+    /// Each instant, all on the first lane.
+    pub(super) instants: Vec<Placed>,
     /// Calls on further lanes.
     pub(super) overlapping: u64,
     /// Calls that were cut since there was no lane for them.
@@ -62,7 +82,7 @@ impl Scribe<'_> {
         events.push(at, event)?;
         let extra = (extra as usize).checked_sub(1);
         if let Some(extra) = extra.and_then(|extra| self.extras.get(extra)) {
-            let pairs = [(CORRELATION, extra.correlation), (BYTES, extra.bytes)];
+            let pairs = [(CORRELATION, extra.correlation()), (BYTES, extra.bytes())];
             for (attribute, value) in pairs {
                 let Some((bits, is_negative)) = value else {
                     continue;
@@ -149,7 +169,7 @@ impl Scribe<'_> {
                 Event::Enter { region },
                 call.extra,
             )?;
-            laid.enters.push((number as u32, enter));
+            laid.enters.push(Placed::new(number as u32, enter));
             lane.open.push((call.end.min(around), region));
         }
         for (number, lane) in lanes.iter_mut().enumerate() {
@@ -168,7 +188,7 @@ impl Scribe<'_> {
         if let Some(first) = lanes.first_mut() {
             for note in notes {
                 let index = self.note(&mut first.events, note)?;
-                laid.instants.push(index);
+                laid.instants.push(Placed::new(0, index));
             }
         }
         laid.lanes = lanes.into_iter().map(|lane| lane.events).collect();
@@ -186,7 +206,7 @@ impl Scribe<'_> {
     ) -> Result<()> {
         while let Some(note) = notes.next_if(|note| note.at < until) {
             let index = self.note(events, note)?;
-            laid.instants.push(index);
+            laid.instants.push(Placed::new(0, index));
         }
         Ok(())
     }
@@ -218,7 +238,7 @@ impl Scribe<'_> {
             let region = copies.of(self.region(call), call.end)?;
             let event = Event::Enter { region };
             let enter = self.push(&mut events, call.start, event, call.extra)?;
-            laid.enters.push((0, enter));
+            laid.enters.push(Placed::new(0, enter));
             open.push(Reverse((call.end, order, region)));
         }
         while let Some(Reverse((end, _, region))) = open.pop() {

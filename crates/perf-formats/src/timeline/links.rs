@@ -1,6 +1,6 @@
 //! Launches and the work they started, and flows.
 
-use super::part::{Extra, Flow, FlowEnd, Role, Tag};
+use super::row::{Extra, Flow, FlowEnd, Role, Tag};
 use perf_core::{EventId, Link, LinkKind};
 use std::collections::{HashMap, HashSet};
 
@@ -29,12 +29,8 @@ pub(super) fn bind(flows: &mut [Flow], points: &[u32], calls: &[Seen]) {
             (None, FlowEnd::Next) => calls.get(after).map(|call| (false, call)),
             (None, _) => around.next().map(|call| (false, call)),
         };
-        if let Some((is_exact, (.., Some(place)))) = found
-            && flow
-                .place
-                .is_none_or(|(was_exact, _)| is_exact && !was_exact)
-        {
-            flow.place = Some((is_exact, *place));
+        if let Some((is_exact, (.., Some(place)))) = found {
+            flow.lead(*place, is_exact);
         }
     }
 }
@@ -61,14 +57,14 @@ pub(super) fn link(extras: &[Extra], flows: &mut [Flow]) -> Found {
 fn launches(extras: &[Extra], found: &mut Found) {
     let mut calls: HashMap<(u64, bool), EventId> = HashMap::new();
     for extra in extras.iter().filter(|extra| extra.role == Role::Launch) {
-        if let (Some(id), Some(place)) = (extra.correlation, extra.place) {
+        if let (Some(id), Some(place)) = (extra.correlation(), extra.place()) {
             let first = calls.entry(id).or_insert(place);
             *first = (*first).min(place);
         }
     }
     for extra in extras.iter().filter(|extra| extra.role == Role::Work) {
-        let from = extra.correlation.and_then(|id| calls.get(&id).copied());
-        match (from, extra.place) {
+        let from = extra.correlation().and_then(|id| calls.get(&id).copied());
+        match (from, extra.place()) {
             (Some(from), Some(to)) => found.links.push(Link {
                 kind: LinkKind::Launch,
                 from,
@@ -91,7 +87,7 @@ fn chains(flows: &mut [Flow], found: &mut Found) {
     let is_end = |end: FlowEnd| matches!(end, FlowEnd::Around | FlowEnd::Next);
     flows.sort_by_key(|flow| {
         (
-            flow.of,
+            flow.tag(),
             flow.at,
             flow.end != FlowEnd::Start,
             is_end(flow.end),
@@ -100,12 +96,12 @@ fn chains(flows: &mut [Flow], found: &mut Found) {
     let mut before: Option<(Tag, Option<EventId>)> = None;
     let mut has_start = false;
     for flow in flows.iter() {
-        let place = flow.place.map(|(_, place)| place);
-        let last = before.filter(|(of, _)| *of == flow.of);
+        let place = flow.place();
+        let last = before.filter(|(of, _)| *of == flow.tag());
         if flow.end == FlowEnd::Start {
             found.loose += u64::from(has_start);
             has_start = true;
-            before = Some((flow.of, place));
+            before = Some((flow.tag(), place));
             continue;
         }
         if last.is_none() {
@@ -128,7 +124,7 @@ fn chains(flows: &mut [Flow], found: &mut Found) {
             _ => found.loose += 1,
         }
         if !is_end(flow.end) {
-            before = Some((flow.of, place));
+            before = Some((flow.tag(), place));
         }
     }
     found.loose += u64::from(has_start);

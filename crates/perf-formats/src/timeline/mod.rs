@@ -19,9 +19,11 @@ mod links;
 mod names;
 mod part;
 mod places;
+mod row;
 pub(crate) mod rules;
 
 pub(crate) use assemble::assemble;
 pub(crate) use clock::rank_of;
 pub(crate) use names::Kind;
-pub(crate) use part::{Extra, FlowEnd, Part, Role, RowKey, Sym, Tag};
+pub(crate) use part::Part;
+pub(crate) use row::{Extra, FlowEnd, Role, RowKey, Sym, Tag};

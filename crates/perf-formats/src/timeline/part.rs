@@ -2,125 +2,13 @@
 
 use super::counters::Counters;
 use super::names::{Kind, Names};
+use super::row::{Call, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
 use super::rules;
 use crate::json::{Element, decode};
 use crate::{Error, Result};
-use perf_core::{Diagnostics, EventId, Limits, Place};
+use perf_core::{Diagnostics, Limits, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// A word that says where something ran: a process, thread, device or stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Sym(pub(crate) u32);
-
-/// What a begin and its end, or the points of a flow, share: a category and an id in it.
-pub(crate) type Tag = (Sym, u64);
-
-/// What has a row of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum RowKey {
-    /// A thread of a process.
-    Thread { process: Sym, thread: Sym },
-    /// Asynchronous calls of a process, by category.
-    Async { process: Sym, category: Sym },
-    /// Counters of a process.
-    Counters { process: Sym },
-    /// Work of a stream.
-    Work {
-        device: Sym,
-        context: Sym,
-        stream: Sym,
-    },
-    /// What is no work and stands beside that of a stream: ranges, waits.
-    Beside { device: Sym, stream: Sym },
-}
-
-/// A call with its begin and end in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
-    pub(super) start: i64,
-    pub(super) end: i64,
-    /// The region, by its number in this file.
-    pub(super) region: u32,
-    /// The number of its [`Extra`], and 1; 0 without one.
-    pub(super) extra: u32,
-}
-
-/// Something that takes no time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Instant {
-    pub(super) at: i64,
-    /// The number of its text.
-    pub(super) name: u32,
-    pub(super) extra: u32,
-}
-
-/// A begin, or an end if it has no region.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    pub(super) at: i64,
-    pub(super) region: Option<u32>,
-    /// What the two belong to: the row, or an asynchronous id.
-    pub(super) of: Tag,
-}
-
-/// A row.
-#[derive(Debug)]
-pub(super) struct Row {
-    pub(super) key: RowKey,
-    pub(super) calls: Vec<Call>,
-    pub(super) instants: Vec<Instant>,
-    pub(super) marks: Vec<Mark>,
-}
-
-/// What a call is to a correlation id.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
-    /// Nothing.
-    #[default]
-    None,
-    /// It may have launched work.
-    Launch,
-    /// It is work.
-    Work,
-}
-
-/// What a call carries beside its name and times.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extra {
-    /// Correlation id, as bits, and whether it is negative.
-    pub(crate) correlation: Option<(u64, bool)>,
-    /// Bytes moved, as bits, and whether the number is negative.
-    pub(crate) bytes: Option<(u64, bool)>,
-    pub(crate) role: Role,
-    /// Where it came to lie.
-    pub(crate) place: Option<EventId>,
-}
-
-/// Which end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowEnd {
-    /// It begins, in the call around it.
-    Start,
-    /// It goes on, in the call around it.
-    Step,
-    /// It ends, in the call around it.
-    Around,
-    /// It ends, in the next call.
-    Next,
-}
-
-/// One point of a flow.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
-    pub(crate) of: Tag,
-    pub(crate) end: FlowEnd,
-    pub(crate) at: i64,
-    pub(crate) process: Sym,
-    pub(crate) thread: Sym,
-    /// The call it leads to, and whether that begins at this time.
-    pub(super) place: Option<(bool, EventId)>,
-}
 
 /// What is known of a process.
 #[derive(Debug, Default)]
@@ -342,7 +230,7 @@ impl Part {
     /// Keeps what a call carries, if anything.
     #[inline]
     pub(crate) fn extra(&mut self, extra: Extra) -> u32 {
-        if extra.correlation.is_none() && extra.bytes.is_none() && extra.role != Role::Work {
+        if extra.is_nothing() {
             return 0;
         }
         self.extras.push(extra);
@@ -381,14 +269,7 @@ impl Part {
 
     /// Adds a point of a flow.
     pub(crate) fn flow(&mut self, of: Tag, end: FlowEnd, at: i64, (process, thread): (Sym, Sym)) {
-        self.flows.push(Flow {
-            of,
-            end,
-            at,
-            process,
-            thread,
-            place: None,
-        });
+        self.flows.push(Flow::new(of, end, at, (process, thread)));
     }
 
     /// Adds values of counters, named and in order.

@@ -1,6 +1,7 @@
 //! Who has a location of its own, and in which group.
 
-use super::part::{Part, RowKey, Sym};
+use super::part::Part;
+use super::row::{RowKey, Sym};
 use perf_core::{
     GroupKind, Location, LocationGroup, LocationGroupId, LocationKind, SystemNode, SystemNodeId,
 };

@@ -1,0 +1,78 @@
+//! The calls of a location with their begin and end.
+
+use perf_core::{Close, Event, LocationView, RegionId, Ticks, Visitor, intervals, replay};
+
+/// A call that is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) region: RegionId,
+    pub(super) start: Ticks,
+    pub(super) end: Ticks,
+    /// The number of its enter; [`usize::MAX`] for one that is open before the window.
+    pub(super) enter: usize,
+}
+
+/// The calls of a location whose calls may overlap, in order of their enters, and the numbers of
+/// the events that are no calls.
+pub(super) fn overlapping(location: LocationView<'_>) -> (Vec<Call>, Vec<usize>) {
+    let mut calls = Vec::new();
+    intervals(location, |call| {
+        calls.push(Call {
+            region: call.region,
+            start: call.start,
+            end: call.end,
+            enter: call.enter,
+        });
+    });
+    calls.sort_by_key(|call| call.enter);
+    let is_call = |event| matches!(event, Some(Event::Enter { .. } | Event::Leave { .. }));
+    let others = location.range();
+    let others = others.filter(|index| !is_call(location.all().event(*index)));
+    (calls, others.collect())
+}
+
+/// As [`overlapping`], where calls nest: the outer ones first.
+pub(super) fn nested(location: LocationView<'_>) -> (Vec<Call>, Vec<usize>) {
+    let mut frames = Frames::default();
+    replay(location, &mut frames);
+    let mut calls = frames.calls;
+    let all = location.all();
+    let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));
+    let enters: Vec<usize> = location.range().filter(is_enter).collect();
+    let before = calls.len().saturating_sub(enters.len());
+    for (call, enter) in calls.iter_mut().skip(before).zip(enters) {
+        call.enter = enter;
+    }
+    (calls, frames.others)
+}
+
+#[derive(Default)]
+struct Frames {
+    calls: Vec<Call>,
+    /// The places of what is open among the calls.
+    open: Vec<usize>,
+    others: Vec<usize>,
+}
+
+impl Visitor for Frames {
+    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
+        self.open.push(self.calls.len());
+        self.calls.push(Call {
+            region,
+            start: at,
+            end: at,
+            enter: usize::MAX,
+        });
+    }
+
+    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
+        let call = self.open.pop().and_then(|call| self.calls.get_mut(call));
+        if let Some(call) = call {
+            call.end = at;
+        }
+    }
+
+    fn event(&mut self, _at: Ticks, _event: Event<'_>, index: usize) {
+        self.others.push(index);
+    }
+}
