@@ -43,6 +43,7 @@
 //! # Features
 //! * `fold` (default): [`timeline`].
 //! * `topology`, `spectral` (default): [`topology`], and the list of correlated views beside it.
+//! * `parallel` (default): folds and correlations use all cores.
 
 mod axis;
 mod canvas;
@@ -61,6 +62,8 @@ mod text;
 mod theme;
 #[cfg(feature = "fold")]
 pub mod timeline;
+#[cfg(feature = "topology")]
+pub mod topology;
 
 pub use axis::{Axis, Unit};
 pub use canvas::{Canvas, MOST_PIXELS};

@@ -1,0 +1,424 @@
+"use strict";
+perfkit.view("topology", (section, data) => {
+  const { element, percent, short, bytesText } = perfkit;
+  const find = (name) => section.querySelector(name);
+  const axes = data.axes.map(([name, len, block, all]) => ({ name, len, block, all, low: 0, high: len - 1, role: "mean" }));
+  const unpack = ([low, high, text]) => ({ low, high, bytes: perfkit.bytes(text) });
+  const grids = data.grids.map((grid) => ({ ...grid, kinds: grid.kinds.map(unpack) }));
+  const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
+  const state = { map: 0, kind: 0, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
+  const home = { yaw: state.yaw, pitch: state.pitch, zoom: state.zoom };
+  const status = find(".status");
+
+  const write = (value, unit) =>
+    unit === "ns" ? perfkit.time(value) : unit === "B" ? bytesText(value) : unit === "%" ? percent(value) : short(value, unit);
+
+  // The first three long axes are x, y and z; the others are taken together.
+  ["x", "y", "z"].forEach((role) => {
+    const next = axes.find((axis) => axis.len > 1 && axis.role === "mean");
+    if (next) next.role = role;
+  });
+
+  // What is seen of a grid: cells by place, with the axes that are taken together reduced.
+  const reduced = (grid) => {
+    const shown = grid.kinds[Math.min(state.kind, grid.kinds.length - 1)];
+    const inner = ["x", "y", "z"].map((role) => axes.filter((axis) => axis.role === role));
+    const dims = inner.map((all) => all.reduce((size, axis) => size * axis.len + (size > 1 ? size - 1 : 0), 1));
+    const strides = axes.map((_, at) => axes.slice(at + 1).reduce((size, axis) => size * axis.len, 1));
+    const cells = new Map();
+    const total = axes.reduce((size, axis) => size * axis.len, 1);
+    for (let cell = 0; cell < total; cell++) {
+      const byte = shown.bytes[cell];
+      if (!byte) continue;
+      let inside = true;
+      const at = axes.map((axis, index) => {
+        const place = Math.floor(cell / strides[index]) % axis.len;
+        if (place < axis.low || place > axis.high) inside = false;
+        return place;
+      });
+      if (!inside) continue;
+      // Several axes in one direction: the first one in steps as wide as the others, and a gap.
+      const place = ["x", "y", "z"].map((role) => axes.reduce(([sum, wide], axis, index) =>
+        axis.role === role ? [sum * (axis.len + (wide ? 1 : 0)) + at[index], true] : [sum, wide], [0, false])[0]);
+      const key = place.join();
+      const value = shown.low + ((byte - 1) / 254) * (shown.high - shown.low);
+      const found = cells.get(key);
+      if (!found) cells.set(key, { place, sum: value, count: 1, max: value, cell, at });
+      else {
+        found.sum += value;
+        found.count += 1;
+        found.max = Math.max(found.max, value);
+      }
+    }
+    const largest = axes.some((axis) => axis.role === "max");
+    const out = [...cells.values()];
+    out.forEach((found) => (found.value = largest ? found.max : found.sum / found.count));
+    return { cells, list: out, dims };
+  };
+
+  const ends = (view) => view.list.reduce(([low, high], { value }) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+
+  const VERTEX = `#version 300 es
+    in vec3 corner, normal; in vec2 face; in vec3 place; in vec4 colour;
+    uniform mat4 camera; uniform float size; uniform vec3 centre;
+    out vec3 tint; out vec2 side; out float light;
+    void main() {
+      vec3 at = place - centre + corner * size;
+      gl_Position = camera * vec4(at, 1.0);
+      vec3 sun = normalize(vec3(0.35, -0.5, 0.8));
+      light = 0.62 + 0.42 * max(0.0, dot(normal, sun)) + 0.1 * normal.z;
+      tint = colour.rgb; side = face;
+    }`;
+  const FRAGMENT = `#version 300 es
+    precision mediump float;
+    in vec3 tint; in vec2 side; in float light; uniform float bevel; out vec4 pixel;
+    void main() {
+      vec2 edge = min(side, 1.0 - side);
+      float rim = 1.0 - smoothstep(0.0, 0.09, min(edge.x, edge.y));
+      float shade = light * (1.0 - bevel * 0.28 * rim);
+      pixel = vec4(min(tint * shade, vec3(1.0)), 1.0);
+    }`;
+  const cube = () => {
+    const corners = [], normals = [], faces = [];
+    for (let axis = 0; axis < 3; axis++) for (const sign of [-0.5, 0.5]) {
+      const [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
+      for (const [a, b] of [[0, 0], [1, 0], [1, 1], [0, 0], [1, 1], [0, 1]]) {
+        const corner = [0, 0, 0], normal = [0, 0, 0];
+        [corner[axis], corner[u], corner[v], normal[axis]] = [sign, a - 0.5, b - 0.5, 2 * sign];
+        corners.push(...corner); normals.push(...normal); faces.push(a, b);
+      }
+    }
+    return { corners, normals, faces };
+  };
+
+  const compiled = (gl) => {
+    const program = gl.createProgram();
+    for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, text);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
+    gl.useProgram(program);
+    const attribute = (name, size, values, divisor, type = gl.FLOAT) => {
+      const place = gl.getAttribLocation(program, name), buffer = gl.createBuffer();
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      if (values) gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, size, type, type !== gl.FLOAT, 0, 0);
+      gl.vertexAttribDivisor(place, divisor);
+      return buffer;
+    };
+    const { corners, normals, faces } = cube();
+    attribute("corner", 3, new Float32Array(corners), 0);
+    attribute("normal", 3, new Float32Array(normals), 0);
+    attribute("face", 2, new Float32Array(faces), 0);
+    gl.enable(gl.DEPTH_TEST);
+    return {
+      gl,
+      places: attribute("place", 3, null, 1),
+      colours: attribute("colour", 4, null, 1, gl.UNSIGNED_BYTE),
+      camera: gl.getUniformLocation(program, "camera"),
+      size: gl.getUniformLocation(program, "size"),
+      centre: gl.getUniformLocation(program, "centre"),
+      bevel: gl.getUniformLocation(program, "bevel"),
+      count: 0,
+    };
+  };
+
+  const panes = ["left", "right"].map((name) => {
+    const figure = find("." + name), canvas = figure.querySelector("canvas");
+    const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
+    return { figure, canvas, gl: gl && compiled(gl), caption: figure.querySelector("figcaption"),
+      bar: figure.querySelector(".bar"), ends: figure.querySelector(".ends"), seen: [], view: null };
+  });
+  const drawn = panes.every((pane) => pane.gl);
+  section.dataset.webgl = drawn ? "1" : "0";
+  find(".stills").hidden = drawn;
+  find(".panes").hidden = !drawn;
+
+  // Which cubes are seen: inside of the brush, and not hidden by neighbours on all six sides.
+  const exposed = (pane, [low, high]) => {
+    const from = low + (find(".low").value / 1000) * (high - low), to = low + (find(".high").value / 1000) * (high - low);
+    const spare = 1e-9 * (high - low);
+    const inside = (cell) => cell && cell.value >= from - spare && cell.value <= to + spare;
+    const kept = pane.view.list.filter(inside);
+    const cells = pane.view.cells;
+    pane.kept = kept.length;
+    return kept.filter(({ place: [x, y, z] }) =>
+      ![[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]].every(([a, b, c]) => inside(cells.get([x + a, y + b, z + c].join()))));
+  };
+
+  const fill = () => {
+    const all = panes.map((pane, at) => {
+      pane.grid = grids[at ? state.right : 0];
+      pane.view = reduced(pane.grid);
+      return ends(pane.view);
+    });
+    const shared = find(".shared").checked && panes[0].grid.unit === panes[1].grid.unit;
+    panes.forEach((pane, at) => {
+      const range = shared ? [Math.min(all[0][0], all[1][0]), Math.max(all[0][1], all[1][1])] : all[at];
+      pane.range = range;
+      pane.seen = exposed(pane, range);
+      const table = maps[state.map].table, { gl } = pane.gl || {};
+      if (gl) {
+        const places = new Float32Array(3 * pane.seen.length), colours = new Uint8Array(4 * pane.seen.length);
+        pane.seen.forEach(({ place, value }, index) => {
+          places.set(place, 3 * index);
+          const step = range[1] > range[0] ? Math.round((255 * (value - range[0])) / (range[1] - range[0])) : 0;
+          colours.set(table.subarray(3 * step, 3 * step + 3), 4 * index);
+          colours[4 * index + 3] = 255;
+        });
+        gl.bindBuffer(gl.ARRAY_BUFFER, pane.gl.places);
+        gl.bufferData(gl.ARRAY_BUFFER, places, gl.DYNAMIC_DRAW);
+        gl.bindBuffer(gl.ARRAY_BUFFER, pane.gl.colours);
+        gl.bufferData(gl.ARRAY_BUFFER, colours, gl.DYNAMIC_DRAW);
+        pane.gl.count = pane.seen.length;
+      }
+      pane.caption.textContent = pane.grid.name;
+      pane.ends.replaceChildren(...range.map((value) => element("span", {}, write(value, pane.grid.unit))));
+      const [context] = perfkit.fit(pane.bar, Math.max(40, pane.figure.clientWidth), 12);
+      const width = pane.figure.clientWidth / 256;
+      for (let step = 0; step < 256; step++) {
+        context.fillStyle = `rgb(${table[3 * step]},${table[3 * step + 1]},${table[3 * step + 2]})`;
+        context.fillRect(step * width, 0, width + 1, 12);
+      }
+    });
+    section.dataset.cubes = panes.map((pane) => pane.kept).join();
+    draw();
+  };
+
+  // The camera: a rotation about the vertical, then about the horizontal axis; no perspective.
+  const turned = ([x, y, z]) => {
+    const [c, s, d, t] = [Math.cos(state.yaw), Math.sin(state.yaw), Math.cos(state.pitch), Math.sin(state.pitch)];
+    const [u, v] = [x * c + y * s, -x * s + y * c];
+    return [u, v * t + z * d, v * d - z * t];
+  };
+  const radius = (dims) => 0.5 * Math.hypot(...dims) + 0.3;
+  const draw = () => {
+    if (!drawn) return;
+    const paper = perfkit.rgb(perfkit.variable("paper")).map((value) => value / 255);
+    const gap = 1 - find(".gap").value / 100;
+    for (const pane of panes) {
+      const { gl } = pane.gl, dims = pane.view.dims, ratio = Math.min(2, window.devicePixelRatio || 1);
+      const [width, height] = [pane.canvas.clientWidth, pane.canvas.clientHeight].map((value) => Math.max(1, Math.round(value * ratio)));
+      if (pane.canvas.width !== width || pane.canvas.height !== height) [pane.canvas.width, pane.canvas.height] = [width, height];
+      gl.viewport(0, 0, width, height);
+      gl.clearColor(...paper, 1);
+      gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+      const scale = (state.zoom * Math.min(width, height)) / radius(dims) / 2;
+      const columns = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(turned);
+      const matrix = columns.flatMap(([u, v, w]) => [(2 * scale * u) / width, (2 * scale * v) / height, w / (4 * radius(dims)), 0]);
+      gl.uniformMatrix4fv(pane.gl.camera, false, [...matrix, 0, 0, 0, 1]);
+      gl.uniform1f(pane.gl.size, gap);
+      gl.uniform1f(pane.gl.bevel, Math.min(1, scale / 14));
+      gl.uniform3fv(pane.gl.centre, dims.map((len) => (len - 1) / 2));
+      gl.drawArraysInstanced(gl.TRIANGLES, 0, 36, pane.gl.count);
+    }
+    section.dataset.camera = [state.yaw, state.pitch, state.zoom].map((value) => value.toFixed(3)).join();
+  };
+
+  // The cube under the pointer: the nearest one whose box the line of sight meets.
+  const pick = (pane, event) => {
+    const bounds = pane.canvas.getBoundingClientRect(), dims = pane.view.dims;
+    const scale = (state.zoom * Math.min(bounds.width, bounds.height)) / radius(dims) / 2;
+    const right = turned([1, 0, 0]), ahead = turned([0, 1, 0]), up = turned([0, 0, 1]);
+    const [u, v] = [(event.clientX - bounds.left - bounds.width / 2) / scale, (bounds.top + bounds.height / 2 - event.clientY) / scale];
+    // Rows of the rotation are the screen's axes in the grid's directions.
+    const base = [0, 1, 2].map((at) => u * [right, ahead, up][at][0] + v * [right, ahead, up][at][1]);
+    const sight = [0, 1, 2].map((at) => [right, ahead, up][at][2]);
+    const half = (1 - find(".gap").value / 100) / 2;
+    let best = null, nearest = Infinity;
+    for (const cube of pane.seen) {
+      let [enter, leave] = [-Infinity, Infinity];
+      for (let at = 0; at < 3; at++) {
+        const middle = cube.place[at] - (dims[at] - 1) / 2 - base[at];
+        if (Math.abs(sight[at]) < 1e-9) {
+          if (Math.abs(middle) > half) enter = Infinity;
+          continue;
+        }
+        const [a, b] = [(middle - half) / sight[at], (middle + half) / sight[at]];
+        enter = Math.max(enter, Math.min(a, b));
+        leave = Math.min(leave, Math.max(a, b));
+      }
+      if (enter <= leave && enter < nearest) [best, nearest] = [cube, enter];
+    }
+    return best;
+  };
+  const tell = (pane, cube) => {
+    const where = axes.map((axis, at) => {
+      if (!["x", "y", "z"].includes(axis.role) && axis.len > 1) return null;
+      const first = cube.at[at] * axis.block, last = Math.min(axis.all, first + axis.block) - 1;
+      return `${axis.name} ${first === last ? first : first + " to " + last}`;
+    }).filter(Boolean);
+    const name = cube.count === 1 ? data.names[cube.cell] : null;
+    const others = panes.filter((other) => other !== pane).map((other) => {
+      const found = other.view.cells.get(cube.place.join());
+      return found ? ` ${other.grid.name}: ${write(found.value, other.grid.unit)}.` : "";
+    });
+    status.textContent = `${name ? name + ", " : ""}${where.join(", ")}: ${write(cube.value, pane.grid.unit)} (${pane.grid.name}).${others.join("")}`;
+    state.picked = cube.place;
+    section.dataset.picked = cube.place.join();
+  };
+
+  const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map });
+  const rows = () => {
+    const list = data.lists.find(([mask]) => mask === state.mask);
+    section.dataset.mask = state.mask;
+    const body = find(".found tbody");
+    if (!list) {
+      const words = state.mask ? "This choice of axes was not computed for this page." : "No axis counts: choose one.";
+      body.replaceChildren(element("tr", {}, element("td", { colspan: 3 }, words)));
+      return;
+    }
+    if (!list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 3 }, "Nothing correlates.")));
+    else body.replaceChildren(...list[1].map(([view, r, shift]) => {
+      const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
+        on: { click: () => { state.right = view; rows(); fill(); link(); } } }, grids[view].name);
+      return element("tr", {}, element("td", { class: "n" }, (r > 0 ? "+" : "") + r.toFixed(3)), element("td", {}, button),
+        element("td", {}, shift.some(Boolean) ? shift.join(", ") : "none"));
+    }));
+    section.dataset.found = list[1].length;
+  };
+
+  const waves = () => {
+    const canvas = find(".waves");
+    const plane = data.spectra[Number(find(".pair").value) || 0];
+    find(".spectrum").hidden = !plane;
+    if (!plane) return;
+    const [[down, across], [height, width], text] = plane, bytes = perfkit.bytes(text);
+    const side = Math.min(420, Math.max(120, canvas.parentElement.clientWidth));
+    const [context] = perfkit.fit(canvas, side, side);
+    const table = maps[1].table, f = (axis) => (state.mask >> axis) & 1;
+    const weight = (row, column) => {
+      const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
+      return a + b ? (f(down) * a + f(across) * b) / (a + b) : 0;
+    };
+    const [w, h] = [side / width, side / height];
+    const tint = (row, column) => {
+      const step = bytes[row * width + column], keep = 0.25 + 0.75 * weight(row, column);
+      return [0, 1, 2].map((at) => Math.round(keep * table[3 * step + at] + (1 - keep) * 128));
+    };
+    for (let row = 0; row < height; row++) for (let column = 0; column < width; column++) {
+      context.fillStyle = `rgb(${tint(row, column).join()})`;
+      context.fillRect(column * w, row * h, w + 0.5, h + 0.5);
+    }
+    // The filter: where it lets half through, on both sides of which weights differ.
+    context.strokeStyle = "#ff3ea5";
+    context.lineWidth = 2;
+    context.beginPath();
+    for (let row = 0; row < height; row++) for (let column = 0; column < width; column++) {
+      const inside = weight(row, column) >= 0.5;
+      if (column + 1 < width && inside !== weight(row, column + 1) >= 0.5) {
+        context.moveTo((column + 1) * w, row * h);
+        context.lineTo((column + 1) * w, (row + 1) * h);
+      }
+      if (row + 1 < height && inside !== weight(row + 1, column) >= 0.5) {
+        context.moveTo(column * w, (row + 1) * h);
+        context.lineTo((column + 1) * w, (row + 1) * h);
+      }
+    }
+    context.stroke();
+  };
+
+  const options = (name, texts) => find(name).append(...texts.map((text, value) => element("option", { value }, text)));
+  options(".map", maps.map(({ name }) => name));
+  options(".kind", data.coarser ? ["mean", "largest", "spread"] : ["each"]);
+  options(".pair", data.spectra.map(([pair]) => pair.map((axis) => axes[axis].name).join(" and ")));
+  find(".kind").closest("label").hidden = !data.coarser;
+  const asked = perfkit.linked(section.id);
+  if (asked.has("axes")) state.mask = Number(asked.get("axes")) || 0;
+  if (asked.has("map")) state.map = Math.min(maps.length - 1, Math.max(0, Number(asked.get("map")) || 0));
+  const named = grids.findIndex(({ name }) => name === asked.get("view"));
+  if (named >= 0) state.right = named;
+  else if (data.lists.length && data.lists[0][1].length) state.right = data.lists[0][1][0][0];
+  find(".map").value = state.map;
+
+  find(".axes").append(...axes.filter((axis) => axis.len > 1).map((axis) => {
+    const role = element("select", { "aria-label": axis.name + " is shown as" },
+      ...[["x", "x"], ["y", "y"], ["z", "z"], ["mean", "mean"], ["max", "largest"]].map(([value, text]) => element("option", { value }, text)));
+    role.value = axis.role;
+    role.addEventListener("change", () => { axis.role = role.value; fill(); });
+    const bound = (name, text) => {
+      const input = element("input", { type: "number", min: 0, max: axis.len - 1, value: axis[name], "aria-label": `${axis.name} ${text}` });
+      input.addEventListener("input", () => {
+        axis[name] = Math.min(axis.len - 1, Math.max(0, Math.round(Number(input.value)) || 0));
+        fill();
+      });
+      return input;
+    };
+    return element("span", {}, axis.name, role, bound("low", "from"), "to", bound("high", "to"));
+  }));
+  find(".filter").append(...axes.map((axis, at) => {
+    const box = element("input", { type: "checkbox" });
+    box.checked = Boolean((state.mask >> at) & 1);
+    box.addEventListener("change", () => {
+      state.mask ^= 1 << at;
+      const list = data.lists.find(([mask]) => mask === state.mask);
+      if (list && list[1].length) state.right = list[1][0][0];
+      rows();
+      waves();
+      fill();
+      link();
+    });
+    return element("label", {}, box, axis.name);
+  }));
+  find(".map").addEventListener("change", (event) => { state.map = Number(event.target.value); fill(); link(); });
+  find(".kind").addEventListener("change", (event) => { state.kind = Number(event.target.value); fill(); });
+  find(".pair").addEventListener("change", waves);
+  for (const name of [".low", ".high", ".shared"]) find(name).addEventListener("input", fill);
+  find(".gap").addEventListener("input", draw);
+  const turn = (yaw, pitch) => {
+    state.yaw += yaw;
+    state.pitch = Math.min(1.57, Math.max(-1.57, state.pitch + pitch));
+    draw();
+  };
+  const zoom = (factor) => {
+    state.zoom = Math.min(40, Math.max(0.2, state.zoom * factor));
+    draw();
+  };
+  find(".turn").addEventListener("click", () => turn(Math.PI / 4, 0));
+  find(".home").addEventListener("click", () => {
+    Object.assign(state, home);
+    find(".low").value = 0;
+    find(".high").value = 1000;
+    fill();
+  });
+  for (const pane of panes) {
+    let held = null;
+    pane.canvas.addEventListener("pointerdown", (event) => {
+      held = { x: event.clientX, y: event.clientY, moved: 0 };
+      pane.canvas.setPointerCapture(event.pointerId);
+    });
+    pane.canvas.addEventListener("pointermove", (event) => {
+      if (!held) return;
+      const [x, y] = [event.clientX - held.x, event.clientY - held.y];
+      held = { x: event.clientX, y: event.clientY, moved: held.moved + Math.abs(x) + Math.abs(y) };
+      turn(-x / 150, y / 150);
+    });
+    pane.canvas.addEventListener("pointerup", (event) => {
+      const cube = held && held.moved < 5 ? pick(pane, event) : null;
+      if (cube) tell(pane, cube);
+      held = null;
+    });
+    pane.canvas.addEventListener("pointercancel", () => (held = null));
+    pane.canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      zoom(event.deltaY > 0 ? 0.85 : 1.18);
+    }, { passive: false });
+    pane.canvas.addEventListener("keydown", (event) => {
+      const keys = { ArrowLeft: () => turn(0.15, 0), ArrowRight: () => turn(-0.15, 0), ArrowUp: () => turn(0, 0.12), ArrowDown: () => turn(0, -0.12),
+        "+": () => zoom(1.2), "=": () => zoom(1.2), "-": () => zoom(0.83) };
+      if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+  }
+  perfkit.onPaint(() => { fill(); waves(); });
+  rows();
+  fill();
+  waves();
+});

@@ -1,0 +1,249 @@
+//! [`Picture`]: cubes drawn from the back to the front, without a graphics card.
+
+use super::coarse::{Coarse, MOST_CUBES, range};
+use crate::{
+    Anchor, Axis, Colour, ColourMap, Error, Mark, Result, Scene, Theme, Unit, shortened, text,
+};
+use perf_topology::Grid;
+
+/// A grid of up to three axes as shaded cubes, seen from above a corner.
+///
+/// ```
+/// use perf_topology::{Grid, Shape};
+/// use perf_view::topology::Picture;
+/// let values: Vec<f64> = (0..64).map(f64::from).collect();
+/// let grid = Grid::new(Shape::of(&[4, 4, 4])?, values, vec![true; 64])?;
+/// let scene = Picture::new(&grid)?.titled("time").scene();
+/// assert!(scene.png()?.starts_with(b"\x89PNG"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Picture<'a> {
+    grid: &'a Grid,
+    title: String,
+    unit: Unit,
+    map: ColourMap,
+    theme: Theme,
+    scale: Option<[f64; 2]>,
+    side: f64,
+}
+
+const MARGIN: f64 = 16.0;
+const TITLE: f64 = 28.0;
+const SCALE: f64 = 46.0;
+/// Part of its room that a cube takes along each axis.
+const CUBE: f64 = 0.86;
+/// Light on the top, the left and the right side of a cube.
+const LIGHT: [f64; 3] = [1.08, 0.86, 0.66];
+
+impl<'a> Picture<'a> {
+    /// A picture of a grid.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] past three axes that are longer than 1 (slice or aggregate the others), and
+    /// [`Error::Empty`] if no cell holds a location.
+    pub fn new(grid: &'a Grid) -> Result<Self> {
+        let long = grid.shape().lens().iter().filter(|len| **len > 1).count();
+        if long > 3 {
+            return Err(Error::Mismatch {
+                what: "axes of a picture of cubes, at most",
+                expected: 3,
+                got: long,
+            });
+        }
+        if !grid.mask().contains(&true) {
+            return Err(Error::Empty {
+                what: "no cell holds a location",
+            });
+        }
+        Ok(Picture {
+            grid,
+            title: String::new(),
+            unit: Unit::Number,
+            map: ColourMap::default(),
+            theme: Theme::light(),
+            scale: None,
+            side: 420.0,
+        })
+    }
+
+    /// A title above it.
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// What the values are, default numbers without a unit.
+    pub fn unit(mut self, unit: Unit) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// The colour map, default [`ColourMap::GreenYellowRed`].
+    pub fn map(mut self, map: ColourMap) -> Self {
+        self.map = map;
+        self
+    }
+
+    /// Paper and ink, default [`Theme::light`].
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// Values of the ends of the colour map, for pictures that share one; default those of the grid.
+    pub fn scale(mut self, ends: [f64; 2]) -> Self {
+        self.scale = Some(ends);
+        self
+    }
+
+    /// Width and height of the room for cubes in pixels, default 420.
+    pub fn side(mut self, pixels: u32) -> Self {
+        self.side = f64::from(pixels.clamp(32, 8192));
+        self
+    }
+
+    /// Draws it.
+    pub fn scene(&self) -> Scene {
+        let coarse = Coarse::of(self.grid, MOST_CUBES);
+        let [low, high] = self.scale.unwrap_or_else(|| range(&coarse.mean));
+        let axis = Axis::over([low, high], self.unit.clone());
+        let note = note(&coarse);
+        let below = SCALE + if note.is_empty() { 0.0 } else { 20.0 };
+        let width = self.side + 2.0 * MARGIN;
+        let height = MARGIN + TITLE + self.side + below;
+        let mut scene = Scene::new(width as u32, height as u32, self.theme.paper);
+        let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
+        let title = shortened(&self.title, most);
+        let at = [MARGIN, MARGIN + TITLE / 2.0 - 4.0];
+        scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
+        let (from, to) = (self.unit.write(low), self.unit.write(high));
+        scene.title = format!("{}: cubes from {from} to {to}", self.title);
+        self.cubes(&coarse, &axis, low < high, &mut scene);
+        self.legend(MARGIN + TITLE + self.side + 8.0, [from, to], &mut scene);
+        let at = [MARGIN, height - 10.0];
+        scene.text(at, Anchor::Start, self.theme.quiet, &shortened(&note, most));
+        scene
+    }
+
+    /// From the back to the front. Of a cube the three sides that face the reader, and of these the ones
+    /// that no other cube touches.
+    fn cubes(&self, coarse: &Coarse, axis: &Axis, varies: bool, scene: &mut Scene) {
+        let dims = three(&coarse.lens);
+        let place = Projection::of(dims, self.side);
+        let value = |at: [usize; 3]| {
+            let inside = at.iter().zip(dims).all(|(at, len)| *at < len);
+            let cell = (at[0] * dims[1] + at[1]) * dims[2] + at[2];
+            let found = inside.then(|| coarse.mean.get(cell).copied()).flatten();
+            found.filter(|value| value.is_finite())
+        };
+        for x in 0..dims[0] {
+            for y in 0..dims[1] {
+                for z in 0..dims[2] {
+                    let Some(found) = value([x, y, z]) else {
+                        continue;
+                    };
+                    let share = if varies { axis.share(found) } else { 0.0 };
+                    let colour = self.map.at(share);
+                    let open = [
+                        value([x, y, z + 1]).is_none(),
+                        value([x, y + 1, z]).is_none(),
+                        value([x + 1, y, z]).is_none(),
+                    ];
+                    if open.contains(&true) {
+                        let at = [x, y, z].map(|at| at as f64);
+                        place.cube(at, colour, scene);
+                    }
+                }
+            }
+        }
+    }
+
+    fn legend(&self, top: f64, [low, high]: [String; 2], scene: &mut Scene) {
+        let width = self.side / 256.0;
+        scene.push(Mark::Cells([MARGIN, top, width, 10.0], self.map.table()));
+        let y = top + 21.0;
+        scene.text([MARGIN, y], Anchor::Start, self.theme.ink, &low);
+        let right = [MARGIN + self.side, y];
+        scene.text(right, Anchor::End, self.theme.ink, &high);
+    }
+}
+
+/// What a picture says of cells that stand for several.
+pub(super) fn note(coarse: &Coarse) -> String {
+    if !coarse.is_coarser() {
+        return String::new();
+    }
+    let blocks: Vec<String> = coarse.blocks.iter().map(usize::to_string).collect();
+    format!("a cube is the mean of {} cells", blocks.join(" x "))
+}
+
+/// Three lengths of what has up to three that matter.
+fn three(lens: &[usize]) -> [usize; 3] {
+    let mut long = lens.iter().copied().filter(|len| *len > 1);
+    std::array::from_fn(|_| long.next().unwrap_or(1))
+}
+
+/// From cells to pixels: x comes towards the reader to the lower left, y to the lower right, z goes up.
+struct Projection {
+    unit: f64,
+    origin: [f64; 2],
+}
+
+/// Cosine and sine of 30 degrees.
+const TILT: [f64; 2] = [0.866_025_403_784_438_6, 0.5];
+
+impl Projection {
+    fn of([x, y, z]: [usize; 3], side: f64) -> Self {
+        let [x, y, z] = [x, y, z].map(|len| len as f64);
+        let (width, height) = ((x + y) * TILT[0], (x + y) * TILT[1] + z);
+        let unit = (side / width).min(side / height);
+        let left = (side - unit * width) / 2.0 + unit * x * TILT[0];
+        let top = (side - unit * height) / 2.0 + unit * z;
+        Projection {
+            unit,
+            origin: [MARGIN + left, MARGIN + TITLE + top],
+        }
+    }
+
+    fn at(&self, [x, y, z]: [f64; 3]) -> [f64; 2] {
+        [
+            self.origin[0] + self.unit * (y - x) * TILT[0],
+            self.origin[1] + self.unit * ((x + y) * TILT[1] - z),
+        ]
+    }
+
+    fn cube(&self, [x, y, z]: [f64; 3], colour: Colour, scene: &mut Scene) {
+        let gap = (1.0 - CUBE) / 2.0;
+        let [a, b] = [gap, 1.0 - gap];
+        let corner = |dx: f64, dy: f64, dz: f64| self.at([x + dx, y + dy, z + dz]);
+        let sides = [
+            vec![
+                corner(a, a, b),
+                corner(b, a, b),
+                corner(b, b, b),
+                corner(a, b, b),
+            ],
+            vec![
+                corner(b, a, a),
+                corner(b, b, a),
+                corner(b, b, b),
+                corner(b, a, b),
+            ],
+            vec![
+                corner(a, b, a),
+                corner(b, b, a),
+                corner(b, b, b),
+                corner(a, b, b),
+            ],
+        ];
+        for (corners, light) in sides.into_iter().zip(LIGHT) {
+            scene.push(Mark::Polygon(corners.clone(), colour.lit(light)));
+            // The bevel: a lighter edge where there is room for one.
+            if self.unit > 9.0 {
+                let edge = corners.get(..2).unwrap_or_default().to_vec();
+                scene.push(Mark::Path(edge, 1.0, colour.lit(light * 1.22).opacity(0.8)));
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! [`View`]: two grids of cubes with one camera in a page.
+
+use super::coarse::{Coarse, MOST_CUBES, range};
+use super::cubes::{self, Picture};
+use super::spectrum::{self, Plane};
+use crate::pack::base64;
+use crate::{ColourMap, Error, Result, Section, Unit, number};
+use maud::{Markup, html};
+use perf_core::{CancelToken, Progress};
+use perf_topology::{Grid, Shape};
+use serde_json::{Value, json};
+
+/// One line of a list of correlated views.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The view: the number that [`View::add`] gave.
+    pub view: usize,
+    /// The correlation with the reference, -1 to 1.
+    pub r: f64,
+    /// How far along each axis the view is found from the reference.
+    pub shift: Vec<usize>,
+}
+
+/// Two grids of cubes in a page: the reference at the left, one that is chosen from a list at the
+/// right, one camera for both.
+///
+/// The list holds what correlates with the reference, strongest first, for each choice of axes that
+/// was computed ahead. Readers turn, brush by value, cut along axes, put other axes on x, y and z,
+/// and ask a cube what it is.
+///
+/// ```
+/// use perf_topology::{Grid, Shape};
+/// use perf_view::topology::{Found, View};
+/// use perf_view::{Page, Unit};
+/// let shape = Shape::of(&[4, 4, 2])?;
+/// let grid = |of: fn(usize) -> f64| {
+///     Grid::new(shape.clone(), (0..32).map(of).collect(), vec![true; 32])
+/// };
+/// let mut view = View::new("time, main", grid(|cell| cell as f64)?, Unit::Nanos);
+/// let other = view.add("waiting, MPI_Wait", grid(|cell| 31.0 - cell as f64)?, Unit::Nanos)?;
+/// view.list(&[1.0, 1.0, 1.0], vec![Found { view: other, r: -1.0, shift: vec![0, 0, 0] }])?;
+/// let html = Page::new("Opposites").with(view.section(&(), &Default::default())?).html();
+/// assert!(html.contains("waiting, MPI_Wait"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct View {
+    shape: Shape,
+    grids: Vec<Shown>,
+    lists: Vec<(u32, Vec<Found>)>,
+    names: Vec<String>,
+    heading: String,
+    id: String,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Shown {
+    name: String,
+    unit: Unit,
+    grid: Grid,
+}
+
+const SCRIPT: &str = include_str!("../../assets/topology.js");
+const STYLE: &str = include_str!("../../assets/topology.css");
+
+impl View {
+    /// A view of a reference.
+    pub fn new(name: impl Into<String>, grid: Grid, unit: Unit) -> Self {
+        let shape = grid.shape().clone();
+        let name = name.into();
+        View {
+            shape,
+            grids: vec![Shown { name, unit, grid }],
+            lists: Vec::new(),
+            names: Vec::new(),
+            heading: "Topology".into(),
+            id: "topology".into(),
+            most: MOST_CUBES,
+        }
+    }
+
+    /// Heading of the section, and what a link to it ends with. Default `Topology` and `topology`.
+    pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
+        (self.heading, self.id) = (heading.into(), id.into());
+        self
+    }
+
+    /// Most cubes of a grid, default [`MOST_CUBES`].
+    pub fn most(mut self, cubes: usize) -> Self {
+        self.most = cubes;
+        self
+    }
+
+    /// What each cell holds, such as `rank 7, node 3, thread 0`: what a cube says when it is asked.
+    /// Cells past the end of the names tell their coordinates alone.
+    pub fn cells(mut self, names: Vec<String>) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Adds a grid to compare with; the number it has in lists.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for a grid of other lengths.
+    pub fn add(&mut self, name: impl Into<String>, grid: Grid, unit: Unit) -> Result<usize> {
+        if grid.shape().lens() != self.shape.lens() {
+            return Err(Error::Mismatch {
+                what: "cells of a grid",
+                expected: self.shape.cells(),
+                got: grid.shape().cells(),
+            });
+        }
+        let name = name.into();
+        self.grids.push(Shown { name, unit, grid });
+        Ok(self.grids.len() - 1)
+    }
+
+    /// What correlates with the reference where the axes of weight above 0 count, strongest first.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] unless there is one weight an axis and every view was added.
+    pub fn list(&mut self, f: &[f64], found: Vec<Found>) -> Result<()> {
+        let axes = self.shape.axes().len();
+        if f.len() != axes {
+            return Err(Error::Mismatch {
+                what: "weights of axes",
+                expected: axes,
+                got: f.len(),
+            });
+        }
+        if let Some(found) = found.iter().find(|found| found.view >= self.grids.len()) {
+            return Err(Error::Mismatch {
+                what: "a view that was added, below",
+                expected: self.grids.len(),
+                got: found.view,
+            });
+        }
+        self.lists.push((mask(f), found));
+        Ok(())
+    }
+
+    /// The lists: which axes count, a bit each with the first the lowest, and what was found.
+    pub fn lists(&self) -> impl Iterator<Item = (u32, &[Found])> {
+        self.lists
+            .iter()
+            .map(|(mask, found)| (*mask, found.as_slice()))
+    }
+
+    /// Draws it. Reports grids of the phase `cubes`.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] if no cell of the reference holds a location, and [`Error::Cancelled`].
+    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
+        let mut values = Vec::with_capacity(self.grids.len());
+        let mut first = None;
+        for shown in &self.grids {
+            cancel.check()?;
+            let coarse = Coarse::of(&shown.grid, self.most);
+            values.push(grid_value(shown, &coarse));
+            first.get_or_insert(coarse);
+            progress.advance("cubes", 1, self.grids.len() as u64);
+        }
+        let coarse = first.ok_or(Error::Empty { what: "no grid" })?;
+        let data = json!({
+            "axes": self.axes(&coarse),
+            "grids": values,
+            "lists": self.lists.iter().map(|(mask, found)| json!([mask, found.iter().map(|found| {
+                json!([found.view, rounded(found.r), found.shift])
+            }).collect::<Vec<_>>()])).collect::<Vec<_>>(),
+            "names": self.cell_names(&coarse),
+            "maps": maps(),
+            "coarser": coarse.is_coarser(),
+            "spectra": spectrum::planes(&coarse).iter().map(plane_value).collect::<Vec<_>>(),
+        });
+        let body = self.body(&coarse)?;
+        Ok(Section::new(
+            "topology",
+            &self.id,
+            &self.heading,
+            body,
+            data,
+            SCRIPT,
+            STYLE,
+        ))
+    }
+
+    fn axes(&self, coarse: &Coarse) -> Vec<Value> {
+        let axes = self.shape.axes().iter().enumerate();
+        let value = |(at, axis): (usize, &perf_topology::Axis)| {
+            json!([
+                axis_name(at, &axis.name),
+                coarse.lens.get(at),
+                coarse.blocks.get(at),
+                axis.len
+            ])
+        };
+        axes.map(value).collect()
+    }
+
+    /// The names of cells, unless cells are taken together.
+    fn cell_names(&self, coarse: &Coarse) -> &[String] {
+        match coarse.is_coarser() {
+            true => &[],
+            false => &self.names,
+        }
+    }
+
+    /// Reference and best match as a picture, for readers without WebGL.
+    fn still(&self) -> Result<Vec<(String, String)>> {
+        let best = self.lists.first().and_then(|(_, found)| found.first());
+        let right = best.and_then(|found| self.grids.get(found.view));
+        let mut stills = Vec::new();
+        for shown in self.grids.first().into_iter().chain(right) {
+            let flat = flat(&shown.grid)?;
+            let picture = Picture::new(&flat)?
+                .titled(&shown.name)
+                .unit(shown.unit.clone());
+            let scene = picture.side(360).scene();
+            stills.push((base64(&scene.png()?), scene.title));
+        }
+        Ok(stills)
+    }
+
+    fn body(&self, coarse: &Coarse) -> Result<Markup> {
+        let stills = self.still()?;
+        let note = cubes::note(coarse);
+        Ok(html! {
+            div.tools role="group" aria-label="Cubes" {
+                label { "Colours " select.map {} }
+                label { "Values " select.kind {} }
+                label { input.shared type="checkbox"; "One scale" }
+                label { "From " input.low type="range" min="0" max="1000" value="0"; }
+                label { "to " input.high type="range" min="0" max="1000" value="1000"; }
+                label { "Gaps " input.gap type="range" min="0" max="80" value="14"; }
+                button.turn type="button" { "Turn" }
+                button.home type="button" { "As it was" }
+            }
+            div.axes role="group" aria-label="Axes" {}
+            output.status aria-live="polite" {}
+            div.panes {
+                @for side in ["left", "right"] {
+                    figure class=(side) {
+                        figcaption {}
+                        canvas tabindex="0" role="img" aria-label={ "Cubes, " (side) } {}
+                        div.scale { canvas.bar role="img" aria-label="Colour scale" {} span.ends {} }
+                    }
+                }
+            }
+            div.stills {
+                @for (bytes, words) in &stills {
+                    img.still src={ "data:image/png;base64," (bytes) } alt=(words);
+                }
+            }
+            p.note {
+                "Drag turns both, the wheel with Ctrl zooms, a click asks a cube. Keys: arrows turn, + and - zoom."
+                @if !note.is_empty() {
+                    " There are " (number::count(self.shape.cells() as u64)) " cells; " (note)
+                    ", and the largest or the spread of them on request."
+                }
+            }
+            div.below {
+                div.found {
+                    h3 { "What goes with it" }
+                    div.filter role="group" aria-label="Axes that count" {}
+                    div.scroll { table { thead { tr {
+                        th.n scope="col" { "r" } th scope="col" { "View" } th scope="col" { "Shift" }
+                    } } tbody {} } }
+                }
+                div.spectrum {
+                    h3 { "Spectrum of the reference" }
+                    div.tools { label { "Over " select.pair {} } }
+                    canvas.waves role="img" aria-label="Magnitude spectrum; what the filter takes away is hatched" {}
+                    p.note { "Lighter is stronger, frequency 0 in the middle. The line is where the filter lets half through; what it takes away is dimmed." }
+                }
+            }
+        })
+    }
+}
+
+fn axis_name(at: usize, name: &str) -> String {
+    match name {
+        "" => format!("axis {}", at + 1),
+        name => name.to_string(),
+    }
+}
+
+/// A bit an axis that counts; there are at most 16.
+fn mask(f: &[f64]) -> u32 {
+    let bits = f.iter().enumerate().filter(|(_, f)| **f > 0.0);
+    bits.fold(0, |mask, (axis, _)| mask | 1 << axis)
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// The grid with all axes past the first three that are longer than 1 taken together by their mean.
+fn flat(grid: &Grid) -> Result<Grid> {
+    let mut flat = grid.clone();
+    loop {
+        let lens = flat.shape().lens();
+        let mut long = (0..lens.len()).filter(|axis| lens[*axis] > 1);
+        match long.nth(3) {
+            Some(axis) => flat = flat.aggregate(axis, perf_topology::Aggregate::Mean)?,
+            None => return Ok(flat),
+        }
+    }
+}
+
+/// Mean, and where cells are taken together largest and spread: 255 steps of a byte from the smallest
+/// number to the largest, 0 where there is no location.
+fn grid_value(shown: &Shown, coarse: &Coarse) -> Value {
+    let kinds = match coarse.is_coarser() {
+        true => vec![&coarse.mean, &coarse.max, &coarse.spread],
+        false => vec![&coarse.mean],
+    };
+    let kinds: Vec<Value> = kinds.into_iter().map(|values| quantised(values)).collect();
+    let unit = match &shown.unit {
+        Unit::Nanos => "ns",
+        Unit::Bytes => "B",
+        Unit::Share => "%",
+        Unit::Number => "",
+        Unit::Other(unit) => unit,
+    };
+    json!({"name": shown.name, "unit": unit, "kinds": kinds})
+}
+
+fn quantised(values: &[f64]) -> Value {
+    let [low, high] = range(values);
+    let step = |value: &f64| match value.is_finite() {
+        true if high > low => 1 + (254.0 * (value - low) / (high - low)).round() as u8,
+        true => 1,
+        false => 0,
+    };
+    let bytes: Vec<u8> = values.iter().map(step).collect();
+    json!([low, high, base64(&bytes)])
+}
+
+fn plane_value(plane: &Plane) -> Value {
+    // The power of waves spans decades: what is below 1e-4 of the largest is dark.
+    let step =
+        |value: &f64| (255.0 * (1.0 + value.max(1e-12).log10() / 4.0).max(0.0)).round() as u8;
+    let bytes: Vec<u8> = plane.values.iter().map(step).collect();
+    json!([plane.axes, plane.lens, base64(&bytes)])
+}
+
+fn maps() -> Vec<Value> {
+    let all = [
+        ColourMap::GreenYellowRed,
+        ColourMap::BlueYellow,
+        ColourMap::BlueOrange,
+    ];
+    let value = |map: &ColourMap| {
+        let bytes: Vec<u8> = map.table().iter().flat_map(|c| [c.r, c.g, c.b]).collect();
+        json!([map.name(), base64(&bytes)])
+    };
+    all.iter().map(value).collect()
+}
