@@ -59,6 +59,11 @@ const STEPS: &[Step] = &[
         "damaged recordings give values, counted repairs or errors with their places",
         mutate,
     ),
+    Step(
+        "pages",
+        "every page in headless Chromium, used as people use it",
+        pages,
+    ),
     Step("docs", "documentation, warnings denied", docs),
     Step("tour", "the tour, as the README runs it", tour),
     Step(
@@ -72,6 +77,15 @@ const STEPS: &[Step] = &[
         instructions,
     ),
 ];
+
+/// Opens every page in a browser, where there is one.
+fn pages(_: &mut Gate) -> Outcome {
+    if !crate::pages::is_possible() {
+        println!("pages are left out: there is no Chromium");
+        return Ok(());
+    }
+    crate::pages::run(&[])
+}
 
 /// Pinned, so that a new release cannot turn the gate red.
 const CARGO_DENY: &str = "0.20.2";

@@ -31,13 +31,19 @@ perfkit.view("timeline", (section, data) => {
   const depth = (group) => (groups[group].parent === null ? 0 : 1 + depth(groups[group].parent));
   // The rows that are seen, from the top.
   const visible = () => {
-    const wanted = filter.value.trim().toLowerCase(), out = [];
+    const wanted = filter.value.trim().toLowerCase(), out = [], order = find(".order").value;
+    const before = {
+      name: (a, b) => groups[a].label.localeCompare(groups[b].label, "en", { numeric: true }) || a - b,
+      busy: (a, b) => groups[b].busy - groups[a].busy || a - b,
+      idle: (a, b) => groups[a].busy - groups[b].busy || a - b,
+    }[order];
+    const sorted = (all) => (before ? [...all].sort(before) : all);
     const walk = (group) => {
       const open = state.open.has(group) && groups[group].children.length;
       if (!wanted || groups[group].label.toLowerCase().includes(wanted)) out.push(group);
-      if (open) groups[group].children.forEach(walk);
+      if (open) sorted(groups[group].children).forEach(walk);
     };
-    groups.forEach((group, at) => group.parent === null && walk(at));
+    sorted(groups.map((_, at) => at).filter((at) => groups[at].parent === null)).forEach(walk);
     return out;
   };
 
@@ -316,6 +322,7 @@ perfkit.view("timeline", (section, data) => {
   on(".fold", "click", () => { state.open.clear(); paint(); });
   chooser.addEventListener("change", () => { state.op = Number(chooser.value); paint(); });
   filter.addEventListener("input", paint);
+  on(".order", "change", paint);
   messages.addEventListener("change", paint);
   if (data.links) find(".links").hidden = false;
 

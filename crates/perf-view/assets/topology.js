@@ -6,6 +6,7 @@ perfkit.view("topology", (section, data) => {
   const unpack = ([low, high, text]) => ({ low, high, bytes: perfkit.bytes(text) });
   const grids = data.grids.map((grid) => ({ ...grid, kinds: grid.kinds.map(unpack) }));
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
+  const waveTable = perfkit.bytes(data.waves[0][1]);
   const state = { map: 0, kind: 0, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
   const home = { yaw: state.yaw, pitch: state.pitch, zoom: state.zoom };
   const status = find(".status");
@@ -66,7 +67,7 @@ perfkit.view("topology", (section, data) => {
       vec3 at = place - centre + corner * size;
       gl_Position = camera * vec4(at, 1.0);
       vec3 sun = normalize(vec3(0.35, -0.5, 0.8));
-      light = 0.62 + 0.42 * max(0.0, dot(normal, sun)) + 0.1 * normal.z;
+      light = 0.74 + 0.3 * max(0.0, dot(normal, sun)) + 0.08 * normal.z;
       tint = colour.rgb; side = face;
     }`;
   const FRAGMENT = `#version 300 es
@@ -180,6 +181,7 @@ perfkit.view("topology", (section, data) => {
       pane.caption.textContent = pane.grid.name;
       pane.ends.replaceChildren(...range.map((value) => element("span", {}, write(value, pane.grid.unit))));
       const [context] = perfkit.fit(pane.bar, Math.max(40, pane.figure.clientWidth), 12);
+      pane.bar.style.width = "100%";
       const width = pane.figure.clientWidth / 256;
       for (let step = 0; step < 256; step++) {
         context.fillStyle = `rgb(${table[3 * step]},${table[3 * step + 1]},${table[3 * step + 2]})`;
@@ -291,7 +293,7 @@ perfkit.view("topology", (section, data) => {
     const [[down, across], [height, width], text] = plane, bytes = perfkit.bytes(text);
     const side = Math.min(420, Math.max(120, canvas.parentElement.clientWidth));
     const [context] = perfkit.fit(canvas, side, side);
-    const table = maps[1].table, f = (axis) => (state.mask >> axis) & 1;
+    const table = waveTable, f = (axis) => (state.mask >> axis) & 1;
     const weight = (row, column) => {
       const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
       return a + b ? (f(down) * a + f(across) * b) / (a + b) : 0;

@@ -9,7 +9,7 @@ use perf_spectral::Spectra;
 use perf_testdata::{cosmo, wide};
 use perf_topology::{Axis, Grid, Shape};
 use perf_view::timeline::{Marker, Picture, View};
-use perf_view::{ColourMap, Page, Theme, Unit, topology};
+use perf_view::{ColourMap, Page, Section, Theme, Unit, topology};
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
@@ -25,7 +25,8 @@ fn main() -> Outcome {
     hostile(out)?;
     many(out)?;
     topology(out)?;
-    large(out)
+    large(out)?;
+    report(out)
 }
 
 fn save(out: &Path, name: &str, begin: Instant, bytes: &[u8]) -> Outcome {
@@ -244,6 +245,26 @@ fn topology(out: &Path) -> Outcome {
         )?;
     }
     Ok(())
+}
+
+/// Several views in one page: an overview, then detail.
+fn report(out: &Path) -> Outcome {
+    let trace = cosmo::trace();
+    let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    let begin = Instant::now();
+    let cancel = CancelToken::new();
+    let all = View::new(&timelines, Groups::by(&timelines, GroupBy::All)).finest(2048);
+    let nodes = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).finest(2048);
+    let shape = Shape::of(&[4, 4, 4, 4])?;
+    let summary =
+        ["4 of 40 ranks have more and more to do; the others wait for them in MPI_Allreduce."];
+    let page = Page::new("A report")
+        .lead("An overview, then detail.")
+        .with(Section::text("summary", "Summary", &summary))
+        .with(all.named("All ranks", "overview").section(&(), &cancel)?)
+        .with(nodes.named("By node", "timeline").section(&(), &cancel)?)
+        .with(topology_view(&shape)?.section(&(), &cancel)?);
+    save(out, "report.html", begin, page.html().as_bytes())
 }
 
 /// 1,835,008 ranks, one of which is slow.

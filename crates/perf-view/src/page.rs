@@ -219,3 +219,57 @@ fn variables(theme: Theme) -> String {
         .map(|(name, colour)| format!("--{name}:{colour};"))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: &str = "text \u{202e} </script>";
+
+    fn page() -> Page {
+        let section = || {
+            let data = serde_json::json!([DATA]);
+            Section::new(
+                "view",
+                "A view!",
+                DATA,
+                html! { p { (DATA) } },
+                data,
+                "run();",
+                "p{}",
+            )
+        };
+        Page::new(DATA).with(section()).with(section())
+    }
+
+    #[test]
+    fn the_policy_names_every_script_and_the_style() {
+        let html = page().html();
+        let inside = |tag: &str| -> Vec<&str> {
+            let (begin, end) = (format!("<{tag}>"), format!("</{tag}>"));
+            let parts = html.split(begin.as_str()).skip(1);
+            parts
+                .filter_map(|part| part.split(end.as_str()).next())
+                .collect()
+        };
+        let (scripts, styles) = (inside("script"), inside("style"));
+        assert_eq!((scripts.len(), styles.len()), (2, 1));
+        for text in scripts.into_iter().chain(styles) {
+            let digest = format!("'sha256-{}'", base64(&sha256(text.as_bytes())));
+            assert!(html.contains(&digest), "{digest}");
+        }
+        // No attribute that the policy would refuse.
+        assert!(!html.contains(" style=") && !html.contains(" onclick="));
+    }
+
+    #[test]
+    fn sections_have_links_of_their_own() {
+        let html = page().html();
+        for id in ["id=\"a-view-\"", "id=\"a-view--2\"", "href=\"#a-view--2\""] {
+            assert!(html.contains(id), "{id}");
+        }
+        assert_eq!(html.matches("</script>").count(), 4);
+        assert!(!html.contains('\u{202e}'));
+        assert_eq!(html, page().html());
+    }
+}

@@ -6,11 +6,17 @@ use super::browser::Tab;
 pub(super) type Check = fn(&mut Tab<'_>) -> Result<(), String>;
 
 /// The pages, and what is done with each.
-pub(super) const PAGES: &[(&str, Check)] =
-    &[("timeline", timeline), ("hostile", hostile), ("many", many)];
+pub(super) const PAGES: &[(&str, Check)] = &[
+    ("timeline", timeline),
+    ("hostile", hostile),
+    ("many", many),
+    ("topology", topology),
+    ("large", large),
+    ("report", report),
+];
 
 /// What every page keeps: all views are drawn, nothing is wider than the window, all that can be pressed
-/// has a name, text can be read, no complaint.
+/// or seen has a name, no complaint.
 pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("[...document.querySelectorAll('section[data-view]')].every((s) => s.dataset.view === 'text' || s.dataset.ready === '1')")?;
     tab.expect("document.documentElement.scrollWidth <= innerWidth")?;
@@ -96,6 +102,11 @@ fn hostile(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("Number({SECTION}.dataset.bundles) > 100"))?;
     tab.click("section[data-view=timeline] .messages")?;
     tab.expect(&format!("{SECTION}.dataset.bundles === '0'"))?;
+    // The least busy row first.
+    let order = "(() => { const s = document.querySelector('.order'); s.value = 'idle'; s.dispatchEvent(new Event('change'));
+        const all = [...document.querySelectorAll('.row .busy')].map((e) => parseFloat(e.textContent));
+        return all.every((busy, at) => at === 0 || all[at - 1] <= busy); })()";
+    tab.expect(order)?;
     let filter = "(() => { const f = document.querySelector('.filter'); f.value = 'rank 7'; f.dispatchEvent(new Event('input')); return true; })()";
     tab.expect(filter)?;
     tab.calm()?;
@@ -198,4 +209,20 @@ fn large(tab: &mut Tab<'_>) -> Result<(), String> {
         same if same == mean => Err(format!("the largest is {same}, as the mean")),
         _ => Ok(()),
     }
+}
+
+fn report(tab: &mut Tab<'_>) -> Result<(), String> {
+    // Each script is there once, whatever the number of sections that use it.
+    tab.expect("document.querySelectorAll('script:not([type])').length === 3")?;
+    tab.expect("[...document.querySelectorAll('nav a')].map((a) => a.getAttribute('href')).join() === '#summary,#overview,#timeline,#topology'")?;
+    tab.click("nav a[href='#topology']")?;
+    tab.expect("location.hash === '#topology' && Math.abs(document.querySelector('#topology').getBoundingClientRect().top) < innerHeight")?;
+    // Two timelines do not disturb one another.
+    tab.click("#timeline .row[data-group='0'] button")?;
+    tab.expect("document.querySelector('#timeline').dataset.rows === '14' && document.querySelector('#overview').dataset.rows === '1'")?;
+    // Four axes: the fourth is taken together, until it is cut and put beside the first.
+    tab.expect(&format!("{CUBES}.dataset.cubes === '64,64'"))?;
+    let beside = "(() => { const s = document.querySelectorAll('#topology .axes select')[3]; s.value = 'x'; s.dispatchEvent(new Event('change')); return true; })()";
+    tab.expect(beside)?;
+    tab.expect(&format!("{CUBES}.dataset.cubes === '256,256'"))
 }

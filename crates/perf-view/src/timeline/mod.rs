@@ -11,6 +11,7 @@
 
 mod legend;
 mod links;
+mod markup;
 mod paint;
 mod picture;
 mod pyramid;

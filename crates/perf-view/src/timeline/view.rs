@@ -1,10 +1,9 @@
 //! [`View`]: a timeline that folds, unfolds and zooms in a page.
 
-use super::legend::{self, Entry};
+use super::legend;
 use super::pyramid::{Codes, Node, OTHERS, Plan, nodes};
-use super::{Marker, Picture, links};
+use super::{Marker, Picture, links, markup};
 use crate::{Error, OTHER, Result, Section, Theme, number};
-use maud::{Markup, html};
 use perf_core::{CancelToken, LocationId, LocationKind, Progress, TimeRange};
 use perf_fold::{Column, FoldOp, Folder, GroupId, Groups, Line, Lines, Op, Timelines, Usage};
 use serde_json::{Value, json};
@@ -179,12 +178,12 @@ impl<'a> View<'a> {
         let finest = levels.last().map_or(1, |level| level.columns);
         let note = self.note(&nodes, roots, finest, span);
         let still = self.still()?;
-        let body = body(
+        let body = markup::body(
             &self.id,
             &entries,
             &note,
             &still,
-            table(&self.groups, &nodes, &usage, self),
+            markup::table(&self.groups, &nodes, &usage, classes),
         );
         Ok(Section::new(
             "timeline",
@@ -418,98 +417,4 @@ fn operation(op: Option<Op>) -> Value {
 /// Four digits, to keep pages short.
 fn rounded(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
-}
-
-fn body(
-    id: &str,
-    entries: &[Entry],
-    note: &[String],
-    (still, words): &(String, String),
-    table: Markup,
-) -> Markup {
-    html! {
-        div.tools role="group" aria-label="Timeline controls" {
-            label { "Rows show " select.op {} }
-            button.in type="button" { "Zoom in" }
-            button.out type="button" { "Zoom out" }
-            button.left type="button" aria-label="Earlier" { "\u{2190}" }
-            button.right type="button" aria-label="Later" { "\u{2192}" }
-            button.all type="button" { "All" }
-            button.fold type="button" { "Fold all" }
-            label { "Rows named " input.filter type="search" size="12"; }
-            label.links hidden { input.messages type="checkbox" checked; "Messages" }
-        }
-        output.status aria-live="polite" {}
-        div.rows {
-            canvas.strips tabindex="0" role="img" aria-describedby={ (id) "-keys" }
-                aria-label=(words) {}
-            div.labels {}
-        }
-        p.note id={ (id) "-keys" } {
-            "Drag to move, drag with Shift to zoom, double-click to zoom in. Keys: arrows move and choose a row, "
-            "+ and - zoom, Enter unfolds, Home shows all."
-        }
-        ul.legend aria-label="States by time" {
-            @for entry in entries {
-                li {
-                    @if let Some(colour) = entry.colour {
-                        svg viewBox="0 0 13 13" aria-hidden="true" {
-                            rect width="13" height="13" fill=(colour) {}
-                        }
-                    }
-                    span {
-                        (entry.name)
-                        @if let Some((share, nanos)) = entry.time {
-                            " " (number::percent(share)) ", " (number::time(nanos))
-                        }
-                    }
-                }
-            }
-            li { span { "lighter: fewer streams agree" } }
-        }
-        @for line in note { p.note { (line) } }
-        noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
-        (table)
-    }
-}
-
-/// Most rows of the table that says the same in words.
-const TABLE: usize = 64;
-
-fn table(groups: &Groups, nodes: &[Node], usage: &[Usage], view: &View<'_>) -> Markup {
-    let roots = nodes
-        .iter()
-        .zip(usage)
-        .filter(|(node, _)| node.parent.is_none());
-    let classes = view.timelines.classes();
-    html! {
-        details {
-            summary { "The rows as a table" }
-            div.scroll {
-                table {
-                    thead { tr {
-                        th scope="col" { "Row" }
-                        th.n scope="col" { "Streams" }
-                        th.n scope="col" { "Busy" }
-                        th scope="col" { "States by time" }
-                    } }
-                    tbody {
-                        @for (node, usage) in roots.take(TABLE) {
-                            @let group = groups.get(node.group);
-                            tr {
-                                th scope="row" { (group.map_or("", |group| &group.label)) }
-                                td.n { (group.map_or(0, |group| group.streams.len())) }
-                                td.n { (number::percent(usage.utilisation.utilisation())) }
-                                td {
-                                    @for (name, share) in usage.named(classes).take(4) {
-                                        (name) " " (number::percent(share)) ". "
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
 }

@@ -52,6 +52,7 @@ pub struct View {
     heading: String,
     id: String,
     most: usize,
+    maps: Vec<ColourMap>,
 }
 
 #[derive(Debug)]
@@ -77,6 +78,11 @@ impl View {
             heading: "Topology".into(),
             id: "topology".into(),
             most: MOST_CUBES,
+            maps: vec![
+                ColourMap::GreenYellowRed,
+                ColourMap::BlueYellow,
+                ColourMap::BlueOrange,
+            ],
         }
     }
 
@@ -89,6 +95,13 @@ impl View {
     /// Most cubes of a grid, default [`MOST_CUBES`].
     pub fn most(mut self, cubes: usize) -> Self {
         self.most = cubes;
+        self
+    }
+
+    /// The map to begin with, default [`ColourMap::GreenYellowRed`]; readers may choose another.
+    pub fn map(mut self, map: ColourMap) -> Self {
+        self.maps.retain(|other| *other != map);
+        self.maps.insert(0, map);
         self
     }
 
@@ -169,7 +182,8 @@ impl View {
                 json!([found.view, rounded(found.r), found.shift])
             }).collect::<Vec<_>>()])).collect::<Vec<_>>(),
             "names": self.cell_names(&coarse),
-            "maps": maps(),
+            "maps": map_values(&self.maps),
+            "waves": map_values(&[ColourMap::BlueYellow]),
             "coarser": coarse.is_coarser(),
             "spectra": spectrum::planes(&coarse).iter().map(plane_value).collect::<Vec<_>>(),
         });
@@ -216,7 +230,10 @@ impl View {
             let picture = Picture::new(&flat)?
                 .titled(&shown.name)
                 .unit(shown.unit.clone());
-            let scene = picture.side(360).scene();
+            let scene = picture
+                .map(self.maps.first().cloned().unwrap_or_default())
+                .side(360)
+                .scene();
             stills.push((base64(&scene.png()?), scene.title));
         }
         Ok(stills)
@@ -270,8 +287,14 @@ impl View {
                 div.spectrum {
                     h3 { "Spectrum of the reference" }
                     div.tools { label { "Over " select.pair {} } }
-                    canvas.waves role="img" aria-label="Magnitude spectrum; what the filter takes away is hatched" {}
-                    p.note { "Lighter is stronger, frequency 0 in the middle. The line is where the filter lets half through; what it takes away is dimmed." }
+                    canvas.waves role="img" aria-label="Magnitude spectrum; what the filter takes away is dimmed" {}
+                    p.note {
+                        "Lighter is stronger, frequency 0 in the middle. The line is where the filter lets half "
+                        "through; what it takes away is dimmed."
+                        @if coarse.is_coarser() {
+                            " It is that of the cubes: waves shorter than two of them are not in it."
+                        }
+                    }
                 }
             }
         })
@@ -345,15 +368,10 @@ fn plane_value(plane: &Plane) -> Value {
     json!([plane.axes, plane.lens, base64(&bytes)])
 }
 
-fn maps() -> Vec<Value> {
-    let all = [
-        ColourMap::GreenYellowRed,
-        ColourMap::BlueYellow,
-        ColourMap::BlueOrange,
-    ];
+fn map_values(maps: &[ColourMap]) -> Vec<Value> {
     let value = |map: &ColourMap| {
         let bytes: Vec<u8> = map.table().iter().flat_map(|c| [c.r, c.g, c.b]).collect();
         json!([map.name(), base64(&bytes)])
     };
-    all.iter().map(value).collect()
+    maps.iter().map(value).collect()
 }
