@@ -86,7 +86,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
 
 fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
     let mut source = Adios::open(&[path], options)?;
-    let mut builder = TraceBuilder::default();
+    let mut builder = TraceBuilder::of(path);
     while source.next_step(&mut builder)? {
         options.advance(0, 0)?;
     }

@@ -35,7 +35,7 @@ fn probe(input: &Input) -> u8 {
 
 fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
     let mut streams = Streams::open(&[path], options)?;
-    let mut builder = TraceBuilder::default();
+    let mut builder = TraceBuilder::of(path);
     while streams.next_step(&mut builder)? {
         options.advance(0, 0)?;
     }

@@ -21,6 +21,8 @@ pub struct TraceBuilder {
     counter_ids: HashMap<String, MetricId>,
     streams: Vec<Stream>,
     stream_ids: HashMap<StreamKey, StreamId>,
+    /// What findings about all of it call it.
+    name: String,
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +76,14 @@ impl Stream {
 }
 
 impl TraceBuilder {
+    /// A builder whose findings are about this file.
+    pub(crate) fn of(path: &std::path::Path) -> Self {
+        TraceBuilder {
+            name: path.to_string_lossy().into_owned(),
+            ..TraceBuilder::default()
+        }
+    }
+
     /// The trace.
     ///
     /// # Errors
@@ -90,7 +100,8 @@ impl TraceBuilder {
             if count > 0 {
                 let StreamKey { rank, thread, .. } = stream.key;
                 let record = format!("rank {rank}, thread {thread}");
-                found.add_many(rules::OUT_OF_ORDER, count, Place::default().record(record));
+                let place = Place::file(self.name.as_str()).record(record);
+                found.add_many(rules::OUT_OF_ORDER, count, place);
             }
         }
         let firsts = self.streams.iter().filter_map(Stream::first);
