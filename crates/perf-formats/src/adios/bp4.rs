@@ -90,6 +90,8 @@ pub(super) struct Bp4 {
     is_big: bool,
     /// The record that is read next.
     next: u64,
+    /// Bytes of tables that were read.
+    taken: u64,
 }
 
 /// What there is after the last step that was read.
@@ -169,6 +171,7 @@ impl Bp4 {
             data: HashMap::new(),
             is_big,
             next: 0,
+            taken: 0,
         })
     }
 
@@ -299,8 +302,9 @@ impl Bp4 {
                 }
                 Err(error) => return Err(error),
             };
-            // Blocks that lie over one another would make much of little.
+            // Blocks that lie over one another, in a step or in several, would make much of little.
             let bytes = (numbers.len() as u64).saturating_mul(variable.kind.size());
+            let bytes = self.taken.saturating_add(bytes);
             let mut there = 0_u64;
             for member in self.data.values() {
                 there = there.saturating_add(member.len()?);
@@ -308,11 +312,16 @@ impl Bp4 {
             if bytes > there {
                 return Err(Error::Malformed {
                     place,
-                    expected: format!("at most the {there} bytes that there are, in all blocks"),
+                    expected: format!("at most the {there} bytes that there are, in all steps"),
                     got: format!("{bytes} bytes"),
                 });
             }
             first.get_or_insert(place);
+        }
+        if damage.is_none() {
+            // A damaged table may be read again.
+            let bytes = (numbers.len() as u64).saturating_mul(variable.kind.size());
+            self.taken = self.taken.saturating_add(bytes);
         }
         Ok(Table {
             numbers,

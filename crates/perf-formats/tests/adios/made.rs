@@ -357,3 +357,35 @@ impl Made {
         });
     }
 }
+
+#[test]
+fn steps_that_lie_over_one_another_make_no_more_events_than_there_are_bytes() {
+    let folder = scratch("over");
+    made().write(&folder);
+    let steps = fs::read(folder.join("md.idx")).unwrap();
+    let record = &steps[64..128];
+    let many = [&steps[..64], &record.repeat(500)].concat();
+    fs::write(folder.join("md.idx"), many).unwrap();
+    let mut source = Adios::open(&[&folder], &OpenOptions::new()).unwrap();
+    let seen = read(&mut source).unwrap();
+    // The events take 96 bytes, before which lie 64 of a header.
+    assert_eq!(seen.events(), CALLS);
+    assert_eq!(source.diagnostics().count(rules::DAMAGED_STEP), 499);
+}
+
+#[test]
+fn events_out_of_order_are_told_with_their_file() {
+    let folder = scratch("late");
+    let mut made = made();
+    made.variables[1].2 = Value::Table(vec![
+        [0, 3, 0, 0, 5, 10],
+        [0, 3, 0, 1, 5, 20],
+        [0, 3, 0, 0, 5, 9],
+        [0, 3, 0, 1, 5, 21],
+    ]);
+    made.write(&folder);
+    let error = open(&folder, &OpenOptions::new().strict(true)).unwrap_err();
+    let place = error.place().unwrap();
+    assert_eq!(*place.file, *folder.to_string_lossy(), "{error}");
+    assert!(error.to_string().contains("rank 3, thread 0"), "{error}");
+}
