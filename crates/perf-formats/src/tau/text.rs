@@ -162,7 +162,8 @@ fn header(lines: &mut Lines<'_>, file: &mut File) -> Result<()> {
     };
     const END: &[u8] = b"</metadata>";
     // Values may hold line breaks.
-    let end = find(END, rest).ok_or_else(|| Error::Truncated {
+    let end = rest.get(open..).and_then(|from| find(END, from));
+    let end = end.map(|end| open + end).ok_or_else(|| Error::Truncated {
         place: lines.place(lines.bytes.len()),
         expected: "</metadata>".into(),
     })?;

@@ -328,6 +328,10 @@ fn what_is_broken_says_where() {
         let place = error.place().unwrap();
         assert!(place.offset.is_some_and(|at| at >= byte.min(31)), "{error}");
     }
+    // The end of the facts stands before their beginning.
+    let reversed = whole.replace("# Name", "# Name </metadata> <metadata>");
+    let error = parse(&reversed).map(|_| ()).unwrap_err();
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
     let huge = whole.replace("1 templated", "18446744073709551615 templated");
     assert!(parse(&huge).is_err());
 }
