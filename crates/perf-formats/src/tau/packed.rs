@@ -5,6 +5,7 @@ use super::rules;
 use crate::bytes::Bytes;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Place};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) const MAGIC: [u8; 6] = *b"\0P\0P\0K";
@@ -168,8 +169,22 @@ pub(super) fn read(
         tables.functions.push(Function { name, groups: own });
     }
     tables.events = reader.texts("user events")?;
+    let mut keys = HashSet::new();
     for _ in 0..reader.count(20, "threads")? {
+        let place = reader.place();
         let thread = thread(&mut reader, &tables, found)?;
+        let Key {
+            node,
+            context,
+            thread: number,
+        } = thread.key;
+        if !keys.insert(thread.key) {
+            return Err(Error::Malformed {
+                place,
+                expected: "a thread that is not there yet".into(),
+                got: format!("{node}, {context}, {number} again"),
+            });
+        }
         tables.threads.push(thread);
     }
     let rest = (bytes.len() - reader.at) as u64;

@@ -170,6 +170,28 @@ fn damaged_packed_profiles_say_where() {
         let error = unpack(broken).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{error}");
     }
+    // The key of the second thread, which comes first, becomes that of the other one.
+    let at = whole
+        .windows(12)
+        .position(|key| key == [0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2]);
+    let last = whole
+        .windows(12)
+        .rposition(|key| key == [0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2]);
+    let (Some(facts), Some(key)) = (at, last) else {
+        panic!("the key stands in the facts and before its functions");
+    };
+    assert!(facts < key);
+    let mut twice = whole.clone();
+    twice[key..key + 12].fill(0);
+    let error = unpack(twice).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("0, 0, 0 again"), "{error}");
+    assert!(
+        error
+            .place()
+            .unwrap()
+            .offset
+            .is_some_and(|at| at > key as u64)
+    );
     // Within gzip: cut anywhere, and with a sum that does not fit.
     let packed = gzip(&whole);
     assert_eq!(unpack(packed.clone()).unwrap().threads().len(), 2);
