@@ -211,6 +211,18 @@ fn cut_traces_are_errors_with_line_and_byte() {
 }
 
 #[test]
+fn functions_nested_too_deep_are_told_with_their_file_and_thread() {
+    let body = "2:1:1:2:1:0:60000019:1\n2:1:1:2:1:5:60000019:2\n";
+    let limits = Limits::default().with_depth(1);
+    let options = OpenOptions::new().limits(limits).strict(true);
+    let error = read(body, &options).map(|_| ()).unwrap_err();
+    let place = error.place().unwrap();
+    assert!(!place.file.is_empty(), "{error}");
+    let record = place.record.as_deref();
+    assert_eq!(record, Some("application 1, task 2, thread 1"), "{error}");
+}
+
+#[test]
 fn strange_records_are_counted() {
     let cases = [
         ("1:1:1:1:1:9:5:1\n", rules::NEGATIVE_STATE),

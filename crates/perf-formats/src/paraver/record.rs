@@ -14,6 +14,17 @@ pub struct Object {
     pub thread: u32,
 }
 
+impl std::fmt::Display for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Object {
+            application,
+            task,
+            thread,
+        } = self;
+        write!(f, "application {application}, task {task}, thread {thread}")
+    }
+}
+
 /// A thread and the CPU it ran on, from 1; 0 where the header has no resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OnCpu {

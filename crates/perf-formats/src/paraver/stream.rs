@@ -60,6 +60,8 @@ pub(super) struct Shared<'a, 'p> {
     pub(super) tables: Tables<'p>,
     pub(super) comms: Comms,
     pub(super) found: &'a mut Diagnostics,
+    /// The file, for findings.
+    pub(super) name: &'a str,
     pub(super) window: TimeRange,
     pub(super) depth: usize,
     pub(super) scratch: Scratch,
@@ -363,7 +365,7 @@ impl Stream {
                 is_new = !in_call;
             }
             if in_call && was_call {
-                let place = Place::file("").record(format!("{:?}", self.object));
+                let place = Place::file(shared.name).record(self.object.to_string());
                 shared.found.add(rules::STATE_IN_CALL, place);
             }
         }

@@ -73,6 +73,7 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
             tables: Tables::new(pcf),
             comms: Comms::default(),
             found: &mut found,
+            name: &name,
             window: options.get_window(),
             depth: options.get_limits().depth as usize,
             scratch: Scratch::default(),

@@ -44,7 +44,7 @@ impl Stream {
             self.cut(at, scratch);
         }
         if self.functions.len() >= shared.depth {
-            let place = Place::file("").record(format!("{:?}", self.object));
+            let place = Place::file(shared.name).record(self.object.to_string());
             shared.found.add(rules::TOO_DEEP, place);
             return Ok(());
         }
