@@ -10,9 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// What a case may use beyond a multiple of what the undamaged recording takes.
+/// What a case may use beyond a multiple of what the undamaged recording takes, and what each byte by
+/// which the damage makes it larger may: a call that takes a few bytes takes hundreds in analyses.
 const SPARE: usize = 96 << 20;
 const TIMES: usize = 3;
+const A_BYTE: usize = 256;
 
 /// Where the last panic was.
 static PANIC: Mutex<String> = Mutex::new(String::new());
@@ -42,7 +44,6 @@ pub(crate) fn run(recording: &Recording, asked: &Asked, from: usize) -> io::Resu
 fn cases(recording: &Recording, asked: &Asked, from: usize, folder: &Path) -> io::Result<()> {
     let targets = Target::all(recording, asked)?;
     let (_, base) = measure(|| recording.survive(folder));
-    let limit = SPARE + TIMES * base;
     let mut out = io::stdout().lock();
     let mut number = 0;
     for target in &targets {
@@ -60,6 +61,8 @@ fn cases(recording: &Recording, asked: &Asked, from: usize, folder: &Path) -> io
             out.flush()?;
             replace(&file, &bytes)?;
             is_damaged = true;
+            let more = bytes.len().saturating_sub(target.whole().len());
+            let limit = SPARE + TIMES * base + A_BYTE * more;
             drop(bytes);
             let (verdict, peak) = measure(|| recording.survive(folder));
             let line = match verdict {

@@ -51,7 +51,7 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
                 _ => {}
             }
             for (at, (target, bytes)) in inputs.into_iter().enumerate() {
-                let stem = one.open.file_name().unwrap_or_default().to_string_lossy();
+                let stem = one.open.to_string_lossy().replace('/', "-");
                 let to = folder.join(target);
                 fs::create_dir_all(&to)?;
                 if bytes.len() <= MOST {
