@@ -10,6 +10,23 @@ use perf_core::{
 use perf_track::{Delimiter, Error, Extract};
 
 #[test]
+fn calls_that_never_end_have_the_innermost_callers() {
+    let mut list = Vec::new();
+    for step in 0..1000 {
+        list.extend([
+            (10 * step + 1, In(SOLVE)),
+            (10 * step + 2, In(SEND)),
+            (10 * step + 4, Out(SEND)),
+        ]);
+    }
+    let (bursts, _) = extract(talk(), &trace(vec![events(&list)]));
+    assert_eq!(bursts.len(), 1000);
+    let lengths: Vec<usize> = bursts.chains().iter().map(Vec::len).collect();
+    // From the call itself and the first that was entered to the limit, then one for all others.
+    assert_eq!(lengths, (2..=256).collect::<Vec<_>>());
+}
+
+#[test]
 fn between_calls_of_communication() {
     let list = events(&[
         (5, In(MAIN)),

@@ -39,7 +39,7 @@ impl Extract {
     /// Within a window a burst must lie in it as a whole; those that an edge cuts are counted. A
     /// thread's process is its rank in the largest communicator where that has all of them, else
     /// its place among the processes of the recording, whichever application they belong to.
-    /// Threads without a burst are left out.
+    /// Threads without a burst are left out. Chains of callers have the innermost 256.
     ///
     /// Threads are read in parallel; the result does not depend on how many at a time.
     ///

@@ -1,6 +1,6 @@
 //! Callers as text, processes as numbers.
 
-use super::scan::Callers;
+use super::scan::{Callers, innermost};
 use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) fn chain_text(definitions: &Definitions, callers: &Callers) -> Vec<St
         Callers::Sampled(context) => definitions.contexts.path(*context),
         Callers::Open(frames) => frames.clone(),
     };
-    path.iter().rev().map(name).collect()
+    innermost(&path).iter().rev().map(name).collect()
 }
 
 /// The process of each location.

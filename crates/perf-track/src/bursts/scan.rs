@@ -30,6 +30,16 @@ pub(super) struct Call {
     pub(super) received: u64,
 }
 
+/// Most callers of a chain. A recording whose calls never end has a chain as long as all before it at each
+/// of them.
+const MOST_CALLERS: usize = 256;
+
+/// The last of some frames.
+pub(super) fn innermost(frames: &[RegionId]) -> &[RegionId] {
+    let from = frames.len().saturating_sub(MOST_CALLERS);
+    frames.get(from..).unwrap_or_default()
+}
+
 /// What one thread did.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
@@ -302,7 +312,7 @@ impl Scan<'_> {
     fn call(&mut self) {
         let callers = match self.sampled {
             Some((at, context)) if at == self.now => Callers::Sampled(context),
-            _ => Callers::Open(self.stack.frames().to_vec()),
+            _ => Callers::Open(innermost(self.stack.frames()).to_vec()),
         };
         let next = self.found.callers.len();
         let callers = match self.known.get(&callers) {
