@@ -102,6 +102,20 @@ impl Error {
         }
     }
 
+    /// An error about parts that do not fit together, with the place where that showed.
+    #[cfg(feature = "paraver")]
+    pub(crate) fn found_at(self, place: impl FnOnce() -> Place) -> Self {
+        match self {
+            Error::Core(perf_core::Error::Cancelled(cancelled)) => Error::Cancelled(cancelled),
+            Error::Core(error) => Error::Malformed {
+                place: place(),
+                expected: "what a trace can hold".into(),
+                got: error.to_string(),
+            },
+            other => other,
+        }
+    }
+
     /// The same error about a member of the archive at `path`.
     #[cfg(feature = "otf2")]
     pub(crate) fn within(self, path: &std::path::Path) -> Self {

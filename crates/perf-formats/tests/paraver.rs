@@ -211,6 +211,17 @@ fn cut_traces_are_errors_with_line_and_byte() {
 }
 
 #[test]
+fn a_line_with_more_counters_than_an_event_holds_is_told_with_its_place() {
+    let line = format!("2:1:1:2:1:5{}\n", ":42000050:1".repeat(70_000));
+    // What is read at an instant is kept until the next one, or the end.
+    for body in [line.clone(), format!("{line}2:1:1:2:1:9:42000050:1\n")] {
+        let error = read(&body, &OpenOptions::new()).map(|_| ()).unwrap_err();
+        let place = error.place().unwrap();
+        assert!(!place.file.is_empty() && place.record.is_some(), "{error}");
+    }
+}
+
+#[test]
 fn functions_nested_too_deep_are_told_with_their_file_and_thread() {
     let body = "2:1:1:2:1:0:60000019:1\n2:1:1:2:1:5:60000019:2\n";
     let limits = Limits::default().with_depth(1);

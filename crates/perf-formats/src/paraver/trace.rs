@@ -153,7 +153,8 @@ impl<'p> Sweep<'_, 'p> {
                         let shared = &mut self.shared;
                         let stream = self.streams.get_mut(stream);
                         let Some(stream) = stream else { continue };
-                        stream.state(begin.0, end.0, state, place, shared)?;
+                        let done = stream.state(begin.0, end.0, state, place, shared);
+                        done.map_err(|error| error.found_at(place))?;
                     }
                 }
                 Record::Events { at, time, pairs } => {
@@ -161,7 +162,8 @@ impl<'p> Sweep<'_, 'p> {
                         let shared = &mut self.shared;
                         let stream = self.streams.get_mut(stream);
                         let Some(stream) = stream else { continue };
-                        stream.pairs(time.0, pairs, place, shared)?;
+                        let done = stream.pairs(time.0, pairs, place, shared);
+                        done.map_err(|error| error.found_at(place))?;
                     }
                 }
                 Record::Communication(message) => self.message(message, place),
@@ -280,7 +282,9 @@ impl<'p> Sweep<'_, 'p> {
 
     fn finish(mut self, processes: &[u32]) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
         for stream in &mut self.streams {
-            stream.finish(&mut self.shared)?;
+            let place = || Place::file(self.name).record("the end");
+            let done = stream.finish(&mut self.shared);
+            done.map_err(|error| error.found_at(place))?;
         }
         let mixed = self.shared.tables.settle();
         let place = Place::file(self.name);
