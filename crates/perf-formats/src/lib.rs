@@ -30,6 +30,8 @@
 //! * `adios` (default): streams that TAU writes through ADIOS2.
 //! * `chrome` (default): Chrome Trace Event JSON.
 //! * `rocprof` (default): JSON of rocprofv3.
+//! * `nsys`: SQLite exports of Nsight Systems. Compiles the C of SQLite.
+//! * `perfetto`: Perfetto traces.
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
 
 #[cfg(feature = "adios")]
@@ -64,6 +66,8 @@ mod error;
     )
 )]
 mod json;
+#[cfg(feature = "nsys")]
+pub mod nsys;
 mod options;
 #[cfg(feature = "otf2")]
 pub mod otf2;
@@ -83,6 +87,8 @@ pub mod otf2;
 mod parallel;
 #[cfg(feature = "paraver")]
 pub mod paraver;
+#[cfg(feature = "perfetto")]
+pub mod perfetto;
 mod probe;
 #[cfg(feature = "rocprof")]
 pub mod rocprof;

@@ -201,6 +201,8 @@ impl Default for Formats {
             crate::chrome::FORMAT,
             #[cfg(feature = "rocprof")]
             crate::rocprof::FORMAT,
+            #[cfg(feature = "nsys")]
+            crate::nsys::FORMAT,
         ])
     }
 }

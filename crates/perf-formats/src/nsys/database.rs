@@ -1,0 +1,245 @@
+//! A database that nobody trusts: opened for reading, its tables and columns looked for.
+
+use crate::{Error, OpenOptions, Result};
+use perf_core::Place;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open database.
+#[derive(Debug)]
+pub(super) struct Database {
+    connection: Connection,
+    pub(super) file: Arc<str>,
+    /// Bytes of the file: no table has as many rows.
+    length: u64,
+    /// The columns of each plain table.
+    tables: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What ended a table.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Its last row.
+    Whole,
+    /// Damage, in the words of SQLite.
+    Damaged(String),
+}
+
+/// A row: the values of the columns that were asked for.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    row: &'a rusqlite::Row<'a>,
+    columns: &'a [&'a str],
+}
+
+/// A column that holds something else: its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bad<'a>(pub(super) &'a str);
+
+impl<'a> Row<'a> {
+    /// The number of the row.
+    pub(super) fn id(&self) -> i64 {
+        match self.row.get_ref(0) {
+            Ok(ValueRef::Integer(id)) => id,
+            _ => 0,
+        }
+    }
+
+    fn value(&self, column: usize) -> ValueRef<'_> {
+        self.row.get_ref(column + 1).unwrap_or(ValueRef::Null)
+    }
+
+    fn bad(&self, column: usize) -> Bad<'a> {
+        Bad(self.columns.get(column).copied().unwrap_or(""))
+    }
+
+    /// A number that must be there.
+    pub(super) fn number(&self, column: usize) -> Result<i64, Bad<'a>> {
+        self.optional(column)?.ok_or_else(|| self.bad(column))
+    }
+
+    /// A number, or none.
+    pub(super) fn optional(&self, column: usize) -> Result<Option<i64>, Bad<'a>> {
+        match self.value(column) {
+            ValueRef::Integer(number) => Ok(Some(number)),
+            ValueRef::Null => Ok(None),
+            _ => Err(self.bad(column)),
+        }
+    }
+
+    /// Text, or none.
+    pub(super) fn text(&self, column: usize) -> Result<Option<&[u8]>, Bad<'a>> {
+        match self.value(column) {
+            ValueRef::Text(text) => Ok(Some(text)),
+            ValueRef::Null => Ok(None),
+            _ => Err(self.bad(column)),
+        }
+    }
+}
+
+impl Database {
+    /// Opens a file and looks at its tables.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file: Arc<str> = path.to_string_lossy().into();
+        let place = || Place::file(Arc::clone(&file));
+        let failed = |source| Error::Io {
+            place: place(),
+            source,
+        };
+        // A folder or a missing file is an error of the system, not of the format.
+        let length = std::fs::File::open(path).and_then(|file| Ok(file.metadata()?.len()));
+        let length = length.map_err(failed)?;
+        let path = std::path::absolute(path).map_err(failed)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let is_none = |error: rusqlite::Error| Error::Malformed {
+            place: place(),
+            expected: "an SQLite database".into(),
+            got: said(&error),
+        };
+        let connection = Connection::open_with_flags(uri(&path), flags).map_err(is_none)?;
+        connection
+            .execute_batch(
+                "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;",
+            )
+            .map_err(is_none)?;
+        let tables = tables(&connection).map_err(is_none)?;
+        Ok(Database {
+            connection,
+            file,
+            length,
+            tables,
+        })
+    }
+
+    /// Whether there is a table.
+    pub(super) fn has(&self, table: &str) -> bool {
+        self.tables.contains_key(table)
+    }
+
+    /// Whether a table has a column.
+    pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
+        let columns = self.tables.get(table);
+        columns.is_some_and(|columns| columns.contains(column))
+    }
+
+    /// The names of all tables.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tables.keys().map(String::as_str)
+    }
+
+    /// A place in the database.
+    pub(super) fn place(&self, record: impl Into<Arc<str>>) -> Place {
+        Place::file(Arc::clone(&self.file)).record(record)
+    }
+
+    /// The number of rows of a table, 0 where nobody can tell.
+    pub(super) fn count(&self, table: &str) -> u64 {
+        let question = format!("SELECT count(*) FROM {}", quoted(table));
+        let count = self.connection.query_row(&question, (), |row| row.get(0));
+        let count: i64 = count.unwrap_or(0);
+        u64::try_from(count).unwrap_or(0)
+    }
+
+    /// Tells the rows of a table, as they are stored. A column that is not there holds nothing, and
+    /// a table that is not there has no rows.
+    pub(super) fn rows(
+        &self,
+        table: &str,
+        columns: &[&str],
+        options: &OpenOptions<'_>,
+        mut tell: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<End> {
+        if !self.has(table) {
+            return Ok(End::Whole);
+        }
+        let listed = columns
+            .iter()
+            .map(|column| match self.has_column(table, column) {
+                true => quoted(column),
+                false => "NULL".into(),
+            });
+        let listed = listed.collect::<Vec<_>>().join(", ");
+        let from = quoted(table);
+        let prepare = |id: &str| {
+            self.connection
+                .prepare(&format!("SELECT {id}, {listed} FROM {from}"))
+        };
+        let damaged = |error: rusqlite::Error| Ok(End::Damaged(said(&error)));
+        // A table may be declared to have no row ids.
+        let mut statement = match prepare("rowid").or_else(|_| prepare("NULL")) {
+            Ok(statement) => statement,
+            Err(error) => return damaged(error),
+        };
+        let mut rows = match statement.query(()) {
+            Ok(rows) => rows,
+            Err(error) => return damaged(error),
+        };
+        let mut count = 0u64;
+        loop {
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(End::Whole),
+                Err(error) => return damaged(error),
+            };
+            count += 1;
+            if count > self.length {
+                // Pages that refer to each other in circles.
+                return Ok(End::Damaged("more rows than the file can hold".into()));
+            }
+            if count.is_multiple_of(4096) {
+                options.advance(0, 0)?;
+            }
+            tell(&Row { row, columns })?;
+        }
+    }
+}
+
+/// The message of an error without what was asked.
+fn said(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(code, message) => {
+            message.clone().unwrap_or_else(|| code.to_string())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A name as SQL has it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A path as an address that says that nobody writes to it.
+fn uri(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?mode=ro&immutable=1"
+}
+
+/// The plain tables with their columns: no views, and none that run code of a module.
+fn tables(connection: &Connection) -> rusqlite::Result<BTreeMap<String, BTreeSet<String>>> {
+    let mut names = connection.prepare(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' LIMIT 4096",
+    )?;
+    let names = names.query_map((), |row| row.get::<_, String>(0))?;
+    let mut columns = connection.prepare("SELECT name FROM pragma_table_info(?)")?;
+    let mut tables = BTreeMap::new();
+    for name in names {
+        let name = name?;
+        let own = columns.query_map([&name], |row| row.get::<_, String>(0))?;
+        let own = own.collect::<rusqlite::Result<BTreeSet<_>>>()?;
+        tables.insert(name, own);
+    }
+    Ok(tables)
+}

@@ -1,0 +1,382 @@
+//! From a database to a [`Part`] a process.
+
+use super::database::{Database, End, Row};
+use super::rows::{TABLES, Table};
+use super::rules;
+use crate::json::{Element, encode};
+use crate::timeline::{Part, RowKey, Sym};
+use crate::{Error, OpenOptions, Result};
+use perf_core::{Diagnostics, Limits, Place, Rule};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What is read, as it grows.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) parts: Vec<Part>,
+    /// Ranges that were never closed, so far.
+    pub(super) unclosed: u64,
+    file: Arc<str>,
+    limits: Limits,
+    /// Parts by the upper bits of the ids of their process and threads.
+    processes: HashMap<i64, usize>,
+    strings: HashMap<i64, Box<[u8]>>,
+    /// The table that is read.
+    table: &'static str,
+    /// What is of no process.
+    found: Diagnostics,
+}
+
+/// The bits of a global id that say which thread of a process it is.
+const THREAD: i64 = 0xff_ffff;
+
+/// Tables that no recording of events lacks all of.
+const OWN: [&str; 4] = [
+    "META_DATA_EXPORT",
+    "EXPORT_META_DATA",
+    "StringIds",
+    "TARGET_INFO_SESSION_START_TIME",
+];
+
+/// Reads a database.
+pub(super) fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Vec<Part>> {
+    let database = Database::open(path)?;
+    let is_own = OWN
+        .iter()
+        .copied()
+        .chain(TABLES.iter().map(|table| table.name));
+    if !is_own.into_iter().any(|table| database.has(table)) {
+        return Err(Error::Malformed {
+            place: Place::file(Arc::clone(&database.file)),
+            expected: "an export of Nsight Systems".into(),
+            got: "a database without any of its tables".into(),
+        });
+    }
+    let mut reader = Reader {
+        parts: Vec::new(),
+        unclosed: 0,
+        file: Arc::clone(&database.file),
+        limits: *options.get_limits(),
+        processes: HashMap::new(),
+        strings: HashMap::new(),
+        table: "",
+        found: Diagnostics::default(),
+    };
+    reader.strings(&database, options)?;
+    for table in TABLES {
+        reader.table(&database, table, options)?;
+    }
+    reader.left_out(&database);
+    if reader.parts.is_empty() {
+        reader.process(0);
+    }
+    reader.facts(&database, options)?;
+    if let Some(first) = reader.parts.first_mut() {
+        perf_core::Merge::merge(&mut first.found, &reader.found);
+    }
+    // In the order of their ids, whatever came first.
+    let mut order: Vec<_> = reader.processes.into_iter().collect();
+    order.sort_unstable();
+    let mut parts: Vec<_> = reader.parts.into_iter().map(Some).collect();
+    let in_order = order
+        .into_iter()
+        .filter_map(|(_, at)| parts.get_mut(at)?.take());
+    Ok(in_order.collect())
+}
+
+impl Reader {
+    fn strings(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+        let table = "StringIds";
+        let mut found = Diagnostics::default();
+        let strings = &mut self.strings;
+        let (mut bytes, limit) = (0u64, self.limits.memory);
+        let end = database.rows(table, &["id", "value"], options, |row| {
+            match (row.number(0), row.text(1)) {
+                (Ok(id), Ok(text)) => {
+                    let text = text.unwrap_or_default();
+                    bytes += text.len() as u64 + size_of::<(i64, Box<[u8]>)>() as u64;
+                    if bytes > limit {
+                        return Err(Error::Limit {
+                            place: database.place(table),
+                            what: "memory for strings in bytes",
+                            got: bytes,
+                            limit,
+                        });
+                    }
+                    strings.insert(id, text.into());
+                }
+                (Err(bad), _) | (_, Err(bad)) => {
+                    found.add(rules::VALUE, value_place(database, table, bad.0, row));
+                }
+            }
+            Ok(())
+        })?;
+        self.found = found;
+        self.ended(database, table, end);
+        Ok(())
+    }
+
+    fn table(
+        &mut self,
+        database: &Database,
+        table: &Table,
+        options: &OpenOptions<'_>,
+    ) -> Result<()> {
+        self.table = table.name;
+        if !database.has(table.name) {
+            return Ok(());
+        }
+        // Without times rows say nothing.
+        if let Some(column) = ["start", "end"]
+            .into_iter()
+            .find(|it| !database.has_column(table.name, it))
+        {
+            let place = database.place(format!("{}.{column}", table.name));
+            self.found.add(rules::COLUMN, place);
+            return Ok(());
+        }
+        let mut count = 0u64;
+        let end = database.rows(table.name, table.columns, options, |row| {
+            if let Err(bad) = (table.row)(self, row) {
+                let place = value_place(database, table.name, bad.0, row);
+                self.found.add(rules::VALUE, place);
+            }
+            count += 1;
+            if count.is_multiple_of(4096) {
+                // Stops where more is kept than memory is granted.
+                for part in &mut self.parts {
+                    part.odd(Element::Window { offset: 0 })?;
+                }
+            }
+            Ok(())
+        })?;
+        self.ended(database, table.name, end);
+        Ok(())
+    }
+
+    fn ended(&mut self, database: &Database, table: &str, end: End) {
+        if let End::Damaged(message) = end {
+            let place = database.place(format!("{table}: {message}"));
+            self.found.add(rules::DAMAGED_TABLE, place);
+        }
+    }
+
+    /// Counts the rows of tables of events that are not read.
+    fn left_out(&mut self, database: &Database) {
+        let is_read = |name: &&str| TABLES.iter().any(|table| table.name == *name);
+        let others = database.names().filter(|name| !is_read(name));
+        for name in others.filter(|name| database.has_column(name, "start")) {
+            let count = database.count(name);
+            self.found
+                .add_many(rules::TABLE, count, database.place(name));
+        }
+    }
+
+    /// The part of a process, by the id of it or of one of its threads.
+    pub(super) fn process(&mut self, id: i64) -> usize {
+        let parts = &mut self.parts;
+        *self.processes.entry(id & !THREAD).or_insert_with(|| {
+            let mut part = Part::new(&self.file, &self.limits);
+            part.found = Diagnostics::default();
+            parts.push(part);
+            parts.len() - 1
+        })
+    }
+
+    /// The number of a name.
+    pub(super) fn name(&mut self, part: usize, text: &[u8]) -> u32 {
+        let Some(part) = self.parts.get_mut(part) else {
+            return 0;
+        };
+        // Names of parts are as they stand in JSON.
+        let lossy = String::from_utf8_lossy(text);
+        if !lossy
+            .bytes()
+            .any(|byte| byte == b'\\' || byte == b'"' || byte < b' ' || byte == 0x7f)
+        {
+            return part.name(lossy.as_bytes(), (0, 0));
+        }
+        let mut escaped = Vec::with_capacity(lossy.len() + 8);
+        encode(&lossy, &mut escaped);
+        let inner = escaped.get(1..escaped.len().saturating_sub(1));
+        part.name(inner.unwrap_or_default(), (0, 0))
+    }
+
+    /// The number of the name that a string id stands for.
+    pub(super) fn string(&mut self, part: usize, id: i64, row: &Row<'_>) -> u32 {
+        match self.strings.remove(&id) {
+            Some(text) => {
+                let name = self.name(part, &text);
+                self.strings.insert(id, text);
+                name
+            }
+            None => {
+                let place = self.place_of(row);
+                self.add(part, rules::NAME, place);
+                self.name(part, format!("string {id}").as_bytes())
+            }
+        }
+    }
+
+    fn add(&mut self, part: usize, rule: Rule, place: Place) {
+        if let Some(part) = self.parts.get_mut(part) {
+            part.found.add(rule, place);
+        }
+    }
+
+    /// Where a row is.
+    pub(super) fn place_of(&self, row: &Row<'_>) -> Place {
+        let record = format!("{}, row {}", self.table, row.id());
+        Place::file(Arc::clone(&self.file)).record(record)
+    }
+
+    /// The word for a device of a process.
+    pub(super) fn device(&mut self, part: usize, id: i64) -> Sym {
+        let part = self.parts.get_mut(part);
+        part.map_or(Sym::default(), |part| {
+            part.symbol(id.to_string().as_bytes())
+        })
+    }
+
+    /// The words for the process and thread of a global id.
+    fn words(&mut self, part: usize, id: i64) -> (Sym, Sym) {
+        let Some(part) = self.parts.get_mut(part) else {
+            return Default::default();
+        };
+        let process = part.symbol(((id >> 24) & THREAD).to_string().as_bytes());
+        let thread = part.symbol((id & THREAD).to_string().as_bytes());
+        (process, thread)
+    }
+
+    /// The row of a thread.
+    pub(super) fn thread(&mut self, part: usize, id: i64) -> u32 {
+        let (process, thread) = self.words(part, id);
+        let part = self.parts.get_mut(part);
+        part.map_or(0, |part| part.row(RowKey::Thread { process, thread }))
+    }
+
+    /// The row of ranges of a process that may cross.
+    pub(super) fn crossing(&mut self, part: usize, id: i64) -> u32 {
+        let (process, _) = self.words(part, id);
+        let Some(part) = self.parts.get_mut(part) else {
+            return 0;
+        };
+        let category = part.symbol(b"NVTX");
+        part.row(RowKey::Async { process, category })
+    }
+
+    /// Names of processes, threads and devices, the host, the clock and the export.
+    fn facts(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+        let mut processes = Vec::new();
+        let columns = ["globalPid", "name"];
+        database.rows("PROCESSES", &columns, options, |row| {
+            if let (Ok(id), Ok(Some(name))) = (row.number(0), row.text(1)) {
+                processes.push((id, text(name)));
+            }
+            Ok(())
+        })?;
+        for (id, name) in processes {
+            if let Some(part) = self.processes.get(&(id & !THREAD)).copied() {
+                let (process, _) = self.words(part, id);
+                self.parts
+                    .iter_mut()
+                    .skip(part)
+                    .take(1)
+                    .for_each(|it| it.process_name(process, name.clone()));
+            }
+        }
+        let mut threads = Vec::new();
+        let columns = ["globalTid", "nameId"];
+        database.rows("ThreadNames", &columns, options, |row| {
+            if let (Ok(id), Ok(name)) = (row.number(0), row.number(1)) {
+                threads.push((id, name));
+            }
+            Ok(())
+        })?;
+        for (id, name) in threads {
+            let name = self.strings.get(&name).map(|name| text(name));
+            if let (Some(part), Some(name)) = (self.processes.get(&(id & !THREAD)).copied(), name) {
+                let (process, thread) = self.words(part, id);
+                self.parts
+                    .iter_mut()
+                    .skip(part)
+                    .take(1)
+                    .for_each(|it| it.thread_name(process, thread, name.clone()));
+            }
+        }
+        self.devices(database, options)?;
+        self.export(database, options)
+    }
+
+    /// Names of devices. The database lists all of a node, used or not: by their number in CUDA where
+    /// it tells that, which need not be their place in the list.
+    fn devices(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+        let mut devices = Vec::new();
+        let columns = ["id", "cuDevice", "name"];
+        database.rows("TARGET_INFO_GPU", &columns, options, |row| {
+            if let (Ok(id), Ok(number), Ok(Some(name))) =
+                (row.number(0), row.optional(1), row.text(2))
+            {
+                devices.push((number.unwrap_or(id), text(name)));
+            }
+            Ok(())
+        })?;
+        for part in &mut self.parts {
+            for (number, name) in &devices {
+                let device = part.symbol(number.to_string().as_bytes());
+                part.devices.insert(device, name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn export(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+        let (mut base, mut host, mut facts) = (None, None, Vec::new());
+        let columns = ["utcEpochNs"];
+        database.rows("TARGET_INFO_SESSION_START_TIME", &columns, options, |row| {
+            base = base.or(row.optional(0).ok().flatten());
+            Ok(())
+        })?;
+        let columns = ["name", "value"];
+        database.rows("TARGET_INFO_SYSTEM_ENV", &columns, options, |row| {
+            if let (Ok(Some(b"Hostname")), Ok(Some(value))) = (row.text(0), row.text(1)) {
+                host = Some(text(value));
+            }
+            Ok(())
+        })?;
+        for table in ["META_DATA_EXPORT", "EXPORT_META_DATA"] {
+            database.rows(table, &columns, options, |row| {
+                if let (Ok(Some(name)), Ok(Some(value))) = (row.text(0), row.text(1))
+                    && FACTS.contains(&name)
+                {
+                    facts.push((text(name), text(value)));
+                }
+                Ok(())
+            })?;
+        }
+        for part in &mut self.parts {
+            part.base = base;
+            part.host.clone_from(&host);
+        }
+        if let Some(first) = self.parts.first_mut() {
+            first.properties = facts;
+        }
+        Ok(())
+    }
+}
+
+/// What is kept of the metadata of the export.
+const FACTS: [&[u8]; 3] = [
+    b"EXPORT_PRODUCT_NAME",
+    b"EXPORT_PRODUCT_VERSION",
+    b"EXPORT_SCHEMA_VERSION",
+];
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn value_place(database: &Database, table: &str, column: &str, row: &Row<'_>) -> Place {
+    database.place(format!("{table}.{column}, row {}", row.id()))
+}

@@ -1,0 +1,264 @@
+//! Rows of the tables of events, and what they become.
+
+use super::database::{Bad, Row};
+use super::names::{self, nvtx};
+use super::reader::Reader;
+use super::rules;
+use crate::timeline::{Extra, Kind, Role, RowKey, Sym};
+
+/// A table of events: its name, its columns, and what a row of it becomes.
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) columns: &'static [&'static str],
+    pub(super) row: for<'r> fn(&mut Reader, &Row<'r>) -> Result<(), Bad<'r>>,
+}
+
+const WORK: usize = 8;
+
+/// Tables of work begin with the same columns: see [`Reader::work`].
+macro_rules! work_columns {
+    ($($more:literal),*) => {
+        &[
+            "start", "end", "globalPid", "deviceId", "contextId", "greenContextId", "streamId",
+            "correlationId", $($more),*
+        ]
+    };
+}
+
+/// All that are read, work first: its processes are what others are measured by.
+pub(super) const TABLES: &[Table] = &[
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_KERNEL",
+        columns: work_columns!("shortName", "demangledName", "mangledName"),
+        row: kernel,
+    },
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_MEMCPY",
+        columns: work_columns!("bytes", "copyKind", "srcKind", "dstKind"),
+        row: copy,
+    },
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_MEMSET",
+        columns: work_columns!("bytes", "memKind"),
+        row: set,
+    },
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+        columns: work_columns!("syncType"),
+        row: wait,
+    },
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_RUNTIME",
+        columns: CALL,
+        row: call,
+    },
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_DRIVER",
+        columns: CALL,
+        row: call,
+    },
+    Table {
+        name: "NVTX_EVENTS",
+        columns: &["start", "end", "globalTid", "eventType", "text", "textId"],
+        row: range,
+    },
+];
+
+const CALL: &[&str] = &["start", "end", "globalTid", "nameId", "correlationId"];
+
+/// Bits of an id of the file.
+fn bits(number: Option<i64>) -> Option<(u64, bool)> {
+    number.map(|number| (number.cast_unsigned(), number < 0))
+}
+
+fn kernel<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+    let mut string = None;
+    for column in WORK..WORK + 3 {
+        string = string.or(row.optional(column)?);
+    }
+    let part = reader.work(row)?;
+    let name = match string {
+        Some(string) => reader.string(part, string, row),
+        None => reader.name(part, b"(kernel without a name)"),
+    };
+    reader.add_work(part, row, name, Kind::Kernel, None)
+}
+
+fn copy<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+    let bytes = row.optional(WORK)?;
+    let kinds = (
+        row.optional(WORK + 1)?,
+        row.optional(WORK + 2)?,
+        row.optional(WORK + 3)?,
+    );
+    let part = reader.work(row)?;
+    let name = names::copy(kinds.0, kinds.1, kinds.2);
+    let name = reader.name(part, name.as_bytes());
+    reader.add_work(part, row, name, Kind::Copy, bytes)
+}
+
+fn set<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+    let bytes = row.optional(WORK)?;
+    let kind = row.optional(WORK + 1)?;
+    let part = reader.work(row)?;
+    let name = reader.name(part, names::set(kind).as_bytes());
+    reader.add_work(part, row, name, Kind::Copy, bytes)
+}
+
+fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+    let kind = row.optional(WORK)?;
+    let part = reader.work(row)?;
+    let name = reader.name(part, names::wait(kind).as_bytes());
+    let (start, end) = reader.times(part, row)?;
+    // All bits set: the wait is for no stream in particular.
+    let stream = match row.number(6)? {
+        -1 | 0xffff_ffff => "all".to_owned(),
+        stream => stream.to_string(),
+    };
+    let device = reader.device(part, row.number(3)?);
+    let Some(part) = reader.parts.get_mut(part) else {
+        return Ok(());
+    };
+    let stream = part.symbol(stream.as_bytes());
+    let line = part.row(RowKey::Beside { device, stream });
+    let region = part.region(name, Kind::Runtime);
+    part.call(line, (start, end), region, 0);
+    Ok(())
+}
+
+fn call<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+    let string = row.number(3)?;
+    let correlation = bits(row.optional(4)?);
+    let thread = row.number(2)?;
+    let part = reader.process(thread);
+    let name = reader.string(part, string, row);
+    let (start, end) = reader.times(part, row)?;
+    let line = reader.thread(part, thread);
+    let Some(part) = reader.parts.get_mut(part) else {
+        return Ok(());
+    };
+    let region = part.region(name, Kind::Runtime);
+    let extra = part.extra(Extra {
+        correlation,
+        role: Role::Launch,
+        ..Extra::default()
+    });
+    part.call(line, (start, end), region, extra);
+    Ok(())
+}
+
+fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+    let kind = row.number(3)?;
+    let is_known = [
+        nvtx::MARK,
+        nvtx::PUSH_POP,
+        nvtx::START_END,
+        nvtx::TEXT_MARK,
+        nvtx::TEXT_PUSH_POP,
+        nvtx::TEXT_START_END,
+    ];
+    // Domains, categories and names of threads take no time.
+    if !is_known.contains(&kind) {
+        return Ok(());
+    }
+    let (start, end) = (row.number(0)?, row.optional(1)?);
+    let thread = row.number(2)?;
+    let text = row.text(4)?.map(<[u8]>::to_vec);
+    let string = row.optional(5)?;
+    let part = reader.process(thread);
+    let name = match (text, string) {
+        (Some(text), _) => reader.name(part, &text),
+        (None, Some(string)) => reader.string(part, string, row),
+        (None, None) => reader.name(part, b"(range without a name)"),
+    };
+    let line = match kind {
+        nvtx::START_END | nvtx::TEXT_START_END => reader.crossing(part, thread),
+        _ => reader.thread(part, thread),
+    };
+    let place = reader.place_of(row);
+    let Some(part) = reader.parts.get_mut(part) else {
+        return Ok(());
+    };
+    if matches!(kind, nvtx::MARK | nvtx::TEXT_MARK) {
+        part.instant(line, start, name, 0);
+        return Ok(());
+    }
+    let region = part.region(name, Kind::User);
+    match end {
+        Some(end) if end < start => {
+            part.found.add(rules::NEGATIVE, place);
+            part.call(line, (start, start), region, 0);
+        }
+        Some(end) => part.call(line, (start, end), region, 0),
+        // It was never closed: each has a tag of its own, so that no other end closes it.
+        None => {
+            let tag = (Sym::default(), reader.unclosed);
+            reader.unclosed += 1;
+            part.mark(line, start, Some(region), tag);
+        }
+    }
+    Ok(())
+}
+
+impl Reader {
+    /// The part of the process that a row of work is of.
+    fn work<'r>(&mut self, row: &Row<'r>) -> Result<usize, Bad<'r>> {
+        row.number(0)?;
+        row.number(1)?;
+        row.number(3)?;
+        row.number(6)?;
+        let process = row.optional(2)?;
+        Ok(self.process(process.unwrap_or(0)))
+    }
+
+    /// Begin and end of a row; one that ends before it begins has no length.
+    fn times<'r>(&mut self, part: usize, row: &Row<'r>) -> Result<(i64, i64), Bad<'r>> {
+        let (start, end) = (row.number(0)?, row.number(1)?);
+        if end < start {
+            let place = self.place_of(row);
+            if let Some(part) = self.parts.get_mut(part) {
+                part.found.add(rules::NEGATIVE, place);
+            }
+        }
+        Ok((start, end.max(start)))
+    }
+
+    fn add_work<'r>(
+        &mut self,
+        part: usize,
+        row: &Row<'r>,
+        name: u32,
+        kind: Kind,
+        bytes: Option<i64>,
+    ) -> Result<(), Bad<'r>> {
+        let (context, green) = (row.optional(4)?, row.optional(5)?);
+        let stream = row.number(6)?;
+        let correlation = bits(row.optional(7)?);
+        let device = self.device(part, row.number(3)?);
+        let (start, end) = self.times(part, row)?;
+        let Some(part) = self.parts.get_mut(part) else {
+            return Ok(());
+        };
+        let context = match (context, green) {
+            (None, None) => String::new(),
+            (Some(context), None) => context.to_string(),
+            (context, Some(green)) => format!("{}, green {green}", context.unwrap_or(0)),
+        };
+        let context = part.symbol(context.as_bytes());
+        let stream = part.symbol(stream.to_string().as_bytes());
+        let line = part.row(RowKey::Work {
+            device,
+            context,
+            stream,
+        });
+        let region = part.region(name, kind);
+        let extra = part.extra(Extra {
+            correlation,
+            bytes: bits(bytes),
+            role: Role::Work,
+            ..Extra::default()
+        });
+        part.call(line, (start, end), region, extra);
+        Ok(())
+    }
+}

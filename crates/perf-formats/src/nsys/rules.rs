@@ -1,0 +1,36 @@
+//! What the reader of Nsight Systems recordings may find, beside what all
+//! readers of GPU recordings may.
+
+pub use crate::timeline::rules::*;
+use perf_core::{Rule, Weight};
+
+/// A value that is none.
+pub const VALUE: Rule = Rule {
+    name: "invalid-value-of-column",
+    weight: Weight::Loss,
+    what: "a column holds nothing, another type or a number out of range; the row is skipped",
+};
+/// A name that is not there.
+pub const NAME: Rule = Rule {
+    name: "unknown-string",
+    weight: Weight::Repair,
+    what: "a name refers to a string that is not there; it is named by its number",
+};
+/// A table that ends in damage.
+pub const DAMAGED_TABLE: Rule = Rule {
+    name: "damaged-table",
+    weight: Weight::Loss,
+    what: "the database is damaged; the rows of the table before it are kept",
+};
+/// A table that lacks a column which it needs.
+pub const COLUMN: Rule = Rule {
+    name: "missing-column",
+    weight: Weight::Loss,
+    what: "a table lacks a column without which its rows say nothing; it is not read",
+};
+/// A table without a noun.
+pub const TABLE: Rule = Rule {
+    name: "table-left-out",
+    weight: Weight::Note,
+    what: "a table of events has no place in a trace; its rows are not kept",
+};

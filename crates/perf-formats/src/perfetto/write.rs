@@ -1,0 +1,482 @@
+//! A trace as packets.
+
+use super::lanes::Lanes;
+use super::proto::{Message, field};
+use super::track::Tracks;
+use crate::{Error, Result};
+use perf_core::{
+    CancelToken, Close, Definitions, Endpoint, Event, EventId, LocationId, LocationView, MetricId,
+    Place, Progress, RegionId, Ticks, TraceView, Value, Visitor, intervals, match_messages_with,
+    replay,
+};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 18;
+/// The one packet sequence of the file.
+const SEQUENCE: u64 = 1;
+/// The sequence begins here and knows no names yet.
+const CLEARED: u64 = 1;
+/// The packet needs names that came before.
+const NEEDS_NAMES: u64 = 2;
+/// Clocks as Perfetto numbers them.
+const REALTIME: u64 = 1;
+const BOOTTIME: u64 = 6;
+
+const SLICE_BEGIN: u64 = 1;
+const SLICE_END: u64 = 2;
+const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
+
+/// What [`write`] wrote, and what has no place in the format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Tracks that were described.
+    pub tracks: u64,
+    /// Calls, and work of devices.
+    pub slices: u64,
+    /// Instants: other events with a name, and the ends of messages.
+    pub instants: u64,
+    /// Values of metrics.
+    pub samples: u64,
+    /// Flows: messages and links.
+    pub flows: u64,
+    /// Events that were left out: ends of messages without the other, collectives, remote access,
+    /// requests, switches of recording, samples of call paths.
+    pub left_out: u64,
+}
+
+/// Writes what is in view as a Perfetto trace.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_formats::perfetto;
+/// let trace = perf_testdata::device::trace();
+/// let mut file = Vec::new();
+/// let written = perfetto::write(trace.view(), &mut file, &(), &CancelToken::new())?;
+/// // A process, a device, a thread, and two streams.
+/// assert_eq!((written.tracks, written.slices, written.flows), (5, 6 + 6, 6));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Io`] where `to` fails, [`Error::Cancelled`].
+pub fn write(
+    view: TraceView<'_>,
+    to: &mut dyn Write,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Written> {
+    let definitions = view.definitions();
+    let start = view.range().map_or(Ticks(0), |range| range.start);
+    let mut writer = Writer {
+        view,
+        definitions,
+        tracks: Tracks::new(definitions),
+        to,
+        bytes: Vec::with_capacity(BUFFER + 4096),
+        written: Written::default(),
+        names: HashMap::new(),
+        flows: Flows::default(),
+        counters: HashMap::new(),
+        start: nanos(definitions, start),
+    };
+    writer.header();
+    writer.find_flows(progress, cancel)?;
+    let total = view.ids().count() as u64;
+    for location in view.locations() {
+        cancel.check()?;
+        writer.location(location)?;
+        progress.advance("write", 1, total);
+    }
+    writer.flush()?;
+    Ok(writer.written)
+}
+
+fn nanos(definitions: &Definitions, at: Ticks) -> i128 {
+    match definitions.clock.nanos(at) {
+        Some(nanos) => i128::from(nanos.0),
+        None => i128::from(at.0),
+    }
+}
+
+/// Flows by the event they begin or end at.
+#[derive(Debug, Default)]
+struct Flows {
+    from: HashMap<EventId, Vec<u64>>,
+    to: HashMap<EventId, Vec<u64>>,
+}
+
+struct Writer<'a, 'w> {
+    view: TraceView<'a>,
+    definitions: &'a Definitions,
+    tracks: Tracks<'a>,
+    to: &'w mut dyn Write,
+    bytes: Vec<u8>,
+    written: Written,
+    /// Numbers of names, from 1.
+    names: HashMap<String, u64>,
+    flows: Flows,
+    /// Tracks of metrics.
+    counters: HashMap<(LocationId, MetricId), u64>,
+    /// Nanoseconds of the first event.
+    start: i128,
+}
+
+impl Writer<'_, '_> {
+    fn packet(&mut self, packet: &Message) {
+        let mut outer = Message(std::mem::take(&mut self.bytes));
+        outer.message(field::TRACE_PACKET, packet);
+        self.bytes = outer.0;
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let done = self.to.write_all(&self.bytes);
+        self.bytes.clear();
+        done.map_err(|source| Error::Io {
+            place: Place::file("Perfetto trace"),
+            source,
+        })
+    }
+
+    fn header(&mut self) {
+        let mut first = Message::default();
+        first.number(field::PACKET_SEQUENCE, SEQUENCE);
+        first.number(field::PACKET_SEQUENCE_FLAGS, CLEARED);
+        let realtime = self.definitions.clock.realtime.map(i128::from);
+        let realtime = realtime.and_then(|time| u64::try_from(time + self.start).ok());
+        if let Some(realtime) = realtime {
+            let mut snapshot = Message::default();
+            for (id, time) in [(BOOTTIME, 0), (REALTIME, realtime)] {
+                let mut clock = Message::default();
+                clock.number(field::CLOCK_ID, id);
+                clock.number(field::CLOCK_TIMESTAMP, time);
+                snapshot.message(field::SNAPSHOT_CLOCKS, &clock);
+            }
+            first.message(field::PACKET_CLOCK_SNAPSHOT, &snapshot);
+        }
+        self.packet(&first);
+        for group in self.tracks.groups(self.view) {
+            self.describe(&group);
+        }
+    }
+
+    fn describe(&mut self, track: &Message) {
+        let mut packet = Message::default();
+        packet.number(field::PACKET_SEQUENCE, SEQUENCE);
+        packet.message(field::PACKET_TRACK_DESCRIPTOR, track);
+        self.written.tracks += 1;
+        self.packet(&packet);
+    }
+
+    /// Gives each link and message in view a number, from 1: links first.
+    fn find_flows(&mut self, progress: &dyn Progress, cancel: &CancelToken) -> Result<()> {
+        let view = self.view;
+        let ids: std::collections::HashSet<LocationId> = view.ids().collect();
+        let is_seen = |end: EventId| {
+            let location = view.location(end.location);
+            let inside = location.is_some_and(|it| it.range().contains(&(end.index as usize)));
+            inside && ids.contains(&end.location)
+        };
+        for link in view.trace().links() {
+            if is_seen(link.from) && is_seen(link.to) {
+                self.flow(link.from, link.to);
+            }
+        }
+        let found = match_messages_with(view, progress, cancel)?;
+        let id = |end: &Endpoint| {
+            let index = u32::try_from(end.index).ok()?;
+            let location = end.location;
+            Some(EventId { location, index }).filter(|id| is_seen(*id))
+        };
+        for message in &found.messages {
+            if let (Some(from), Some(to)) = (id(&message.sender), id(&message.receiver)) {
+                self.flow(from, to);
+            }
+        }
+        Ok(())
+    }
+
+    fn flow(&mut self, from: EventId, to: EventId) {
+        self.written.flows += 1;
+        let flow = self.written.flows;
+        self.flows.from.entry(from).or_default().push(flow);
+        self.flows.to.entry(to).or_default().push(flow);
+    }
+
+    fn location(&mut self, location: LocationView<'_>) -> Result<()> {
+        let id = location.id();
+        let track = self.tracks.location(id);
+        let description = self.tracks.describe(id, track, 0);
+        self.describe(&description);
+        let known = self.definitions.system.location(id);
+        if known.is_some_and(|location| location.kind.may_overlap()) {
+            return self.work(location, track);
+        }
+        let mut counter = Counter::default();
+        replay(location, &mut counter);
+        let all = location.all();
+        let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));
+        let enters: Vec<usize> = location.range().filter(is_enter).collect();
+        let before = counter.0.saturating_sub(enters.len());
+        let mut frames = Frames {
+            writer: self,
+            location,
+            track,
+            // Those open before the window have no enter in it.
+            before,
+            enters: enters.into_iter(),
+            failed: None,
+        };
+        replay(location, &mut frames);
+        frames.failed.map_or(Ok(()), Err)
+    }
+
+    /// Work of a stream, on as many tracks as are open at once.
+    fn work(&mut self, location: LocationView<'_>, track: u64) -> Result<()> {
+        let mut calls = Vec::new();
+        intervals(location, |call| calls.push(call));
+        calls.sort_by_key(|call| (call.start, call.enter));
+        let mut lanes = Lanes::default();
+        let mut tracks = vec![track];
+        for call in calls {
+            let lane = lanes.take(call.start, call.end);
+            if lane == tracks.len() {
+                let uuid = self.tracks.more();
+                let description = self.tracks.describe(location.id(), uuid, lane);
+                self.describe(&description);
+                tracks.push(uuid);
+            }
+            let track = tracks.get(lane).copied().unwrap_or(track);
+            self.begin(location, track, call.start, call.region, Some(call.enter));
+            self.event(track, call.end, SLICE_END, None, |_| {});
+            self.spill()?;
+        }
+        for index in location.range() {
+            match location.all().event(index) {
+                Some(Event::Enter { .. } | Event::Leave { .. }) | None => {}
+                Some(event) => self.note(location, track, event, index),
+            }
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        match self.bytes.len() >= BUFFER {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        location: LocationView<'_>,
+        track: u64,
+        at: Ticks,
+        region: RegionId,
+        enter: Option<usize>,
+    ) {
+        self.written.slices += 1;
+        let name = self.definitions.region_name(region);
+        let (from, to) = self.flows_at(location.id(), enter);
+        let enter = enter.into_iter();
+        let values: Vec<_> = enter
+            .flat_map(|enter| location.all().attributes(enter))
+            .collect();
+        let definitions = self.definitions;
+        self.event(track, at, SLICE_BEGIN, Some(&name), |event| {
+            for attribute in values {
+                let known = definitions.attributes.get(attribute.attribute.index());
+                let mut annotation = Message::default();
+                match attribute.value {
+                    Value::U64(value) => annotation.number(field::ANNOTATION_UINT, value),
+                    Value::I64(value) => annotation.signed(field::ANNOTATION_INT, value),
+                    Value::F64(value) => annotation.double(field::ANNOTATION_DOUBLE, value),
+                };
+                let name = known.map_or("attribute", |known| &known.name);
+                annotation.text(field::ANNOTATION_NAME, name);
+                event.message(field::EVENT_ANNOTATION, &annotation);
+            }
+            flows(event, &from, &to);
+        });
+    }
+
+    fn flows_at(&self, location: LocationId, index: Option<usize>) -> (Vec<u64>, Vec<u64>) {
+        let index = index.and_then(|index| u32::try_from(index).ok());
+        let Some(index) = index else {
+            return Default::default();
+        };
+        let id = EventId { location, index };
+        let of = |flows: &HashMap<EventId, Vec<u64>>| flows.get(&id).cloned().unwrap_or_default();
+        (of(&self.flows.from), of(&self.flows.to))
+    }
+
+    /// Writes an event with what `more` adds to it.
+    fn event(
+        &mut self,
+        track: u64,
+        at: Ticks,
+        kind: u64,
+        name: Option<&str>,
+        more: impl FnOnce(&mut Message),
+    ) {
+        let mut packet = Message::default();
+        let time = nanos(self.definitions, at) - self.start;
+        packet.number(field::PACKET_TIMESTAMP, u64::try_from(time).unwrap_or(0));
+        packet.number(field::PACKET_SEQUENCE, SEQUENCE);
+        let mut event = Message::default();
+        event.number(field::EVENT_TYPE, kind);
+        event.number(field::EVENT_TRACK_UUID, track);
+        if let Some(name) = name {
+            let iid = self.name(name, &mut packet);
+            event.number(field::EVENT_NAME_IID, iid);
+            packet.number(field::PACKET_SEQUENCE_FLAGS, NEEDS_NAMES);
+        }
+        more(&mut event);
+        packet.message(field::PACKET_TRACK_EVENT, &event);
+        self.packet(&packet);
+    }
+
+    /// The number of a name, which the packet explains if it is new.
+    fn name(&mut self, name: &str, packet: &mut Message) -> u64 {
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let iid = self.names.len() as u64 + 1;
+        self.names.insert(name.to_owned(), iid);
+        let (mut own, mut data) = (Message::default(), Message::default());
+        own.number(field::NAME_IID, iid);
+        own.text(field::NAME_TEXT, name);
+        data.message(field::INTERNED_EVENT_NAMES, &own);
+        packet.message(field::PACKET_INTERNED_DATA, &data);
+        iid
+    }
+
+    /// An event that is no call.
+    fn note(&mut self, location: LocationView<'_>, track: u64, event: Event<'_>, index: usize) {
+        let at = location.all().time(index).unwrap_or_default();
+        match event {
+            Event::Metric { set, values } => self.samples(location.id(), at, set, values),
+            Event::Other { .. } => {
+                self.written.instants += 1;
+                let name = self.definitions.event_name(event).to_owned();
+                let (from, to) = self.flows_at(location.id(), Some(index));
+                self.event(track, at, INSTANT, Some(&name), |event| {
+                    flows(event, &from, &to)
+                });
+            }
+            other => {
+                let (from, to) = self.flows_at(location.id(), Some(index));
+                if from.is_empty() && to.is_empty() {
+                    self.written.left_out += 1;
+                    return;
+                }
+                self.written.instants += 1;
+                let name = self.definitions.event_name(other).to_owned();
+                self.event(track, at, INSTANT, Some(&name), |event| {
+                    flows(event, &from, &to)
+                });
+            }
+        }
+    }
+
+    fn samples(&mut self, id: LocationId, at: Ticks, set: perf_core::MetricSetId, values: &[u64]) {
+        let definitions = self.definitions;
+        let members = definitions.metric_sets.get(set.index());
+        let members = members.map_or(&[][..], |set| &set.members);
+        for (metric, bits) in members.iter().zip(values) {
+            let Some(known) = definitions.metrics.get(metric.index()) else {
+                continue;
+            };
+            let track = match self.counters.get(&(id, *metric)) {
+                Some(track) => *track,
+                None => {
+                    let track = self.tracks.more();
+                    let description = self.tracks.counter(id, track, known);
+                    self.describe(&description);
+                    self.counters.insert((id, *metric), track);
+                    track
+                }
+            };
+            self.written.samples += 1;
+            let value = Value::from_bits(known.value_type, *bits);
+            self.event(track, at, COUNTER, None, |event| {
+                match value {
+                    Value::U64(value) => match i64::try_from(value) {
+                        Ok(value) => event.signed(field::EVENT_COUNTER, value),
+                        Err(_) => event.double(field::EVENT_DOUBLE_COUNTER, value as f64),
+                    },
+                    Value::I64(value) => event.signed(field::EVENT_COUNTER, value),
+                    Value::F64(value) => event.double(field::EVENT_DOUBLE_COUNTER, value),
+                };
+            });
+        }
+    }
+}
+
+fn flows(event: &mut Message, from: &[u64], to: &[u64]) {
+    for flow in from {
+        event.fixed(field::EVENT_FLOWS, *flow);
+    }
+    for flow in to {
+        event.fixed(field::EVENT_LAST_FLOWS, *flow);
+    }
+}
+
+/// Counts frames.
+#[derive(Default)]
+struct Counter(usize);
+
+impl Visitor for Counter {
+    fn enter(&mut self, _at: Ticks, _region: RegionId, _depth: usize) {
+        self.0 += 1;
+    }
+
+    fn leave(&mut self, _at: Ticks, _region: RegionId, _depth: usize, _why: Close) {}
+}
+
+/// Writes frames as they open and close.
+struct Frames<'f, 'l, 'a, 'w> {
+    writer: &'f mut Writer<'a, 'w>,
+    location: LocationView<'l>,
+    track: u64,
+    before: usize,
+    enters: std::vec::IntoIter<usize>,
+    failed: Option<Error>,
+}
+
+impl Frames<'_, '_, '_, '_> {
+    fn spill(&mut self) {
+        if let Err(error) = self.writer.spill() {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Visitor for Frames<'_, '_, '_, '_> {
+    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
+        let enter = match self.before {
+            0 => self.enters.next(),
+            _ => {
+                self.before -= 1;
+                None
+            }
+        };
+        self.writer
+            .begin(self.location, self.track, at, region, enter);
+        self.spill();
+    }
+
+    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
+        self.writer.event(self.track, at, SLICE_END, None, |_| {});
+        self.spill();
+    }
+
+    fn event(&mut self, _at: Ticks, event: Event<'_>, index: usize) {
+        self.writer.note(self.location, self.track, event, index);
+        self.spill();
+    }
+}

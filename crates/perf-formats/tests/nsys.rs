@@ -1,0 +1,375 @@
+//! Exports of Nsight Systems: facts of the corpus, both generations of the schema, and what no file
+//! should be.
+#![cfg(feature = "nsys")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects"
+)]
+
+use perf_core::{Limits, LinkKind, LocationKind, Trace, intervals};
+use perf_formats::{Error, OpenOptions, Recording, nsys};
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nsys");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+/// Writes a database by statements of SQL.
+fn database(name: &str, sql: &str) -> PathBuf {
+    let path = scratch(name);
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(sql).unwrap();
+    path
+}
+
+fn read(path: &Path) -> Recording {
+    nsys::open(&[path], &OpenOptions::new()).unwrap()
+}
+
+/// Calls and total length by name of what runs on streams.
+fn by_name(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
+    let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for location in trace.view().locations() {
+        let kind = trace
+            .definitions()
+            .system
+            .location(location.id())
+            .unwrap()
+            .kind;
+        if !kind.may_overlap() {
+            continue;
+        }
+        intervals(location, |call| {
+            let name = trace.definitions().region_name(call.region).into_owned();
+            let of = found.entry(name).or_default();
+            *of = (of.0 + 1, of.1 + call.end.0 - call.start.0);
+        });
+    }
+    found
+}
+
+#[test]
+fn cloverleaf_is_what_its_database_says() {
+    let path = "gpu/pipit/pipit_tests_data_cloverleaf-nsys_perlmutter-cloverleaf-cuda.sqlite";
+    let Some(path) = perf_testdata::corpus::corpus(path) else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    // Through the probe, as any other format.
+    let recording = perf_formats::open(&path, &OpenOptions::new()).unwrap();
+    assert_eq!(recording.format, "nsys");
+    assert_eq!(
+        recording.diagnostics.repairs(),
+        0,
+        "{}",
+        recording.diagnostics
+    );
+    assert!(recording.diagnostics.count(nsys::rules::TABLE) > 1_000);
+    let trace = recording.trace().unwrap();
+    let names = by_name(trace);
+    assert_eq!(names["par_ranged2d_kernel"], (331, 267_056_876));
+    assert_eq!(names["par_reduce_kernel"], (13, 22_654_310));
+    assert_eq!(names["par_ranged1d_kernel"], (968, 4_693_354));
+    assert_eq!(names["Memcpy HtoD (Pageable -> Device)"].0, 254);
+    assert_eq!(names["Memcpy DtoH (Device -> Pageable)"].0, 25);
+    assert_eq!(names.values().map(|it| it.0).sum::<u64>(), 1_591);
+    let mut all = Vec::new();
+    for location in trace.view().locations() {
+        let kind = trace
+            .definitions()
+            .system
+            .location(location.id())
+            .unwrap()
+            .kind;
+        if kind.may_overlap() {
+            intervals(location, |call| all.push((call.start.0, call.end.0)));
+        }
+    }
+    all.sort_unstable();
+    let (mut busy, mut until) = (0, 0);
+    for (start, end) in &all {
+        busy += (*end).max(until) - (*start).max(until);
+        until = until.max(*end);
+    }
+    assert_eq!((busy, until - all[0].0), (303_795_463, 342_407_810));
+    // All work was launched by one of the 3,048 calls of the runtime.
+    let launches = trace
+        .links()
+        .iter()
+        .filter(|link| link.kind == LinkKind::Launch);
+    assert_eq!(launches.count(), 1_591);
+    let system = &trace.definitions().system;
+    let devices: Vec<_> = system
+        .groups()
+        .iter()
+        .map(|group| group.name.as_str())
+        .collect();
+    assert!(
+        devices.iter().any(|name| name.contains("cuda-cloverleaf")),
+        "{devices:?}"
+    );
+    let properties = system.groups().iter().flat_map(|group| &group.properties);
+    assert!(
+        properties
+            .clone()
+            .any(|(_, value)| value == "NVIDIA A100-SXM4-80GB")
+    );
+    assert_eq!(
+        trace
+            .definitions()
+            .clock
+            .realtime
+            .map(|it| it / 1_000_000_000),
+        Some(1_696_392_839)
+    );
+    // Nothing was written beside it.
+    let folder = std::fs::read_dir(path.parent().unwrap()).unwrap();
+    assert_eq!(folder.count(), 1);
+}
+
+const NEW: &str = "
+    CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
+    INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.13.2');
+    CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+    INSERT INTO StringIds VALUES (1, 'axpy'), (2, 'cudaLaunchKernel'), (3, 'main \"thread\"'), (4, 'step');
+    CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);
+    INSERT INTO PROCESSES VALUES (16777216 * 77, 77, 'solver');
+    CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
+    INSERT INTO ThreadNames VALUES (3, 0, 16777216 * 77 + 5);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,
+        deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER,
+        streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER,
+        demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
+        (100, 150, 0, 1, NULL, 7, 11, 16777216 * 77, 1, 1),
+        (140, 180, 0, 1, 4, 7, 12, 16777216 * 77, 1, 1),
+        (200, 200, 0, 2, NULL, 7, NULL, 16777216 * 78, 1, 1);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL,
+        eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL);
+    INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES
+        (90, 95, 1, 16777216 * 77 + 5, 11, 2), (96, 99, 1, 16777216 * 77 + 5, 12, 2);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+        streamId INTEGER, correlationId INTEGER, globalPid INTEGER, value INTEGER, bytes INTEGER, memKind INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (300, 310, 0, 1, 7, 13, 16777216 * 77, 0, 4096, 2);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId INTEGER,
+        contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (120, 180, 0, 1, 4294967295, 14, 16777216 * 77, 4);
+    CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT,
+        textId INTEGER, globalTid INTEGER);
+    INSERT INTO NVTX_EVENTS VALUES (80, 320, 59, NULL, 4, 16777216 * 77 + 5),
+        (85, 400, 60, 'crossing', NULL, 16777216 * 77 + 5), (86, NULL, 34, 'here', NULL, 16777216 * 77 + 5),
+        (87, NULL, 59, 'open', NULL, 16777216 * 77 + 5), (0, NULL, 75, 'domain', NULL, NULL);
+    CREATE TABLE OSRT_API (start INTEGER, end INTEGER);
+    INSERT INTO OSRT_API VALUES (1, 2), (3, 4);
+";
+
+/// The generation before: other metadata, no green contexts, no short names.
+const OLD: &str = "
+    CREATE TABLE EXPORT_META_DATA (name TEXT, value TEXT);
+    INSERT INTO EXPORT_META_DATA VALUES ('EXPORT_SCHEMA_VERSION', '2.5');
+    CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+    INSERT INTO StringIds VALUES (1, 'axpy<float>(int)');
+    CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+        streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 15, 2, 1, 7, 1, 16777216, 1);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+        streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (20, 25, 2, 1, 8, 2, 16777216, 64, 2);
+";
+
+fn locations(trace: &Trace, kind: LocationKind) -> Vec<(String, usize)> {
+    let system = &trace.definitions().system;
+    let own = trace.view().locations();
+    let own = own.filter(|it| system.location(it.id()).unwrap().kind == kind);
+    own.map(|it| (system.label(it.id()), it.len())).collect()
+}
+
+#[test]
+fn the_new_generation() {
+    let path = database("new generation?#%.sqlite", NEW);
+    let recording = read(&path);
+    let trace = recording.trace().unwrap();
+    let streams = locations(trace, LocationKind::AcceleratorStream);
+    // Stream 7 is three: with and without a green context, and of another process.
+    assert_eq!(streams.len(), 3, "{streams:?}");
+    assert_eq!(by_name(trace)["axpy"], (3, 90));
+    assert_eq!(by_name(trace)["Memset (Device)"], (1, 10));
+    assert_eq!(trace.links().len(), 2);
+    let threads = locations(trace, LocationKind::CpuThread);
+    assert_eq!(threads.len(), 1);
+    assert!(
+        threads[0].0.contains("main \"thread\"") && threads[0].0.contains("solver"),
+        "{threads:?}"
+    );
+    let found = &recording.diagnostics;
+    assert_eq!(found.count(nsys::rules::TABLE), 2, "OSRT_API");
+    assert_eq!(found.count(nsys::rules::NO_END), 1, "the open range");
+    assert_eq!(found.count(nsys::rules::UNLINKED), 2);
+    assert_eq!(found.count(nsys::rules::VALUE), 0);
+    let beside = locations(trace, LocationKind::Unknown);
+    assert_eq!(beside.len(), 2, "waits, and ranges that cross: {beside:?}");
+    // Nothing beside the database: no journal, no log.
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let files = std::fs::read_dir(path.parent().unwrap()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|it| it.starts_with(name)).count(), 1);
+    let strict = OpenOptions::new().strict(true);
+    assert!(matches!(
+        nsys::open(&[&path], &strict),
+        Err(Error::Strict { .. })
+    ));
+}
+
+#[test]
+fn the_old_generation() {
+    let recording = read(&database("old.sqlite", OLD));
+    let trace = recording.trace().unwrap();
+    let names = by_name(trace);
+    assert_eq!(names["axpy<float>(int)"], (1, 5));
+    assert_eq!(names["Memcpy DtoH"], (1, 5));
+    assert_eq!(locations(trace, LocationKind::AcceleratorStream).len(), 2);
+    let properties = &trace.definitions().properties;
+    assert!(
+        properties
+            .iter()
+            .any(|it| it.0 == "EXPORT_SCHEMA_VERSION" && it.1 == "2.5")
+    );
+}
+
+#[test]
+fn two_processes_of_one_id_space_are_two_ranks() {
+    let path = database("again.sqlite", OLD);
+    let other = database("rank_3.sqlite", OLD);
+    let opened = nsys::open(&[path, other], &OpenOptions::new()).unwrap();
+    let trace = opened.trace().unwrap();
+    assert_eq!(trace.definitions().system.groups().len(), 2);
+    assert_eq!(locations(trace, LocationKind::AcceleratorStream).len(), 4);
+}
+
+#[test]
+fn values_that_are_none_cost_their_row() {
+    let path = database(
+        "values.sqlite",
+        "CREATE TABLE StringIds (id, value);
+         INSERT INTO StringIds VALUES ('x', 'y'), (NULL, 'z'), (5, x'00ff'), (6, NULL), (7, 'k');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+             globalPid, shortName);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
+             (1, 2, 0, 1, 7, 1, 0, 7), ('1', 2, 0, 1, 7, 1, 0, 7), (1, NULL, 0, 1, 7, 1, 0, 7),
+             (1.5, 2, 0, 1, 7, 1, 0, 7), (1, 2, NULL, 1, 7, 1, 0, 7), (1, 2, 0, 1, x'07', 1, 0, 7),
+             (5, 3, 0, 1, 7, 1, 0, 7), (-9223372036854775808, 9223372036854775807, 0, 1, 7, 1, 0, 99),
+             (1, 2, -1, -1, -1, -1, -1, -1), (1, 2, 0, 1, 7, 1, 0, NULL);",
+    );
+    let recording = read(&path);
+    let found = &recording.diagnostics;
+    assert_eq!(found.count(nsys::rules::VALUE), 3 + 5, "{found}");
+    assert_eq!(found.count(nsys::rules::NAME), 2);
+    assert_eq!(found.count(nsys::rules::NEGATIVE), 1);
+    let text = found.to_string();
+    let places: Vec<_> = found
+        .iter()
+        .flat_map(|(_, it)| it.places.iter().map(ToString::to_string))
+        .collect();
+    assert!(
+        places
+            .iter()
+            .any(|it| it.contains("CUPTI_ACTIVITY_KIND_KERNEL.start, row 2")),
+        "{places:?} {text}"
+    );
+    let calls: u64 = by_name(recording.trace().unwrap())
+        .values()
+        .map(|it| it.0)
+        .sum();
+    assert_eq!(calls, 5);
+}
+
+#[test]
+fn what_is_no_export_is_an_error() {
+    let text = scratch("text.sqlite");
+    std::fs::write(&text, "SQLite format 3\0 and then not").unwrap();
+    let empty = scratch("empty.sqlite");
+    std::fs::write(&empty, "").unwrap();
+    let other = database("other.sqlite", "CREATE TABLE animals (legs INTEGER);");
+    let views = database(
+        "views.sqlite",
+        "CREATE TABLE animals (legs INTEGER); CREATE VIEW StringIds AS SELECT legs AS id, legs AS value FROM animals;",
+    );
+    for path in [&text, &empty, &other, &views] {
+        let error = nsys::open(&[path], &OpenOptions::new()).unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{error}");
+        assert!(error.to_string().contains(".sqlite"), "{error}");
+    }
+    let missing = nsys::open(&[scratch("missing.sqlite")], &OpenOptions::new());
+    assert!(matches!(missing, Err(Error::Io { .. })));
+    let none: [&Path; 0] = [];
+    assert!(matches!(
+        nsys::open(&none, &OpenOptions::new()),
+        Err(Error::Usage { .. })
+    ));
+    // Tables without rows, or without the columns that matter.
+    let bare = database(
+        "bare.sqlite",
+        "CREATE TABLE META_DATA_EXPORT (name, value);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (begin INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1);",
+    );
+    let recording = read(&bare);
+    assert_eq!(recording.diagnostics.count(nsys::rules::COLUMN), 1);
+    assert!(recording.trace().unwrap().is_empty());
+}
+
+#[test]
+fn damage_is_an_error_or_counted_and_never_a_panic() {
+    let whole = std::fs::read(database("whole.sqlite", NEW)).unwrap();
+    let path = scratch("damaged.sqlite");
+    let mut damaged = 0;
+    for seed in 0..300usize {
+        let mut bytes = whole.clone();
+        if seed % 3 == 0 {
+            bytes.truncate(seed * whole.len() / 300);
+        }
+        for step in 0..1 + seed % 7 {
+            let at = (seed * 7_919 + step * 104_729) % bytes.len().max(1);
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << (seed % 8);
+            }
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        match nsys::open(&[&path], &OpenOptions::new()) {
+            Ok(recording) => damaged += u64::from(recording.diagnostics.repairs() > 2),
+            Err(error) => {
+                assert!(error.to_string().contains("damaged.sqlite"), "{error}");
+                damaged += 1;
+            }
+        }
+    }
+    assert!(damaged > 50, "{damaged}");
+}
+
+#[test]
+fn memory_is_limited() {
+    let mut sql = String::from(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+             globalPid, shortName);
+         BEGIN;",
+    );
+    for at in 0..10_000 {
+        sql += &format!(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({at}, {at}, 0, 1, 7, {at}, 0, 1);"
+        );
+    }
+    let path = database("many.sqlite", &(sql + "COMMIT;"));
+    let options = OpenOptions::new().limits(Limits::default().with_memory(50_000));
+    assert!(matches!(
+        nsys::open(&[&path], &options),
+        Err(Error::Limit { .. })
+    ));
+    assert_eq!(read(&path).trace().unwrap().len(), 20_000);
+}
