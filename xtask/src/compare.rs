@@ -9,6 +9,7 @@
 mod adios;
 mod cluster;
 mod cube;
+mod gpu;
 mod otf2;
 mod paraver;
 mod race;
@@ -57,6 +58,11 @@ const COMPARISONS: &[Comparison] = &[
         "adios",
         "reading BP4 files of TAU's trace plug-in, with ADIOS2",
         adios::races,
+    ),
+    Comparison(
+        "gpu",
+        "utilisation of devices, with Holistic Trace Analysis",
+        gpu::races,
     ),
 ];
 

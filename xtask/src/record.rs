@@ -8,6 +8,9 @@
 //!
 //! Runs are not deterministic: tests that pin numbers of a recording have to be
 //! looked at after it was made anew.
+//!
+//! `gpu` is for the planted run of six devices in `data/gpu`, which needs nothing and is the same
+//! each time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,12 +104,16 @@ const ARCHIVE: &str = "eztrace_log";
 
 /// What is generated, not recorded.
 const STREAMS: &str = "streams";
+const GPU: &str = "gpu";
 
 /// Makes the named recordings, or all of them.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data");
     if args == [STREAMS] {
         return write_streams(&data);
+    }
+    if args == [GPU] {
+        return write_gpu(&data);
     }
     let chosen = choose(args)?;
     check_tools()?;
@@ -128,6 +135,20 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         report(recording.name, &target)?;
     }
     fs::remove_dir_all(&scratch).map_err(|e| at(&scratch, &e))
+}
+
+/// Generates the planted run in `data/gpu`.
+fn write_gpu(data: &Path) -> Outcome {
+    let words = [
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "perfkit-benches",
+    ];
+    let target = data.join("gpu/planted-6x14.json.gz");
+    let program = ["--bin", "perfkit-planted", "--"];
+    crate::execute(crate::cargo(&words).args(program).arg(target))
 }
 
 /// Generates the streams in `data/streams`.

@@ -1,7 +1,7 @@
 //! Reads recordings of GPUs and prints one line: how busy each device was, then costs.
 
 use perfkit::core::{GroupKind, TimeRange, Trace, intervals};
-use perfkit::fold::Utilisation;
+use perfkit::fold::{DeviceParams, Devices, Hta, HtaParams, Utilisation};
 use perfkit::formats::{OpenOptions, chrome, open};
 use perfkit_benches::Meter;
 use std::collections::BTreeMap;
@@ -12,9 +12,12 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: perfkit-bench-gpu generate FILE SIZE [RANK]
        perfkit-bench-gpu busy FILE...
+       perfkit-bench-gpu hta FILE
 
 generate  writes about SIZE bytes of text in the manner of Kineto; 60M and 2G are sizes too
-busy      reads one file a rank, and tells events, work and busy nanoseconds of each device";
+busy      reads one file a rank, and tells events, work and busy nanoseconds of each device
+hta       tells microseconds by the rules of Holistic Trace Analysis, with all profiler steps; finds the
+          utilisation of each device, too";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -37,6 +40,7 @@ fn run(args: &[String]) -> Outcome<String> {
             generate(path, bytes(size)?, rank)
         }
         [mode, paths @ ..] if mode == "busy" && !paths.is_empty() => busy(paths),
+        [mode, path] if mode == "hta" => hta(path),
         _ => Err("a mode and a path, please".into()),
     }
 }
@@ -80,6 +84,32 @@ fn busy(paths: &[String]) -> Outcome<String> {
     }
     let bad = found.repairs();
     Ok(format!("{line} repairs={bad} {}", meter.costs()))
+}
+
+fn hta(path: &str) -> Outcome<String> {
+    let meter = Meter::start();
+    let trace = open(path, &OpenOptions::new())?
+        .into_trace()
+        .ok_or("no trace")?;
+    let devices = Devices::new(trace.view(), &DeviceParams::new())?;
+    let params = HtaParams::default().include_last_profiler_step(true);
+    let ranks = Hta::of(trace.view(), &params)?;
+    let [found] = ranks.as_slice() else {
+        return Err("not one rank".into());
+    };
+    if devices.events() != found.events + found.left_out {
+        return Err("some work is neither counted nor left out".into());
+    }
+    let micros = |nanos: i64| nanos / 1_000;
+    Ok(format!(
+        "events={} busy_us={} compute_us={} non_compute_us={} span_us={} {}",
+        trace.len(),
+        micros(found.busy()),
+        micros(found.compute),
+        micros(found.non_compute),
+        micros(found.total),
+        meter.costs()
+    ))
 }
 
 /// Work and busy time of each device.

@@ -11,6 +11,8 @@
 //! | [Streams](streams) of events, tab-separated or newline-delimited JSON | reads | events as they happen, or [`Trace`](perf_core::Trace) |
 //! | [Chrome Trace Event JSON](chrome), as PyTorch Kineto writes it | reads and writes | [`Trace`](perf_core::Trace) |
 //! | [rocprofv3 JSON](rocprof) | reads | [`Trace`](perf_core::Trace) |
+//! | Nsight Systems, `.sqlite` (feature `nsys`) | reads | [`Trace`](perf_core::Trace) |
+//! | Perfetto protobuf (feature `perfetto`) | writes | - |
 //! | [BP4](adios) of TAU's trace plug-in | reads | events as they happen, or [`Trace`](perf_core::Trace) |
 //!
 //! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,

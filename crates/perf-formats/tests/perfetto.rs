@@ -454,7 +454,6 @@ fn threads_messages_metrics_and_marks() {
     let walked = walk(&written(view).0);
     let begins: Vec<u64> = walked.slices.values().flatten().map(|it| it.1).collect();
     assert_eq!(begins.len(), 4);
-    let _ = Transfer::default();
 }
 
 #[test]

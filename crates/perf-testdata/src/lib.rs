@@ -7,5 +7,6 @@ pub mod damage;
 pub mod device;
 pub mod kineto;
 pub mod paraver;
+pub mod planted;
 pub mod random;
 pub mod wide;

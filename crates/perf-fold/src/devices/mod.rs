@@ -31,13 +31,6 @@ struct Piece {
     work: Work,
 }
 
-impl Default for Work {
-    /// What no rule takes for something else.
-    fn default() -> Self {
-        Work::Compute
-    }
-}
-
 /// The time that the share of busy time is taken of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -5,9 +5,10 @@ use perf_core::{Definitions, Region, RegionId, RegionRole};
 use std::sync::OnceLock;
 
 /// What a piece of work on a device is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Work {
     /// A kernel that computes: all work that no rule takes for something else.
+    #[default]
     Compute,
     /// A kernel that exchanges data with other devices, such as a collective of NCCL or RCCL.
     Communication,

@@ -1,0 +1,68 @@
+//! Utilisation of devices: perfkit, and Holistic Trace Analysis of PyTorch.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::race::{Race, Runner};
+use super::{Options, target_folder, workshop};
+use crate::python::python;
+use crate::{cargo, execute, root};
+
+/// Program of `perfkit-benches` that runs our side.
+const OURS: &str = "perfkit-bench-gpu";
+
+/// Bytes of a generated file of about 200,000 events.
+const SIZE: &str = "54M";
+
+/// Files of the corpus that are raced on where it is at hand, below its folder `gpu`.
+const FILES: [&str; 4] = [
+    "hta/tests/data/trace_filter/sampled_rank-0.json.gz",
+    "hta/tests/data/nccl_parser_config/nccl_data.json.gz",
+    "hta/tests/data/trace_diff/test/test.json.gz",
+    "param/dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json",
+];
+
+/// Builds our program, writes a large file unless it is there, and lists the races.
+///
+/// Both sides print what Holistic Trace Analysis calls idle, compute and non-compute time, by its rules,
+/// so that the answers must agree; ours finds the utilisation by its own rules as well.
+pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
+    let arguments = ["build", "--quiet", "--release"];
+    execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
+    let ours = target_folder()?.join("release").join(OURS);
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let large = workshop()?.join("kineto-200k.json");
+    if !large.exists() {
+        // Under another name until it is whole.
+        let part = large.with_extension("part");
+        execute(Command::new(&ours).arg("generate").arg(&part).arg(SIZE))?;
+        std::fs::rename(&part, &large).map_err(|error| error.to_string())?;
+    }
+    let planted = root().join("data/gpu/planted-6x14.json.gz");
+    let mut files: Vec<(String, PathBuf)> = vec![
+        ("bundled, 6 devices of 14 streams".into(), planted),
+        ("generated, 200,000 events".into(), large),
+    ];
+    if let Some(corpus) = std::env::var_os("PERFKIT_CORPUS") {
+        let corpus = PathBuf::from(corpus).join("gpu");
+        let known = FILES.map(|name| (name.to_owned(), corpus.join(name)));
+        files.extend(known.into_iter().filter(|(_, path)| path.exists()));
+    }
+    let python = python("hta", "HolisticTraceAnalysis (pip)");
+    let race = |(name, file): (String, PathBuf)| {
+        let peer = python.clone().map(|python| {
+            let peer = root().join("data/peers/gpu.py");
+            vec![text(&python), text(&peer), text(&file)]
+        });
+        Race {
+            title: format!("how busy devices are: {name}"),
+            by: "cpu_s",
+            work: "events",
+            runners: vec![
+                Runner::new("perfkit", Ok(vec![text(&ours), "hta".into(), text(&file)])),
+                Runner::new("Holistic Trace Analysis", peer),
+            ],
+        }
+    };
+    Ok(files.into_iter().map(race).collect())
+}
