@@ -26,6 +26,9 @@ pub(crate) mod detect;
 #[allow(dead_code, reason = "its `main` is for itself")]
 #[path = "track.rs"]
 pub(crate) mod track;
+#[allow(dead_code, reason = "its `main` is for itself")]
+#[path = "utilisation.rs"]
+pub(crate) mod utilisation;
 
 const USAGE: &str = "usage: tour [--out FOLDER] [--json]
 
@@ -108,9 +111,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let tracking: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
         let text = detected(&["--json"])?;
         let detection: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
+        let text = devices(&["--json"])?;
+        let devices: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
         let all = json!({
             "recordings": all, "correlations": correlations, "tracking": tracking,
-            "detection": detection,
+            "detection": detection, "devices": devices,
         });
         writeln!(out, "{all}")?;
         return Ok(());
@@ -139,7 +144,29 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     writeln!(out)?;
     writeln!(out, "Which calls of nwchem-md-4 are abnormal?")?;
     write!(out, "{}", detected(&["--top", "3"])?)?;
+    writeln!(out)?;
+    writeln!(
+        out,
+        "How busy are six GPUs of 14 streams each, for which 15, 30, 45, 60, 75 and 90 % are planted?"
+    )?;
+    write!(out, "{}", devices(&[])?)?;
     Ok(())
+}
+
+/// How busy the devices of the planted run are.
+fn devices(more: &[&str]) -> Result<String, Failure> {
+    let file = recording::planted().into_os_string();
+    let more = more.iter().map(OsString::from);
+    let args: Vec<OsString> = std::iter::once(file).chain(more).collect();
+    let mut text = Vec::new();
+    utilisation::run(&args, &mut text)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    // The first line of a text names the file.
+    let rest = text.split_once('\n').map(|(_, rest)| rest.to_string());
+    Ok(match text.starts_with('{') {
+        true => text,
+        false => rest.unwrap_or_default(),
+    })
 }
 
 /// The views of the 64-rank recording by their correlation with its radiation phase.

@@ -111,6 +111,33 @@ pub fn bundled(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Opens several recordings as one trace, a file a rank. One file may be of any format; several are
+/// of Chrome JSON.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
+    if let [only] = paths {
+        return open(only);
+    }
+    let bar = Bar::new();
+    let options = OpenOptions::new().progress(&bar);
+    let opened = perfkit::formats::chrome::open(paths, &options).map_err(input)?;
+    let (format, diagnostics) = (opened.format, opened.diagnostics.clone());
+    let trace = opened.into_trace();
+    let trace = trace.ok_or_else(|| Failure::Input("the files hold no trace".into()))?;
+    Ok(Recording {
+        trace,
+        format,
+        diagnostics,
+    })
+}
+
+/// The folder of the planted GPU run.
+pub fn planted() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/gpu/planted-6x14.json.gz")
+}
+
 /// A time as people write it: `1.5s`, `20ms`, `7us`, `12ns`; a bare number is in seconds.
 ///
 /// # Errors

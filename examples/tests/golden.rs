@@ -16,10 +16,10 @@ mod inspect;
 mod tour;
 
 use perfkit_examples::cli::{Failure, Run};
-use perfkit_examples::recording::bundled;
+use perfkit_examples::recording::{bundled, planted};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use tour::{correlate, detect, track};
+use tour::{correlate, detect, track, utilisation};
 
 fn arguments(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
@@ -34,6 +34,10 @@ fn print(run: Run, words: &[&str]) -> Result<String, Failure> {
 /// Text without the folder this checkout lies in.
 fn neutral(text: &str) -> String {
     let data = bundled("");
+    let text = text.replace(
+        &planted().display().to_string(),
+        "data/gpu/planted-6x14.json.gz",
+    );
     let text = text.replace(&data.display().to_string(), "data/recordings/");
     text.replace(env!("CARGO_TARGET_TMPDIR"), "target/tmp")
 }
@@ -633,7 +637,10 @@ fn epoch_on_2_4_and_16_tasks() {
 #[test]
 fn wrong_arguments_are_usage_and_wrong_files_are_input() {
     let file = recording("jacobi-4");
-    let usage: [(Run, &[&str]); 22] = [
+    let usage: [(Run, &[&str]); 25] = [
+        (utilisation::run, &[]),
+        (utilisation::run, &[&file, "--work", "kernels=*"]),
+        (utilisation::run, &[&file, "--gaps", "few"]),
         (track::run, &[]),
         (track::run, &[&file, "--eps", "wide"]),
         (track::run, &[&file, "--eps", "-1"]),

@@ -1,0 +1,126 @@
+//! The example `utilisation` and folds of devices: planted numbers, and what no file should be.
+
+#![allow(dead_code, reason = "the examples bring a `main` that no test calls")]
+
+#[path = "../fold.rs"]
+mod fold;
+#[path = "../utilisation.rs"]
+mod utilisation;
+
+use perfkit_examples::cli::{Failure, Run};
+use perfkit_examples::recording::{bundled, planted};
+use std::ffi::OsString;
+use std::path::Path;
+
+fn print(run: Run, words: &[&str]) -> Result<String, Failure> {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let mut out = Vec::new();
+    run(&words, &mut out)?;
+    Ok(String::from_utf8(out).expect("examples print UTF-8"))
+}
+
+fn json(words: &[&str]) -> serde_json::Value {
+    let printed = print(utilisation::run, words).expect("it has devices");
+    serde_json::from_str(&printed).expect("it is JSON")
+}
+
+fn golden(name: &str, run: Run, words: &[&str]) {
+    let printed = print(run, words).expect("it runs");
+    let printed = printed.replace(
+        &planted().display().to_string(),
+        "data/gpu/planted-6x14.json.gz",
+    );
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("golden")
+        .join(name);
+    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
+        std::fs::write(&file, printed).expect("golden files can be written");
+        return;
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(
+        printed, expected,
+        "{name}; `cargo xtask golden` rewrites it"
+    );
+}
+
+#[test]
+fn planted_numbers_come_out() {
+    let file = planted().display().to_string();
+    golden("utilisation.txt", utilisation::run, &[&file]);
+    let words = [
+        &file, "--from", "10ms", "--to", "20ms", "--gaps", "2", "--json",
+    ];
+    golden("utilisation.json", utilisation::run, &words);
+    golden(
+        "utilisation-hta.txt",
+        utilisation::run,
+        &[&file, "--hta", "--job"],
+    );
+    golden("fold-device.txt", fold::run, &[&file, "--by", "device"]);
+
+    let result = json(&[&file, "--json"]);
+    let devices = result["devices"].as_array().expect("a list");
+    assert_eq!(devices.len(), 6);
+    for (number, device) in (1..).zip(devices) {
+        assert_eq!(
+            device["utilisation"].as_f64(),
+            Some(f64::from(15 * number) / 100.0)
+        );
+        assert_eq!(device["busy_ns"], 60_000_000 / 100 * 15 * number);
+        assert_eq!(device["span_ns"], 60_000_000);
+        let idle = device["idle_ns"].as_object().expect("by cause");
+        let idle: u64 = idle.values().filter_map(serde_json::Value::as_u64).sum();
+        let busy = device["busy_ns"].as_u64().expect("a number");
+        assert_eq!(idle + busy, 60_000_000);
+    }
+    // All work is of one kind, whatever the default rules say.
+    let result = json(&[&file, "--work", "communication=*", "--json"]);
+    assert_eq!(result["devices"][0]["work"]["communication"]["events"], 480);
+    // Two files are two ranks.
+    let result = json(&[&file, &file, "--json"]);
+    let devices = result["devices"].as_array().expect("a list");
+    let ranks: Vec<_> = devices.iter().map(|it| it["rank"].as_u64()).collect();
+    assert_eq!((ranks.len(), ranks[0], ranks[11]), (12, Some(0), Some(1)));
+}
+
+fn scratch(name: &str, text: &str) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("it can be written");
+    path.display().to_string()
+}
+
+#[test]
+fn hostile_names_are_names() {
+    let text = r#"{"traceEvents":[{"ph":"X","cat":"kernel","name":"a\u001b[31m\n\"|%s\u202e","pid":0,
+        "tid":"stream 7","ts":1,"dur":2}]}"#;
+    let file = scratch("hostile.json", text);
+    for run in [utilisation::run as Run, fold::run] {
+        let printed = print(run, &[&file]).expect("a name is a name");
+        assert!(!printed.contains('\u{1b}'), "{printed:?}");
+    }
+    // A device without a host.
+    let result = json(&[&file, "--json"]);
+    let device = &result["devices"][0];
+    assert_eq!(device["events_without_launch"], 1);
+    assert_eq!(device["utilisation"], 1.0);
+    assert_eq!(device["rank"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_file_without_devices_says_so() {
+    let host =
+        r#"{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]}"#;
+    let host = scratch("host.json", host);
+    let empty = scratch("no-events.json", r#"{"traceEvents":[]}"#);
+    let nothing = scratch("nothing.json", "");
+    let mpi = bundled("jacobi-4").display().to_string();
+    for file in [&host, &empty, &nothing, &mpi] {
+        let failure = print(utilisation::run, &[file]).expect_err("there is no device");
+        assert!(matches!(failure, Failure::Input(_)), "{failure:?}");
+        if file == &host || file == &mpi {
+            let text = format!("{failure:?}");
+            assert!(text.contains("no work of any device"), "{text}");
+        }
+    }
+}

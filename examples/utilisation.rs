@@ -1,0 +1,359 @@
+//! How busy the devices of a recording are, and why they are not.
+//!
+//! `cargo run --release --example utilisation -- data/gpu/planted-6x14.json.gz`
+
+use perfkit::core::{Clock, Nanos, TimeRange};
+use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
+use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::recording::{self, Recording, parse_time};
+use perfkit_examples::table::{self, counted, grouped};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: utilisation FILE... [OPTIONS]
+
+Prints how busy each device is: the union of the work on its streams over its span, and what it
+waits for when it is idle. Several files are several ranks of one job.
+
+  FILE              a recording with devices: Chrome/Kineto JSON, rocprofv3 JSON, OTF2
+  --job             all devices over the span of the job, not each over its own
+  --from T, --to T  the window instead, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns
+  --work KIND=GLOB  work whose name matches is of KIND: compute, communication, copy or set;
+                    repeatable, the last one given is tried first
+  --gaps N          also list the N longest gaps of each device
+  --hta             what Holistic Trace Analysis prints: without the last profiler step, rounded
+                    inwards to whole microseconds, without work that no call launched
+  --hta-all         the same with the last profiler step
+  --json            one JSON object instead of text";
+
+fn main() -> ExitCode {
+    cli::main(USAGE, run)
+}
+
+/// What was asked for.
+#[derive(Debug, Default)]
+struct Asked {
+    files: Vec<PathBuf>,
+    is_job: bool,
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+    rules: WorkRules,
+    gaps: usize,
+    hta: Option<HtaParams>,
+    json: bool,
+}
+
+/// The work: arguments in, text out.
+pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
+    let asked = parse(args)?;
+    let recording = recording::open_ranks(&asked.files)?;
+    let names: Vec<_> = asked
+        .files
+        .iter()
+        .map(|it| it.display().to_string())
+        .collect();
+    let names = names.join(", ");
+    let view = recording.trace.view();
+    let devices = Devices::new(view, &params(&recording, &asked)?).map_err(input)?;
+    if devices
+        .devices()
+        .iter()
+        .all(|device| device.streams.is_empty())
+    {
+        return Err(Failure::Input(format!(
+            "{names}: no work of any device is recorded; `inspect` and `fold` show what is"
+        )));
+    }
+    let hta = match &asked.hta {
+        Some(params) => Some(Hta::of(view, params).map_err(input)?),
+        None => None,
+    };
+    let shown = Shown {
+        recording: &recording,
+        devices: &devices,
+        hta: hta.as_deref(),
+        gaps: asked.gaps,
+    };
+    if asked.json {
+        writeln!(out, "{}", shown.json())?;
+    } else {
+        writeln!(out, "{names}")?;
+        shown.text(out)?;
+    }
+    Ok(())
+}
+
+fn parse(args: &[OsString]) -> Result<Asked, Failure> {
+    use lexopt::prelude::*;
+    let mut asked = Asked::default();
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("job") => asked.is_job = true,
+            Long("from") => asked.from = Some(parse_time(&parser.value()?.string()?)?),
+            Long("to") => asked.to = Some(parse_time(&parser.value()?.string()?)?),
+            Long("work") => {
+                let rule = parser.value()?.string()?;
+                let (work, glob) = work(&rule)?;
+                asked.rules = asked.rules.before(work, glob);
+            }
+            Long("gaps") => asked.gaps = parser.value()?.parse()?,
+            Long("hta") => asked.hta = Some(HtaParams::default()),
+            Long("hta-all") => {
+                asked.hta = Some(HtaParams::default().include_last_profiler_step(true));
+            }
+            Long("json") => asked.json = true,
+            Short('h') | Long("help") => return Err(Failure::Help),
+            Value(path) => asked.files.push(PathBuf::from(path)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    match asked.files.is_empty() {
+        true => Err(Failure::Usage("which file?".into())),
+        false => Ok(asked),
+    }
+}
+
+fn work(rule: &str) -> Result<(Work, &str), Failure> {
+    let wrong = || Failure::Usage(format!("`{rule}` is not KIND=GLOB"));
+    let (kind, glob) = rule.split_once('=').ok_or_else(wrong)?;
+    let work = Work::ALL.into_iter().find(|work| work.name() == kind);
+    Ok((work.ok_or_else(wrong)?, glob))
+}
+
+fn params(recording: &Recording, asked: &Asked) -> Result<DeviceParams, Failure> {
+    let params = DeviceParams::new()
+        .rules(asked.rules.clone())
+        .keep_gaps(asked.gaps > 0);
+    let whole = recording.trace.range();
+    Ok(match (asked.from, asked.to, whole) {
+        (None, None, _) if asked.is_job => params.span(Span::Job),
+        (None, None, _) | (.., None) => params,
+        (from, to, Some(range)) => {
+            let clock = recording.trace.definitions().clock;
+            // A range holds its last event.
+            let end = perfkit::core::Ticks(range.end.0.saturating_add(1));
+            let all = TimeRange { end, ..range };
+            params.span(Span::Window(recording::window(all, clock, from, to)?))
+        }
+    })
+}
+
+/// What is printed.
+struct Shown<'a> {
+    recording: &'a Recording,
+    devices: &'a Devices,
+    hta: Option<&'a [Hta]>,
+    gaps: usize,
+}
+
+impl Shown<'_> {
+    fn clock(&self) -> Clock {
+        self.recording.trace.definitions().clock
+    }
+
+    fn nanos(&self, ticks: u64) -> i64 {
+        self.clock().total(u128::from(ticks)).0
+    }
+
+    fn device(&self, device: &Device) -> Json {
+        let found = device.utilisation;
+        let both = |one, other| self.nanos(device.both(one, other));
+        let work = Work::ALL.map(|work| {
+            let value = json!({
+                "events": device.count(work),
+                "busy_ns": self.nanos(device.busy(work)),
+            });
+            (work.name(), value)
+        });
+        let idle = Cause::ALL.map(|cause| (cause.name(), self.nanos(device.idle(cause))));
+        let start = self.clock().nanos(device.window.start).unwrap_or_default();
+        let mut value = json!({
+            "rank": device.rank,
+            "device": device.name,
+            "streams": device.streams.len(),
+            "events": device.events,
+            "events_of_no_length": device.instants,
+            "events_without_launch": device.unlinked,
+            "start_ns": start.0,
+            "busy_ns": self.nanos(found.busy),
+            "span_ns": self.nanos(found.span),
+            "utilisation": found.utilisation(),
+            "overlap": found.overlap_share(),
+            "overlap_ns": self.nanos(found.overlap),
+            "work": BTreeMap::from(work),
+            "compute_with_communication_ns": both(Work::Compute, Work::Communication),
+            "compute_with_copy_ns": both(Work::Compute, Work::Copy),
+            "idle_ns": BTreeMap::from(idle),
+        });
+        if self.gaps > 0 {
+            let gaps = longest(device, self.gaps).into_iter().map(|gap| {
+                let start = self.clock().nanos(gap.range.start).unwrap_or_default();
+                json!({
+                    "start_ns": start.0,
+                    "length_ns": self.nanos(gap.range.len()),
+                    "cause": gap.cause.name(),
+                })
+            });
+            value["gaps"] = gaps.collect();
+        }
+        value
+    }
+
+    fn json(&self) -> Json {
+        let devices: Vec<_> = self
+            .devices
+            .devices()
+            .iter()
+            .map(|it| self.device(it))
+            .collect();
+        let found = self.recording.diagnostics.iter();
+        let found: BTreeMap<_, _> = found.map(|(rule, it)| (rule.name, it.count)).collect();
+        let mut value = json!({
+            "format": self.recording.format,
+            "utilisation": self.devices.utilisation(),
+            "devices": devices,
+            "diagnostics": found,
+        });
+        if let Some(hta) = self.hta {
+            let ranks = hta.iter().map(|it| {
+                json!({
+                    "rank": it.rank,
+                    "idle_ns": it.idle,
+                    "compute_ns": it.compute,
+                    "non_compute_ns": it.non_compute,
+                    "kernel_ns": it.total,
+                    "utilisation": it.utilisation(),
+                    "events": it.events,
+                    "left_out": it.left_out,
+                    "profiler_steps": it.steps,
+                })
+            });
+            value["hta"] = ranks.collect();
+        }
+        value
+    }
+
+    fn text(&self, out: &mut dyn Write) -> Outcome {
+        let devices = self.devices.devices();
+        let all = 100.0 * self.devices.utilisation();
+        let streams: usize = devices.iter().map(|device| device.streams.len()).sum();
+        writeln!(
+            out,
+            "  {} with {}, {} pieces of work, {all:.3} % busy",
+            counted(devices.len(), "device"),
+            counted(streams, "stream"),
+            grouped(self.devices.events()),
+        )?;
+        let name = |device: &Device| match device.rank {
+            Some(rank) => format!("rank {rank}, device {}", device.name),
+            None => format!("device {}", device.name),
+        };
+        let percent = |share: f64| format!("{:.3}", 100.0 * share);
+        let rows = devices.iter().map(|device| {
+            let found = device.utilisation;
+            let share = |work| percent(device.busy(work) as f64 / found.span.max(1) as f64);
+            vec![
+                name(device),
+                device.streams.len().to_string(),
+                device.events.to_string(),
+                Nanos(self.nanos(found.span)).to_string(),
+                Nanos(self.nanos(found.busy)).to_string(),
+                percent(found.utilisation()),
+                percent(found.overlap_share()),
+                share(Work::Compute),
+                share(Work::Communication),
+                share(Work::Copy),
+            ]
+        });
+        let head = [
+            "",
+            "streams",
+            "work",
+            "span",
+            "busy",
+            "busy %",
+            "overlap %",
+            "compute %",
+            "comm. %",
+            "copy %",
+        ];
+        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        writeln!(out, "  idle, % of the span, waiting for")?;
+        let rows = devices.iter().map(|device| {
+            let span = device.utilisation.span.max(1) as f64;
+            let idle = Cause::ALL.map(|cause| percent(device.idle(cause) as f64 / span));
+            std::iter::once(name(device))
+                .chain(idle)
+                .collect::<Vec<_>>()
+        });
+        let head = [
+            "",
+            "late host",
+            "launch",
+            "copy",
+            "comm.",
+            "kernel",
+            "any work",
+            "unknown",
+        ];
+        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        for device in devices.iter().filter(|_| self.gaps > 0) {
+            writeln!(out, "  longest gaps of {}", name(device))?;
+            for gap in longest(device, self.gaps) {
+                let start = self.clock().nanos(gap.range.start).unwrap_or_default();
+                let length = Nanos(self.nanos(gap.range.len()));
+                writeln!(out, "    {length:>12} from {start}, {}", gap.cause.name())?;
+            }
+        }
+        self.hta_text(out)?;
+        // What the reader left out or mended, so that nothing goes in silence.
+        for (rule, it) in self.recording.diagnostics.iter() {
+            writeln!(out, "  note: {} x {}", it.count, rule.what)?;
+        }
+        Ok(())
+    }
+
+    fn hta_text(&self, out: &mut dyn Write) -> Outcome {
+        let Some(hta) = self.hta else {
+            return Ok(());
+        };
+        writeln!(out, "  by the rules of Holistic Trace Analysis, in us")?;
+        let micros = |nanos: i64| format!("{}", nanos.div_euclid(1_000));
+        let rows = hta.iter().map(|it| {
+            vec![
+                it.rank.map_or("-".into(), |rank| format!("rank {rank}")),
+                micros(it.idle),
+                micros(it.compute),
+                micros(it.non_compute),
+                micros(it.total),
+                format!("{:.3}", 100.0 * it.utilisation()),
+                it.events.to_string(),
+                it.left_out.to_string(),
+            ]
+        });
+        let head = [
+            "",
+            "idle",
+            "compute",
+            "non-compute",
+            "kernel time",
+            "busy %",
+            "work",
+            "left out",
+        ];
+        Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
+    }
+}
+
+/// The longest gaps of a device, the earlier of equals first.
+fn longest(device: &Device, count: usize) -> Vec<perfkit::fold::Gap> {
+    let mut gaps = device.gaps.clone();
+    gaps.sort_by_key(|gap| (std::cmp::Reverse(gap.range.len()), gap.range.start));
+    gaps.truncate(count);
+    gaps
+}
