@@ -56,8 +56,8 @@ pub struct Written {
 /// let trace = perf_testdata::device::trace();
 /// let mut file = Vec::new();
 /// let written = perfetto::write(trace.view(), &mut file, &(), &CancelToken::new())?;
-/// // A process, a device, a thread, and two streams.
-/// assert_eq!((written.tracks, written.slices, written.flows), (5, 6 + 6, 6));
+/// // A process, a device, a thread, two streams, and a lane of the second one.
+/// assert_eq!((written.tracks, written.slices, written.flows), (6, 6 + 6, 6));
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
 ///
