@@ -47,19 +47,20 @@ fn golden(name: &str, run: Run, words: &[&str]) {
 #[test]
 fn planted_numbers_come_out() {
     let file = planted().display().to_string();
-    golden("utilisation.txt", utilisation::run, &[&file]);
+    let file = file.as_str();
+    golden("utilisation.txt", utilisation::run, &[file]);
     let words = [
-        &file, "--from", "10ms", "--to", "20ms", "--gaps", "2", "--json",
+        file, "--from", "10ms", "--to", "20ms", "--gaps", "2", "--json",
     ];
     golden("utilisation.json", utilisation::run, &words);
     golden(
         "utilisation-hta.txt",
         utilisation::run,
-        &[&file, "--hta", "--job"],
+        &[file, "--hta", "--job"],
     );
-    golden("fold-device.txt", fold::run, &[&file, "--by", "device"]);
+    golden("fold-device.txt", fold::run, &[file, "--by", "device"]);
 
-    let result = json(&[&file, "--json"]);
+    let result = json(&[file, "--json"]);
     let devices = result["devices"].as_array().expect("a list");
     assert_eq!(devices.len(), 6);
     for (number, device) in (1..).zip(devices) {
@@ -75,10 +76,10 @@ fn planted_numbers_come_out() {
         assert_eq!(idle + busy, 60_000_000);
     }
     // All work is of one kind, whatever the default rules say.
-    let result = json(&[&file, "--work", "communication=*", "--json"]);
+    let result = json(&[file, "--work", "communication=*", "--json"]);
     assert_eq!(result["devices"][0]["work"]["communication"]["events"], 480);
     // Two files are two ranks.
-    let result = json(&[&file, &file, "--json"]);
+    let result = json(&[file, file, "--json"]);
     let devices = result["devices"].as_array().expect("a list");
     let ranks: Vec<_> = devices.iter().map(|it| it["rank"].as_u64()).collect();
     assert_eq!((ranks.len(), ranks[0], ranks[11]), (12, Some(0), Some(1)));
@@ -95,12 +96,13 @@ fn hostile_names_are_names() {
     let text = r#"{"traceEvents":[{"ph":"X","cat":"kernel","name":"a\u001b[31m\n\"|%s\u202e","pid":0,
         "tid":"stream 7","ts":1,"dur":2}]}"#;
     let file = scratch("hostile.json", text);
+    let file = file.as_str();
     for run in [utilisation::run as Run, fold::run] {
-        let printed = print(run, &[&file]).expect("a name is a name");
+        let printed = print(run, &[file]).expect("a name is a name");
         assert!(!printed.contains('\u{1b}'), "{printed:?}");
     }
     // A device without a host.
-    let result = json(&[&file, "--json"]);
+    let result = json(&[file, "--json"]);
     let device = &result["devices"][0];
     assert_eq!(device["events_without_launch"], 1);
     assert_eq!(device["utilisation"], 1.0);
@@ -122,5 +124,24 @@ fn a_file_without_devices_says_so() {
             let text = format!("{failure:?}");
             assert!(text.contains("no work of any device"), "{text}");
         }
+    }
+}
+
+#[test]
+fn pictures_of_devices_are_small() {
+    let file = planted().display().to_string();
+    let file = file.as_str();
+    for (name, words) in [
+        ("gpu-unfolded.png", &["--by", "location"][..]),
+        ("gpu-max.png", &["--by", "device", "--op", "max"]),
+        ("gpu-idle.png", &["--by", "device", "--op", "idle"]),
+    ] {
+        let picture = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let png = picture.display().to_string();
+        let more = [file, "--columns", "900", "--png", png.as_str()];
+        let words = [more.as_slice(), words].concat();
+        print(fold::run, &words).expect("it draws");
+        let bytes = std::fs::metadata(&picture).expect("it was drawn").len();
+        assert!((1_000..60_000).contains(&bytes), "{name}: {bytes}");
     }
 }
