@@ -6,8 +6,9 @@
 
 use crate::collect::SpectraBuilder;
 use crate::pairs::PairMatch;
+use crate::params::CheckedRank;
 use crate::profile::Missing;
-use crate::rank::{CheckedRank, Ranking};
+use crate::rank::Ranking;
 use crate::reference::{Bound, Correlation, Reference};
 use crate::spectra::Spectra;
 use crate::surrogate::{CheckedNull, Confidence};

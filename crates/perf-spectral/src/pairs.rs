@@ -1,7 +1,8 @@
 //! All pairs of views, and chosen pairs.
 
 use crate::par;
-use crate::rank::{CheckedRank, Match};
+use crate::params::CheckedRank;
+use crate::rank::Match;
 use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{Error, Filter, Result};

@@ -1,100 +1,14 @@
 //! Ranking: one view against all others, exhaustively or pruned, with the same answer.
 
 use crate::par;
+use crate::params::{CheckedRank, RankParams, Score};
 use crate::real::Real;
 use crate::reference::{Correlation, Reference};
 use crate::spectra::Spectra;
-use crate::{AxisFilter, Error, Filter, Peak, Result};
+use crate::{AxisFilter, Filter, Peak, Result};
 use perf_core::{CancelToken, Progress};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// What views are ranked by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Score {
-    /// `|r_f|`: strong anti-correlation ranks as high as strong correlation.
-    #[default]
-    Magnitude,
-    /// R at `argmax R`, as the text of the paper says. It is never negative, so a perfect inverse of
-    /// the reference ranks low.
-    Paper,
-}
-
-/// Parameters of a ranking: set them, then [`check`](Self::check).
-#[derive(Clone, Debug, PartialEq)]
-pub struct RankParams {
-    top: usize,
-    least: f64,
-    score: Score,
-    prune: bool,
-    pearson: bool,
-}
-
-impl Default for RankParams {
-    fn default() -> Self {
-        RankParams {
-            top: usize::MAX,
-            least: 0.0,
-            score: Score::default(),
-            prune: true,
-            pearson: true,
-        }
-    }
-}
-
-impl RankParams {
-    /// The longest list, default all.
-    pub fn top(mut self, views: usize) -> Self {
-        self.top = views;
-        self
-    }
-
-    /// The least score of a view in the list, 0 to 1, default 0.
-    pub fn least(mut self, score: f64) -> Self {
-        self.least = score;
-        self
-    }
-
-    /// What views are ranked by, default [`Score::Magnitude`].
-    pub fn score(mut self, score: Score) -> Self {
-        self.score = score;
-        self
-    }
-
-    /// Whether transforms are left out that the magnitude bound shows to be too low for the list,
-    /// default true. The list is the same.
-    pub fn prune(mut self, prune: bool) -> Self {
-        self.prune = prune;
-        self
-    }
-
-    /// Whether Pearson's r is computed beside, default true: one more pass over each spectrum in
-    /// the list.
-    pub fn pearson(mut self, pearson: bool) -> Self {
-        self.pearson = pearson;
-        self
-    }
-
-    /// Checks them.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for a least score outside of 0 to 1.
-    pub fn check(self) -> Result<CheckedRank> {
-        if (0.0..=1.0).contains(&self.least) {
-            Ok(CheckedRank(self))
-        } else {
-            Err(Error::Parameter {
-                what: "the least score",
-                got: self.least,
-            })
-        }
-    }
-}
-
-/// Parameters that [`RankParams::check`] let pass.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CheckedRank(RankParams);
 
 /// One view of a [`Ranking`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,7 +58,9 @@ impl<T: Real> Spectra<T> {
     /// All other views by their correlation with view `reference`; those that are skipped are named apart.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes, [`Error::Io`].
+    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Skipped`](crate::Error::Skipped), 
+    /// [`Error::Length`](crate::Error::Length) for a filter with another number of axes, 
+    /// [`Error::Io`](crate::Error::Io).
     pub fn rank(
         &self,
         reference: usize,
@@ -168,7 +84,7 @@ impl<T: Real> Spectra<T> {
     /// be stopped.
     ///
     /// # Errors
-    /// As [`rank`](Self::rank), and [`Error::Cancelled`].
+    /// As [`rank`](Self::rank), and [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn rank_among(
         &self,
         reference: usize,
@@ -393,28 +309,5 @@ impl<T: Real> Spectra<T> {
             one.pearson = Some(r);
         }
         Ok(())
-    }
-}
-
-impl CheckedRank {
-    /// The longest list.
-    pub(crate) fn longest(&self) -> usize {
-        self.0.top
-    }
-
-    /// No list below `score` any more.
-    pub(crate) fn raise(&mut self, score: f64) {
-        self.0.least = self.0.least.max(score.min(1.0));
-    }
-
-    /// The same without a top or a least score.
-    pub(crate) fn all(mut self) -> Self {
-        (self.0.top, self.0.least) = (usize::MAX, 0.0);
-        self
-    }
-
-    /// What views are ranked by.
-    pub fn score(&self) -> Score {
-        self.0.score
     }
 }

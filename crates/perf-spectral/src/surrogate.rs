@@ -7,7 +7,7 @@
 //! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
 
 use crate::par;
-use crate::rank::Score;
+use crate::params::Score;
 use crate::real::Real;
 use crate::reference::{Correlation, Reference};
 use crate::spectra::Spectra;
