@@ -199,3 +199,44 @@ pub fn sequences(threads: usize, length: usize, edits: usize) -> (Sequences, Vec
     let shares = std::iter::once(0.0).chain((1..=CLUSTERS).map(share));
     (sequences, shares.collect())
 }
+
+/// A view of a shape: low modes, bands and noise, in parts that depend on the number. Even ones share a mode
+/// with the first.
+pub fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
+    let points: usize = dims.iter().product();
+    let mut state = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let related = number.is_multiple_of(2);
+    let noise = match number {
+        0 => 0.3,
+        _ if related => 0.2 + 4.0 * next(),
+        _ => 1.0,
+    };
+    let (axis, phase) = (
+        if related {
+            0
+        } else {
+            number as usize % dims.len()
+        },
+        next(),
+    );
+    let below: usize = dims[axis + 1..].iter().product();
+    let low = |x: usize| {
+        let at = (x / below % dims[axis]) as f64 / dims[axis] as f64;
+        ((at + phase) * std::f64::consts::TAU).sin()
+    };
+    (0..points)
+        .map(|x| low(x) + noise * (next() - 0.5) + f64::from(u8::from(x % 64 < 8)) * 0.2)
+        .collect()
+}
+
+/// The first views of a shape.
+pub fn views(dims: &[usize], count: usize) -> Vec<Vec<f64>> {
+    let numbers = 0..count as u64;
+    numbers.map(|number| synthetic(dims, number)).collect()
+}
