@@ -58,8 +58,8 @@ impl<T: Real> Spectra<T> {
     /// All other views by their correlation with view `reference`; those that are skipped are named apart.
     ///
     /// # Errors
-    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Skipped`](crate::Error::Skipped), 
-    /// [`Error::Length`](crate::Error::Length) for a filter with another number of axes, 
+    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Skipped`](crate::Error::Skipped),
+    /// [`Error::Length`](crate::Error::Length) for a filter with another number of axes,
     /// [`Error::Io`](crate::Error::Io).
     pub fn rank(
         &self,
