@@ -84,7 +84,7 @@ impl<'a> Xml<'a> {
             #[cfg(feature = "cube")]
             utf8: std::str::from_utf8(bytes).ok(),
             #[cfg(feature = "cube")]
-            has_entities: bytes.contains(&b'&'),
+            has_entities: memchr(b'&', bytes).is_some(),
         }
     }
 

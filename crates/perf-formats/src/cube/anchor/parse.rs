@@ -61,18 +61,21 @@ pub(in crate::cube) fn parse_parts(
     let (mut before, mut held) = (0, 0);
     loop {
         let end = wanted.min(size - before);
-        window.resize(end, 0);
-        if let Some(rest) = window.get_mut(held..) {
+        if window.len() < end {
+            window.resize(end, 0);
+        }
+        if let Some(rest) = window.get_mut(held..end) {
             bytes.fill(member.start + (before + held) as u64, rest)?;
         }
         let is_last = before + end == size;
         // A part ends before a tag, as far as that can be told.
         let cut = match is_last {
             true => Some(end),
-            false => window
-                .windows(2)
-                .rposition(|two| two == b"\n<")
-                .map(|at| at + 1),
+            false => {
+                let there = window.get(..end).unwrap_or_default();
+                let mut pairs = there.windows(2);
+                pairs.rposition(|two| two == b"\n<").map(|at| at + 1)
+            }
         };
         let Some(cut) = cut else {
             (held, wanted) = (end, wanted.saturating_mul(2));
@@ -89,8 +92,8 @@ pub(in crate::cube) fn parse_parts(
             Ok(()) => wanted = part,
         }
         parser = parser.again();
-        window.drain(..read);
-        held = window.len();
+        window.copy_within(read..end, 0);
+        held = end - read;
         before += read;
         wanted = wanted.max(held.saturating_add(part));
     }
