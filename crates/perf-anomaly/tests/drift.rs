@@ -140,6 +140,23 @@ fn small_changes_short_disturbances_and_ignored_calls_are_none() {
 }
 
 #[test]
+fn that_one_rank_is_slower_than_another_is_no_change() {
+    let mut random = Random::new(8);
+    let mut all = drift(Drift::params());
+    for step in 0..100 {
+        // One rank after the other, as in a batch; each has its own usual time.
+        let samples: Vec<Sample> = (0..4000)
+            .map(|at| {
+                let rank = at / 500;
+                call(0, 1e5 * f64::from(1 + rank) * (0.1 * random.normal()).exp())
+            })
+            .collect();
+        all.add(step, &samples, &[Judgement::default(); 4000]);
+    }
+    assert_eq!(all.changes(), []);
+}
+
+#[test]
 fn too_many_changes_are_counted() {
     let mut few = drift(Drift::params().most(3));
     run(

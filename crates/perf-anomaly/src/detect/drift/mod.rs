@@ -124,11 +124,15 @@ impl Drift {
         }
     }
 
-    /// Takes the calls of a step, or of a part of one, and gives the changes that they show. Calls that
-    /// are [ignored](Label::Ignored), and the first ones of a stream, are left out.
+    /// Takes the calls of a step, or of a part of one, and gives the changes that they show. The calls of a
+    /// step are taken as they come to lie when all are mixed, since a batch has one stream after the other:
+    /// that a rank is slower than another one is no change. Calls that are [ignored](Label::Ignored), and the first ones of a stream, are left out.
     pub fn add(&mut self, step: u64, samples: &[Sample], judgements: &[Judgement]) -> Vec<Change> {
         let mut found = Vec::new();
-        for (sample, judgement) in samples.iter().zip(judgements) {
+        for at in strides(samples.len().min(judgements.len())) {
+            let (Some(sample), Some(judgement)) = (samples.get(at), judgements.get(at)) else {
+                continue;
+            };
             if sample.first || judgement.label == Label::Ignored {
                 continue;
             }
@@ -215,6 +219,26 @@ impl Drift {
         from.end()?;
         Ok(drift)
     }
+}
+
+/// The numbers below `count` in strides of about the golden section of them, so that any part of them is
+/// spread over all.
+fn strides(count: usize) -> impl Iterator<Item = usize> {
+    fn common(one: usize, other: usize) -> usize {
+        match other {
+            0 => one,
+            other => common(other, one % other),
+        }
+    }
+    let golden = (count as f64 * 0.618_033_988_749_895) as usize;
+    let stride = (golden.max(1)..).find(|stride| common(*stride, count) == 1);
+    let stride = stride.unwrap_or(1);
+    let mut at = 0_usize;
+    (0..count).map(move |_| {
+        let now = at;
+        at = (at + stride) % count;
+        now
+    })
 }
 
 fn read_change(from: &mut Reader<'_>) -> Result<Change> {
