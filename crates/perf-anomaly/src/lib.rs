@@ -54,15 +54,15 @@
 //!
 //! # What it costs
 //! On one core of 2.5 GHz: 20 to 28 million events a second to calls and labels, 26 ns a call of them for
-//! the detector and a third of that for change points; 100 ns a span of a program that watches itself;
-//! 3 KB a function for its model. A server takes a step of 10,240 ranks that touch 100 of 1,000 functions
-//! in 0.2 s, in 1.7 s where each touches all of them (83 KB a rank).
+//! the detector; 100 ns a span of a program that watches itself; 3 KB a function for its model. A server
+//! takes a step of 10,240 ranks that touch 100 of 1,000 functions in 0.2 s, in 1.7 s where each touches all of
+//! them (83 KB a rank).
 //!
 //! # What to mind
 //! * Below 32 calls of a function the answer is [`Label::NotEnoughData`], not "normal".
 //! * A long tail is no anomaly. On the heat2d recordings of Chimbuko, six ranks of some 1,300 calls each in one
 //!   step, the default detector finds nothing where SSTD labels 4 to 6 calls a rank: receives usually take
-//!   3 us, but some took 0.5 and 1.6 ms, and beyond such a tail the two of 7.5 ms on each rank are nothing
+//!   3 us, but some took 0.5 and 1.6 ms, and beyond such a tail the two of 7.5 ms on five of the ranks are nothing
 //!   that happens less than 10 times in a million. Other labelled calls are of 5 to 25 us, a few steps of a
 //!   clock of 1 us. Who wants to see them asks for more false alarms.
 //! * The stated rates are for calls that do not depend on each other. A program with phases has runs of
