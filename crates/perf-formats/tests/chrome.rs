@@ -598,6 +598,10 @@ fn windows_locations_and_strictness() {
     let part = with(text.as_str(), &OpenOptions::new().locations(vec![1])).unwrap();
     assert!(trace(&part).events()[0].is_absent());
     assert_eq!(trace(&part).events()[1].len(), 2);
+    let token = perf_core::CancelToken::new();
+    token.cancel();
+    let cancelled = with(text.as_str(), &OpenOptions::new().cancel(token));
+    assert!(matches!(cancelled, Err(Error::Cancelled(_))));
     let strict = OpenOptions::new().strict(true);
     assert!(with(text, &strict).is_ok());
     let broken = with(format!("[{A},{{\"ph\":1 2}}]"), &strict);

@@ -2,7 +2,7 @@
 //!
 //! A file is an object with `traceEvents`, or a bare array of events, packed with gzip or not (also
 //! in several members). It is read through a window: memory grows with what is kept and not with the
-//! file. Text takes some 280 bytes an event. What stays of a call is 24 bytes, 40 more for each of
+//! file. Text takes some 280 bytes an event. What stays of a call is 24 bytes, 32 more for each of
 //! its attributes and 20 for a link; while it is read, calls, ids and flows take up to 60 more.
 //!
 //! # What is read as what

@@ -12,13 +12,14 @@ const APART: i128 = 10_000_000_000;
 /// The rank in the name of a file: the number after `rank`, or else after `worker` or `proc`.
 pub(crate) fn rank_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    let number = |word: &str| {
-        let at = name.find(word)? + word.len();
+    let after = |at: usize| {
         let rest = name.get(at..)?.trim_start_matches(['-', '_', '.', '=']);
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        rest.get(..digits)?.parse().ok()
+        let digits = rest.find(|c: char| !c.is_ascii_digit());
+        rest.get(..digits.unwrap_or(rest.len()))?.parse().ok()
+    };
+    let number = |word: &str| {
+        let mut found = name.match_indices(word);
+        found.find_map(|(at, _)| after(at + word.len()))
     };
     ["rank", "worker", "proc"].into_iter().find_map(number)
 }
@@ -82,6 +83,7 @@ mod tests {
             ("Rank0.json", Some(0)),
             ("worker2_step_12.1694128201554.pt.trace.json", Some(2)),
             ("pax_proc2.json", Some(2)),
+            ("rank_traces_rank_12.json", Some(12)),
             ("trace.json", None),
             ("frank.json", None),
         ] {
