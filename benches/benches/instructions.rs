@@ -17,11 +17,11 @@ use perfkit::core::{
     Ticks, TimeRange, Trace, match_messages,
 };
 use perfkit::fold::{Fold, Folder, RegionMap, Scratch, Timelines};
-use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
 use perfkit::formats::paraver;
 use perfkit::formats::tau::Tau;
+use perfkit::formats::{OpenOptions, chrome};
 use perfkit::spectral::{AxisFilter, Correlation, Reference, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
 use perfkit::track::{Align, Extract, Labels, Points, Sequences};
@@ -94,6 +94,21 @@ fn profile(trace: Trace) -> Profile {
     let (profile, _) =
         Profile::from_trace(trace.view(), &(), &CancelToken::new()).expect("calls are few");
     black_box(profile)
+}
+
+/// 2 MB in the manner of Kineto.
+fn kineto() -> std::io::Cursor<Vec<u8>> {
+    let mut text = Vec::new();
+    perf_testdata::kineto::write(&mut text, 0, 2 << 20).expect("memory takes it");
+    std::io::Cursor::new(text)
+}
+
+#[library_benchmark]
+#[bench::bytes(args = (), setup = kineto, config = at_most(59_139_420))]
+fn chrome_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
+    let recording = chrome::read("made", text, &OpenOptions::new().threads(1));
+    let recording = recording.expect("it was just made");
+    black_box(recording.into_trace().expect("it is one"))
 }
 
 fn with_map() -> (Trace, RegionMap) {
@@ -390,6 +405,7 @@ library_benchmark_group!(
         cube_rows,
         tau_read,
         paraver_read,
+        chrome_read,
         spectra_forward,
         spectra_correlate,
         dbscan,
