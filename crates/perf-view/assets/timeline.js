@@ -197,7 +197,8 @@ perfkit.view("timeline", (section, data) => {
       }
     }));
     section.dataset.bundles = all.length;
-    return hidden ? ` ${count(hidden)} messages inside of rows.` : "";
+    const inside = hidden ? `, ${count(hidden)} are inside of rows` : "";
+    return ` Messages are bundled by ${time(data.span / columns)}${inside}.`;
   };
 
   const marks = (context) => clipped(context, () => {
