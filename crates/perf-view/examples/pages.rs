@@ -170,7 +170,10 @@ fn views(shape: &Shape) -> Vec<(String, Vec<f64>)> {
         let x = shape.coordinates(cell).next().unwrap_or(0) as f64;
         (std::f64::consts::TAU * (x / lens[0] as f64 + turn)).cos()
     };
-    let stripe = |cell: usize| f64::from(shape.coordinates(cell).nth(1).unwrap_or(0) % 2 == 0);
+    let stripe = |cell: usize| {
+        let y = shape.coordinates(cell).nth(1).unwrap_or(0);
+        f64::from(y.is_multiple_of(2))
+    };
     let view = |of: &dyn Fn(usize) -> f64| (0..shape.cells()).map(of).collect::<Vec<f64>>();
     vec![
         (
