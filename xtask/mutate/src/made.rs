@@ -156,18 +156,18 @@ fn ppk(version: i32) -> Vec<u8> {
     all.floats(&[4.0, 1.0, 9.0, 4.0, 80.0]).0
 }
 
+/// A server, and what passed.
+type Passed = (Server, Vec<Delta>, Vec<View>);
+
 /// An exchange that keeps the last delta and view that passed.
 #[derive(Clone, Debug)]
 struct Kept {
-    inner: Arc<Mutex<(Server, Vec<Delta>, Vec<View>)>>,
+    inner: Arc<Mutex<Passed>>,
     answer: Option<View>,
 }
 
 impl Kept {
-    fn with<T>(
-        &self,
-        ask: impl FnOnce(&mut (Server, Vec<Delta>, Vec<View>)) -> T,
-    ) -> perfkit::anomaly::Result<T> {
+    fn with<T>(&self, ask: impl FnOnce(&mut Passed) -> T) -> perfkit::anomaly::Result<T> {
         let failed = |_| perfkit::anomaly::Error::Exchange("a thread failed".into());
         Ok(ask(&mut *self.inner.lock().map_err(failed)?))
     }
