@@ -240,7 +240,7 @@ fn system() -> SystemTree {
             name: format!("GPU {number}"),
             kind: GroupKind::Accelerator,
             creator: Some(LocationGroupId(0)),
-            properties: vec![property("device", number)],
+            properties: vec![property("device", number)].into(),
             ..LocationGroup::default()
         });
         locations.push(Location {
@@ -257,7 +257,7 @@ fn system() -> SystemTree {
                 kind: LocationKind::AcceleratorStream,
                 group: Some(LocationGroupId(number + 1)),
                 key: locations.len() as u64,
-                properties: vec![property("device", number), property("stream", stream)],
+                properties: vec![property("device", number), property("stream", stream)].into(),
             });
         }
     }
