@@ -12,6 +12,7 @@
 //! | [`spectral`] | `perf-spectral` | correlation of severity views in the frequency domain |
 //! | [`track`] | `perf-track` | clusters of CPU bursts, and their tracking across experiments |
 //! | [`anomaly`] | `perf-anomaly` | which calls are abnormal, as they happen |
+//! | [`view`] | `perf-view` | results as pictures and pages |
 
 #[cfg(feature = "anomaly")]
 pub use perf_anomaly as anomaly;
@@ -25,6 +26,8 @@ pub use perf_spectral as spectral;
 pub use perf_topology as topology;
 #[cfg(feature = "track")]
 pub use perf_track as track;
+#[cfg(feature = "view")]
+pub use perf_view as view;
 
 use std::path::Path;
 

@@ -52,13 +52,13 @@ impl Log {
         log
     }
 
-    /// Each leave closes the last open one of its region and no other.
+    /// Each leave closes the first open one of its region and no other.
     fn overlapping(&mut self, location: LocationView<'_>) {
         for (index, (at, event)) in location.iter().enumerate() {
             match event {
                 Event::Enter { region } => self.stack.push(region),
                 Event::Leave { region } => {
-                    let fits = self.stack.iter().rposition(|open| *open == region);
+                    let fits = self.stack.iter().position(|open| *open == region);
                     match fits {
                         Some(open) => drop(self.stack.remove(open)),
                         None => drop(self.stack.pop()),
