@@ -9,7 +9,7 @@
 use perf_core::{
     CancelToken, Clock, Close, Definitions, Event, Events, KindId, Location, LocationKind, Metric,
     MetricId, MetricSet, MetricSetId, Region, RegionId, SystemTree, Ticks, TimeRange, Trace,
-    TraceView, Transfer, ValueType, Visitor, intervals, replay,
+    TraceView, ValueType, Visitor, intervals, replay,
 };
 use perf_formats::perfetto;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -91,9 +91,12 @@ struct Track {
     name: String,
     parent: Option<u64>,
     process: Option<u64>,
-    thread: Option<(u64, u64)>,
+    thread: Option<Pair>,
     is_counter: bool,
 }
+
+/// A process and its thread, or a track and a time.
+type Pair = (u64, u64);
 
 /// A slice: name, begin, end.
 type Slice = (String, u64, u64);
@@ -104,7 +107,7 @@ struct Walked {
     slices: BTreeMap<u64, Vec<Slice>>,
     instants: Vec<(u64, String, u64)>,
     samples: Vec<(u64, u64, i64)>,
-    flows: BTreeMap<u64, (Vec<(u64, u64)>, Vec<(u64, u64)>)>,
+    flows: BTreeMap<u64, (Vec<Pair>, Vec<Pair>)>,
     annotations: Vec<(String, u64)>,
     clocks: Vec<(u64, u64)>,
 }
@@ -287,7 +290,7 @@ fn slices(view: TraceView<'_>) -> Vec<Vec<Slice>> {
 
 /// The slices of a file by location: those of the lanes of a stream are one.
 fn found(walked: &Walked) -> Vec<Vec<Slice>> {
-    let mut all: BTreeMap<(String, Option<u64>, Option<(u64, u64)>), Vec<Slice>> = BTreeMap::new();
+    let mut all: BTreeMap<(String, Option<u64>, Option<Pair>), Vec<Slice>> = BTreeMap::new();
     for (uuid, track) in &walked.tracks {
         if track.process.is_some() || track.is_counter {
             continue;

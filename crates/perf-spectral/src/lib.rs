@@ -62,10 +62,6 @@
 //! * `parallel` (default): views are transformed and correlated on all cores.
 
 mod axes;
-#[expect(
-    clippy::needless_range_loop,
-    reason = "indices of small arrays are the subscripts of the formulas"
-)]
 mod butterfly;
 mod coefficient;
 mod collect;
@@ -75,10 +71,6 @@ mod energy;
 mod error;
 mod extremes;
 mod filter;
-#[expect(
-    clippy::needless_range_loop,
-    reason = "indices of small arrays are the subscripts of the formulas"
-)]
 mod first;
 mod forward;
 mod gather;

@@ -85,7 +85,7 @@ impl Lines {
     }
 
     /// Gives each line, and the entry it is or what is wrong with it.
-    fn lines(&mut self, take: &mut dyn FnMut(&[u8], Option<Entry>) -> Result<()>) -> Result<()> {
+    fn lines(&mut self, take: &mut Take<'_>) -> Result<()> {
         self.commit()?;
         self.unreadable = None;
         let file = File::open(&self.path).map_err(|error| self.error(&error))?;
@@ -126,6 +126,9 @@ pub(super) fn failed(path: &Path, error: &dyn std::error::Error) -> Error {
         what: error.to_string(),
     }
 }
+
+/// What is done with a line, and the entry that it is.
+type Take<'a> = dyn FnMut(&[u8], Option<Entry>) -> Result<()> + 'a;
 
 impl Store for Lines {
     fn put(&mut self, entry: &Entry) -> Result<u64> {

@@ -17,7 +17,7 @@ use std::io::Write;
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 18;
 
-/// What [`write`] wrote, and what has no place in the format.
+/// What [`write()`] wrote, and what has no place in the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {

@@ -138,11 +138,7 @@ fn call<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
         return Ok(());
     };
     let region = part.region(name, Kind::Runtime);
-    let extra = part.extra(Extra {
-        correlation,
-        role: Role::Launch,
-        ..Extra::default()
-    });
+    let extra = part.extra(Extra::new(correlation, None, Role::Launch));
     part.call(line, (start, end), region, extra);
     Ok(())
 }
@@ -252,12 +248,7 @@ impl Reader {
             stream,
         });
         let region = part.region(name, kind);
-        let extra = part.extra(Extra {
-            correlation,
-            bytes: bits(bytes),
-            role: Role::Work,
-            ..Extra::default()
-        });
+        let extra = part.extra(Extra::new(correlation, bits(bytes), Role::Work));
         part.call(line, (start, end), region, extra);
         Ok(())
     }

@@ -104,7 +104,7 @@ pub struct Recoloured {
 /// one of value 0 at its end; those of an earlier colouring go. All else stays as it stands, also lines
 /// that are no records, and the memory taken is that of the bursts.
 ///
-/// The events come behind all records of their time. Paraver needs [`name_clusters`] for their
+/// The events come behind all records of their time. Paraver needs [`name_clusters`](super::name_clusters) for their
 /// names.
 ///
 /// ```

@@ -29,7 +29,7 @@ const SLICE_END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 
-/// What [`write`] wrote, and what has no place in the format.
+/// What [`write()`] wrote, and what has no place in the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {

@@ -94,7 +94,7 @@ pub(crate) fn correlation(a: &[f64], b: &[f64], dims: &[usize], f: &[f64]) -> Ve
 /// energies.
 pub(crate) fn correlated(a: &[f64], b: &[f64], dims: &[usize]) -> Vec<f64> {
     let energy = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
-    let norm = (energy(&a) * energy(&b)).sqrt();
+    let norm = (energy(a) * energy(b)).sqrt();
     let cells: Vec<Vec<usize>> = (0..a.len()).map(|cell| digits(cell, dims)).collect();
     let number = |x: &[usize], dx: &[usize]| {
         let pairs = x.iter().zip(dx).zip(dims);
