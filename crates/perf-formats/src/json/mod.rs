@@ -12,6 +12,10 @@ mod text;
 
 pub(crate) use cursor::{Cursor, Stop, Token};
 pub(crate) use elements::{Element, Elements, End};
-pub(crate) use number::{integer, nanos, whole};
+#[cfg(feature = "chrome")]
+pub(crate) use number::integer;
+pub(crate) use number::{nanos, whole};
 pub(crate) use source::{Got, More, Next, Source, unpacked_head};
-pub(crate) use text::{decode, encode};
+pub(crate) use text::decode;
+#[cfg(any(feature = "chrome", feature = "nsys"))]
+pub(crate) use text::encode;

@@ -26,4 +26,6 @@ pub(crate) use assemble::assemble;
 pub(crate) use clock::rank_of;
 pub(crate) use names::Kind;
 pub(crate) use part::Part;
-pub(crate) use row::{Extra, FlowEnd, Role, RowKey, Sym, Tag};
+pub(crate) use row::{Extra, Role, RowKey, Sym};
+#[cfg(feature = "chrome")]
+pub(crate) use row::{FlowEnd, Tag};
