@@ -8,9 +8,8 @@ use crate::Result;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Numbers that [`collect`] gives to a job, at least: to wake a thread takes as long as tens of
-/// thousands of small things.
-const FEW: usize = 16_384;
+/// Numbers that [`collect`] gives to a job, at least.
+const FEW: usize = 1_024;
 /// Jobs of [`collect`] for each lane: enough that none waits long for the last one.
 const SHARES: usize = 8;
 
@@ -97,20 +96,6 @@ pub(crate) fn each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
             work(number, item);
         }
     });
-}
-
-/// `work` on each item, each a job of its own: the results in their order.
-pub(crate) fn map_each<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let items: Vec<Mutex<Option<T>>> = items
-        .into_iter()
-        .map(|item| Mutex::new(Some(item)))
-        .collect();
-    let taken = |number: usize| {
-        let mut place = items[number].lock().unwrap_or_else(PoisonError::into_inner);
-        place.take()
-    };
-    let found = jobs(items.len(), |number| taken(number).map(&work));
-    found.into_iter().flatten().collect()
 }
 
 /// `work` on each number below `count`, for small work: many numbers a job. `empty` is what the

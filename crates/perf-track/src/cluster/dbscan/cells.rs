@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// stays far below the margin that [`MARGIN`] leaves.
 const AXIS: f64 = (1u64 << 26) as f64;
 /// How much smaller than eps/sqrt(d) the side of a cell is. With numbers below 2^26, computed with
-/// three roundings, points of one cell are less than (1 + 2^-24) sides apart on each axis, so their
+/// two roundings, points of one cell are less than (1 + 2^-25) sides apart on each axis, so their
 /// squared distance stays below eps² as computed.
 const MARGIN: f64 = 1.0 - 1.0 / (1u64 << 20) as f64;
 /// How many cells away along an axis a neighbour can be: eps is at most sqrt(3) (1 + 2^-19) sides,
-/// and rounding adds 2^-24.
+/// and rounding adds 2^-25.
 const REACH: i64 = 2;
 
 /// Points by cell. Cells are in the order of their keys, points of a cell in that of their index.
@@ -45,8 +45,7 @@ struct Row {
 /// axis, so that the key of a neighbour never wraps into another row.
 struct Layout<const D: usize> {
     low: [f64; D],
-    /// Cells a unit: the product takes a fraction of the time of the quotient.
-    inverse: f64,
+    side: f64,
     strides: [u64; D],
     cells: u64,
 }
@@ -58,7 +57,7 @@ impl<const D: usize> Layout<D> {
         let side = eps / (D as f64).sqrt() * MARGIN;
         let (mut strides, mut cells) = ([0; D], 1_u64);
         for axis in (0..D).rev() {
-            let last = (high[axis] - low[axis]) * (1.0 / side);
+            let last = (high[axis] - low[axis]) / side;
             // Infinite for an extent beyond the largest number.
             if last >= AXIS {
                 return None;
@@ -68,7 +67,7 @@ impl<const D: usize> Layout<D> {
         }
         (cells <= i64::MAX as u64).then_some(Layout {
             low,
-            inverse: 1.0 / side,
+            side,
             strides,
             cells,
         })
@@ -76,7 +75,7 @@ impl<const D: usize> Layout<D> {
 
     fn key(&self, point: &[f64]) -> u64 {
         let axes = point.iter().zip(&self.low).zip(&self.strides);
-        axes.map(|((x, low), stride)| (((x - low) * self.inverse) as u64 + REACH as u64) * stride)
+        axes.map(|((x, low), stride)| (((x - low) / self.side) as u64 + REACH as u64) * stride)
             .sum()
     }
 
@@ -107,7 +106,18 @@ impl<const D: usize> Cells<D> {
             0 => sorted(points, &layout),
             lanes => counted(points, &layout, lanes),
         };
-        let (points, boxes) = gathered(points, &index, &start);
+        let values = points.values();
+        let points: Vec<[f64; D]> = par::collect(index.len(), [0.0; D], |place| {
+            let mut point = [0.0; D];
+            point.copy_from_slice(&values[index[place] as usize * D..][..D]);
+            point
+        });
+        let boxes = par::collect(keys.len(), ([0.0; D], [0.0; D]), |cell| {
+            let (mut low, mut high) = ([0.0; D], [0.0; D]);
+            let inside = &points[start[cell] as usize..start[cell + 1] as usize];
+            enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
+            (low, high)
+        });
         Some(Cells {
             points,
             index,
@@ -187,49 +197,6 @@ impl<const D: usize> Cells<D> {
 }
 
 type Sorted = (Vec<u32>, Vec<u32>, Vec<u64>);
-
-/// Lowest and highest corner.
-type Corners<const D: usize> = ([f64; D], [f64; D]);
-
-/// The points in the order of `index`, and the box around those of each cell.
-fn gathered<const D: usize>(
-    points: Points<'_>,
-    index: &[u32],
-    start: &[u32],
-) -> (Vec<[f64; D]>, Vec<Corners<D>>) {
-    const PIECE: usize = 1 << 13;
-    // Whole cells, about so many points a piece.
-    let cells = start.len() - 1;
-    let mut ends = vec![0];
-    while let Some(&from) = ends.last().filter(|&&from| from < cells) {
-        let wanted = start[from] as usize + PIECE;
-        let next = start.partition_point(|&at| (at as usize) < wanted);
-        ends.push(next.clamp(from + 1, cells));
-    }
-    let mut sorted = vec![[0.0; D]; index.len()];
-    let (mut rest, mut pieces) = (sorted.as_mut_slice(), Vec::new());
-    for pair in ends.windows(2) {
-        let count = (start[pair[1]] - start[pair[0]]) as usize;
-        let (piece, more) = rest.split_at_mut(count);
-        pieces.push((pair[0]..pair[1], piece));
-        rest = more;
-    }
-    let boxes = par::map_each(pieces, |(cells, places)| {
-        let first = start[cells.start] as usize;
-        for (place, &at) in places.iter_mut().zip(&index[first..]) {
-            place.copy_from_slice(&points.values()[at as usize * D..][..D]);
-        }
-        let corners = |cell: usize| {
-            let inside = start[cell] as usize - first..start[cell + 1] as usize - first;
-            let (mut low, mut high) = ([0.0; D], [0.0; D]);
-            let inside = places[inside].iter().map(|point| &point[..]);
-            enclose(inside, &mut low, &mut high);
-            (low, high)
-        };
-        cells.map(corners).collect::<Vec<_>>()
-    });
-    (sorted, boxes.concat())
-}
 
 /// The smallest box around all points.
 fn extent<const D: usize>(points: Points<'_>) -> ([f64; D], [f64; D]) {

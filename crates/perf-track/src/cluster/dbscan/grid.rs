@@ -40,11 +40,12 @@ pub(super) fn scan<const D: usize>(
     let core = grid.pieces("core points", progress, cancel, |range| grid.core(range))?;
     let core: Vec<bool> = core.concat();
     let sets = Union::new(grid.cells.len());
-    grid.pieces("cells together", progress, cancel, |range| {
-        // Cells side by side first: most of those farther apart are together by then.
-        grid.merge(range.clone(), 1, &core, &sets);
-        grid.merge(range, 2, &core, &sets);
-    })?;
+    // Cells side by side first: most of those farther apart are together by then.
+    for (phase, reach) in [("adjacent cells", 1), ("distant cells", 2)] {
+        grid.pieces(phase, progress, cancel, |range| {
+            grid.merge(range, reach, &core, &sets);
+        })?;
+    }
     let (cluster_of, seeds) = grid.number(&core, &sets);
     let found = Found::new(points.len());
     grid.pieces("border points", progress, cancel, |range| {

@@ -10,12 +10,9 @@ mod tree;
 pub use params::{Border, Checked, DbscanParams, Index};
 
 use super::Clusterer;
-use crate::{ClusterId, Error, Labels, Points, Result, par};
+use crate::{ClusterId, Labels, Points, Result};
 use perf_core::{CancelToken, Progress};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// The most points: labels are kept with one more bit.
-const MOST: usize = (1 << 31) - 1;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Density-based clusters (Ester, Kriegel, Sander and Xu 1996).
 ///
@@ -62,7 +59,7 @@ impl Dbscan {
     /// Labels, and which points are core.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], and [`Error::TooMany`] for 2^31 points or more.
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn scan(
         &self,
         points: Points<'_>,
@@ -72,12 +69,6 @@ impl Dbscan {
         cancel.check()?;
         if points.is_empty() {
             return Ok(Scan::default());
-        }
-        if points.len() > MOST {
-            return Err(Error::TooMany {
-                what: "points to cluster",
-                limit: MOST as u64,
-            });
         }
         let params = &self.0;
         let grid = match (params.index(), points.dimensions()) {
@@ -151,28 +142,31 @@ impl Scan {
 }
 
 /// Labels and core flags in the order the points were given in, as they are filled in: by several
-/// threads at once, each point by one. A number is 0 for noise, else twice the cluster from 1, and one
-/// more for core points: one write a point.
+/// threads at once, each point by one.
 #[derive(Debug)]
-struct Found(Vec<AtomicU32>);
+struct Found {
+    labels: Vec<AtomicU32>,
+    core: Vec<AtomicBool>,
+}
 
 impl Found {
     fn new(points: usize) -> Self {
-        // Zeros of the system are not touched before they are written to.
-        Found(vec![0; points].into_iter().map(AtomicU32::new).collect())
+        Found {
+            labels: (0..points).map(|_| AtomicU32::default()).collect(),
+            core: (0..points).map(|_| AtomicBool::default()).collect(),
+        }
     }
 
     /// A point and its cluster, from 0.
     fn set(&self, index: u32, cluster: u32, core: bool) {
-        let number = (cluster + 1) << 1 | u32::from(core);
-        self.0[index as usize].store(number, Ordering::Relaxed);
+        self.labels[index as usize].store(cluster + 1, Ordering::Relaxed);
+        self.core[index as usize].store(core, Ordering::Relaxed);
     }
 
     fn finish(self) -> Scan {
-        let numbers: Vec<u32> = self.0.into_iter().map(AtomicU32::into_inner).collect();
-        let core = par::collect(numbers.len(), false, |at| numbers[at] & 1 == 1);
-        let labels = numbers.into_iter().map(|number| ClusterId(number >> 1));
-        let labels = Labels::new(labels.collect());
+        let labels = self.labels.into_iter().map(|id| ClusterId(id.into_inner()));
+        let core = self.core.into_iter().map(AtomicBool::into_inner);
+        let (labels, core) = (Labels::new(labels.collect()), core.collect::<Vec<bool>>());
         Scan {
             cores: core.iter().filter(|&&core| core).count(),
             labels,
