@@ -104,7 +104,7 @@ fn kineto() -> std::io::Cursor<Vec<u8>> {
 }
 
 #[library_benchmark]
-#[bench::bytes(args = (), setup = kineto, config = at_most(59_139_420))]
+#[bench::bytes(args = (), setup = kineto, config = at_most(58_907_760))]
 fn chrome_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
     let recording = chrome::read("made", text, &OpenOptions::new().threads(1));
     let recording = recording.expect("it was just made");
@@ -211,7 +211,7 @@ fn models() -> (Model, Model) {
 }
 
 #[library_benchmark]
-#[bench::functions(args = (), setup = models, config = at_most(128_145))]
+#[bench::functions(args = (), setup = models, config = at_most(125_153))]
 fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {
     server.merge(&delta).expect("models of one kind");
     black_box((server, delta))
@@ -223,7 +223,7 @@ fn cubex() -> Vec<u8> {
 }
 
 #[library_benchmark]
-#[bench::view(args = (), setup = cubex, config = at_most(12_413_447))]
+#[bench::view(args = (), setup = cubex, config = at_most(11_887_402))]
 fn cube_open(bytes: Vec<u8>) -> Cube {
     let cube = Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new());
     let cube = cube.expect("it was just written");
@@ -300,7 +300,7 @@ fn views() -> Vec<Vec<f64>> {
 }
 
 #[library_benchmark]
-#[bench::views(args = (), setup = views, config = at_most(25_998_196))]
+#[bench::views(args = (), setup = views, config = at_most(25_091_120))]
 fn spectra_forward(views: Vec<Vec<f64>>) -> Spectra<f64> {
     let mut builder = Spectra::builder(&SHAPE).expect("a shape");
     builder.extend(&views).expect("finite");
@@ -317,7 +317,7 @@ fn spectra() -> (Spectra<f64>, Reference<f64>) {
 }
 
 #[library_benchmark]
-#[bench::eight(args = (), setup = spectra, config = at_most(1_842_904))]
+#[bench::eight(args = (), setup = spectra, config = at_most(1_577_949))]
 fn spectra_correlate(
     (spectra, reference): (Spectra<f64>, Reference<f64>),
 ) -> (Spectra<f64>, Reference<f64>, Vec<Correlation>) {
@@ -346,7 +346,7 @@ fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
 }
 
 #[library_benchmark]
-#[bench::ninth(args = (), setup = phases, config = at_most(159_274_514))]
+#[bench::ninth(args = (), setup = phases, config = at_most(153_707_888))]
 fn k_distance(values: Vec<f64>) -> Vec<f64> {
     let points = Points::new(&values, 2).expect("finite");
     let distances = k_distances(points, 9, &(), &CancelToken::new());
@@ -354,7 +354,7 @@ fn k_distance(values: Vec<f64>) -> Vec<f64> {
 }
 
 #[library_benchmark]
-#[bench::phases(args = (), setup = phases, config = at_most(767_201_006))]
+#[bench::phases(args = (), setup = phases, config = at_most(757_980_203))]
 fn hdbscan(values: Vec<f64>) -> Labels {
     let points = Points::new(&values, 2).expect("finite");
     let params = Hdbscan::params().min_cluster_size(100).min_points(10);
