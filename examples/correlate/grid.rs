@@ -1,7 +1,7 @@
 //! Where locations lie: the rules of `--topology`.
 
 use super::numbers;
-use perfkit::core::{CartMembers, CartTopology, LocationId, Profile};
+use perfkit::core::{CartMembers, CartTopology, GroupKind, LocationGroup, LocationId, Profile};
 use perfkit::topology::{
     AxisOrder, Check, Error, Place, Ranks, Shape, Topology, balanced, coordinates_in,
 };
@@ -89,7 +89,10 @@ pub(super) fn usual(profile: &Profile) -> Result<Topology, Failure> {
         Some(first) => of_recording(profile, first),
         None => {
             let system = profile.system();
-            let shape = Shape::of(&balanced(system.groups().len().max(1), 3)).map_err(usage)?;
+            // A device has no place of its own: what its streams do counts for their process.
+            let is_process = |group: &&LocationGroup| group.kind != GroupKind::Accelerator;
+            let processes = system.groups().iter().filter(is_process).count();
+            let shape = Shape::of(&balanced(processes.max(1), 3)).map_err(usage)?;
             Ok(Topology::by_process(shape, AxisOrder::FirstFastest, system))
         }
     }

@@ -122,6 +122,14 @@ impl<'a> List<'a> {
     /// What one should know about the grid, the filter and the order, in whole sentences.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = grid::lacks(self.topology.check(), self.is_table);
+        let skipped = self.spectra.skipped();
+        if let Some(first) = skipped.first() {
+            notes.push(format!(
+                "{} of {} views are left out, since a number of theirs is not finite: the first is {first}",
+                skipped.len(),
+                self.rows.len()
+            ));
+        }
         if self.power.share.iter().all(|share| *share == 0.0) {
             notes.push("the reference is the same everywhere, so that nothing follows it".into());
         }
