@@ -4,7 +4,7 @@ use super::record::{Entry, Kind, ModelRecord, Record};
 use super::store::{Revision, Store};
 use super::worst::Worst;
 use crate::calls::Calls;
-use crate::{Detector, FunctionId, Judgement, Result, Sample};
+use crate::{Detector, FunctionId, Judgement, Label, Result, Sample};
 use std::collections::{HashMap, HashSet};
 
 /// What became of the records.
@@ -118,6 +118,11 @@ pub(crate) fn prune_with(
             pruned.unknown += 1;
             return Revision::Keep;
         };
+        if judgement.label == Label::NotEnoughData {
+            // A model that started over shortly before says nothing against what was found.
+            pruned.kept += 1;
+            return Revision::Keep;
+        }
         tell(record, *id, judgement);
         match (record.kind, judgement.label.is_anomaly()) {
             (Kind::Anomaly, false) => {

@@ -14,7 +14,7 @@ use perf_anomaly::provenance::{
     Reduction, Revision, Store, merge, open, prune,
 };
 use perf_anomaly::server::Ranking;
-use perf_anomaly::{Error, Label, Monitor, Tail};
+use perf_anomaly::{Error, FunctionId, Label, Monitor, Tail};
 use perf_core::{EventSink, MetricId, Nanos, Peer, StreamEvent, StreamId, StreamKey, Value};
 use std::path::PathBuf;
 

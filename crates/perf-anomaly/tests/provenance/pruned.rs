@@ -59,6 +59,31 @@ fn the_final_model_has_the_last_word() {
 }
 
 #[test]
+fn a_model_that_started_over_takes_nothing_back() {
+    for store in stores("forgotten") {
+        let mut monitor = monitor(Calls::params(), Recorder::params(), store);
+        let stream = monitor.stream(key(0, 0));
+        let mut program = Program { stream, at: 0 };
+        for at in 0..2000_i64 {
+            let slow = if at == 1500 { 40 } else { 1 };
+            program.call(&mut monitor, "solve", slow * (100_000 + at * 37 % 3000));
+            if at % 100 == 99 {
+                monitor.end_step(at as u64 / 100);
+            }
+        }
+        let mut report = monitor.finish().expect("nothing fails");
+        let (mut store, reduction) = report.store.take().expect("it has a recorder");
+        assert_eq!(reduction.recorded, 1);
+        for at in 0..report.calls.function_count() {
+            report.detector.forget(FunctionId(at as u32));
+        }
+        let pruned = prune(&mut *store, &report.calls, &*report.detector, 9).expect("it is sound");
+        assert_eq!((pruned.recorded, pruned.normal_after_all), (1, 0));
+        assert_eq!(records(&mut *store, Kind::Anomaly).len(), 1);
+    }
+}
+
+#[test]
 fn all_figures_are_those_after() {
     for store in stores("figures") {
         let mut monitor = monitor(Calls::params(), Recorder::params(), store);
