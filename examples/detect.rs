@@ -302,12 +302,13 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
         .record(recorder)
         .watch_drift(drift)
         .start_over(asked.restart);
+    // Thresholds last, so that `--ignore '*' --threshold solve=9` asks for one function alone.
+    for pattern in &asked.ignore {
+        monitor = monitor.ignore(pattern);
+    }
     for (pattern, threshold) in &asked.thresholds {
         let with = monitor.threshold(pattern, *threshold);
         monitor = with.map_err(usage)?;
-    }
-    for pattern in &asked.ignore {
-        monitor = monitor.ignore(pattern);
     }
     Ok(monitor)
 }
