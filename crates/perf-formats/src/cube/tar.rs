@@ -88,8 +88,11 @@ pub(super) fn members(
             }
             b'x' => extended.read(&bytes.read(start, size, "an extended header")?),
             b'L' => extended.name = Some(until_zero(&bytes.read(start, size, "a long name")?)),
-            // Folders, links and what is newer than this hold nothing of a profile.
-            _ => {}
+            // What holds for all members that follow.
+            b'g' => {}
+            // Folders, links and what is newer than this hold nothing of a profile; a header ahead of one
+            // is its own.
+            _ => extended = Extended::default(),
         }
         let count = members.len() as u64;
         if count > u64::from(options.get_limits().definitions) {
