@@ -215,6 +215,21 @@ fn begins_and_ends_are_paired() {
 }
 
 #[test]
+fn a_device_that_is_null_is_none() {
+    let text = r#"[{"ph":"X","cat":"kernel","name":"k","pid":3,"tid":"stream 7","ts":1,"dur":2,
+        "args":{"device":null,"stream":null,"context":null,"correlation":null}}]"#;
+    let recording = read(text);
+    let location = &trace(&recording).definitions().system.locations()[0];
+    for (key, value) in [
+        ("device", Some("3")),
+        ("stream", Some("7")),
+        ("context", None),
+    ] {
+        assert_eq!(location.properties.get(key), value, "{key}");
+    }
+}
+
+#[test]
 fn args_come_in_any_order_and_before_the_name() {
     let text = r#"[{"args":{"x":[1,{"device":9}],"correlation":5,"stream":3,"bytes":64,"device":1,"context":2},
         "dur":2.5,"ts":1,"tid":"stream 7","pid":0,"name":"Memcpy HtoD","cat":"gpu_memcpy","ph":"X"}]"#;

@@ -226,6 +226,22 @@ fn the_new_generation() {
     ));
 }
 
+/// Graphs of kernels are recorded as wholes unless one asks for their nodes.
+#[test]
+fn graphs_of_kernels_are_work() {
+    let graphs = "
+    CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER NOT NULL, end INTEGER NOT NULL,
+        deviceId INTEGER NOT NULL, graphId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER,
+        streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER);
+    INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES
+        (1000, 1700, 0, 3, 1, NULL, 7, 12, 16777216 * 77), (1800, 1900, 0, 3, 1, NULL, 7, 99, 16777216 * 77);
+    ";
+    let recording = read(&database("graphs.sqlite", &format!("{NEW}{graphs}")));
+    let trace = recording.trace().unwrap();
+    assert_eq!(by_name(trace)["CUDA graph 3"], (2, 800));
+    assert_eq!(by_name(trace)["axpy"], (3, 90));
+}
+
 #[test]
 fn the_old_generation() {
     let recording = read(&database("old.sqlite", OLD));

@@ -26,11 +26,11 @@ pub(crate) enum Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// The text of a string or number.
+    /// The text of a string or number; `null` is none.
     pub(crate) fn scalar(self) -> Option<&'a [u8]> {
         match self {
+            Token::Bare(b"null") | Token::Missing | Token::Nested(_) => None,
             Token::Text(text) | Token::Bare(text) => Some(text),
-            Token::Missing | Token::Nested(_) => None,
         }
     }
 

@@ -42,6 +42,12 @@ pub(super) const TABLES: &[Table] = &[
         columns: work_columns!("bytes", "memKind"),
         row: set,
     },
+    // What a graph of kernels did as a whole, where its kernels were not recorded one by one.
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+        columns: work_columns!("graphId"),
+        row: graph,
+    },
     Table {
         name: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         columns: work_columns!("syncType"),
@@ -103,6 +109,16 @@ fn set<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let part = reader.work(row)?;
     let name = reader.name(part, names::set(kind).as_bytes());
     reader.add_work(part, row, name, Kind::Copy, bytes)
+}
+
+fn graph<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+    let name = match row.optional(WORK)? {
+        Some(number) => format!("CUDA graph {number}"),
+        None => "CUDA graph".into(),
+    };
+    let part = reader.work(row)?;
+    let name = reader.name(part, name.as_bytes());
+    reader.add_work(part, row, name, Kind::Kernel, None)
 }
 
 fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
