@@ -121,6 +121,7 @@ fn copies_are_lines_from_and_to_the_host() {
         (Some(4), 0, "Memcpy DtoH (Device -> Pinned)", 30, 45),
         (Some(5), 0, "Memcpy DtoD (Device -> Device)", 50, 51),
         (None, 0, "Memcpy HtoD (Pageable -> Device)", 60, 61),
+        (Some(6), 0, "Memcpy", 70, 71),
     ];
     let trace = build(&pieces);
     let copies = device_copies(trace.view(), &WorkRules::default());
@@ -131,6 +132,7 @@ fn copies_are_lines_from_and_to_the_host() {
         .collect();
     assert_eq!(lines, [(0, 3, 1, 20, 4096), (1, 30, 0, 45, 4096)]);
     assert_eq!((copies.elsewhere, copies.unlinked), (1, 1));
+    assert_eq!(copies.unknown, 1);
 
     let map = WorkRules::default().plan(trace.definitions()).unwrap();
     let timelines = Timelines::new(trace.view(), &map).unwrap();

@@ -19,14 +19,19 @@ pub struct DeviceCopies {
     pub lines: Vec<Line>,
     /// Copies within a device or between devices.
     pub elsewhere: u64,
+    /// Copies whose name does not say where they go.
+    pub unknown: u64,
     /// Copies of which no link tells who asked for them.
     pub unlinked: u64,
 }
 
 /// Names of copies that leave the device for the host.
-const TO_HOST: [&str; 7] = [
+const TO_HOST: [&str; 10] = [
     "*DtoH*",
     "*DtoP*",
+    "*AtoH*",
+    "*(Device -> Pinned)*",
+    "*(Device -> Pageable)*",
     "*Device -> Host*",
     "*Device-to-Host*",
     "*DeviceToHost*",
@@ -34,11 +39,30 @@ const TO_HOST: [&str; 7] = [
     "*DEVICE_TO_HOST*",
 ];
 
+/// Names of those that leave the host for a device.
+const TO_DEVICE: [&str; 10] = [
+    "*HtoD*",
+    "*PtoD*",
+    "*HtoA*",
+    "*(Pinned -> Device)*",
+    "*(Pageable -> Device)*",
+    "*Host -> Device*",
+    "*Host-to-Device*",
+    "*HostToDevice*",
+    "*host-to-device*",
+    "*HOST_TO_DEVICE*",
+];
+
 /// Names of those that stay.
-const STAY: [&str; 8] = [
+const STAY: [&str; 13] = [
     "*DtoD*",
     "*PtoP*",
     "*HtoH*",
+    "*HOST_TO_HOST*",
+    "*AtoA*",
+    "*AtoD*",
+    "*DtoA*",
+    "*(Device -> Device)*",
     "*Device-to-Device*",
     "*DeviceToDevice*",
     "*device-to-device*",
@@ -49,7 +73,8 @@ const STAY: [&str; 8] = [
 /// The copies of a view between host and device. Their bytes are those of an attribute `bytes`.
 ///
 /// What is a copy the rules say; where it goes its name does: `DtoH`, `DeviceToHost` and their kin
-/// lead to the host, `DtoD`, `PtoP` and their kin to no host, all others to the device.
+/// lead to the host, `HtoD`, `HostToDevice` and theirs to the device, `DtoD`, `PtoP` and theirs neither
+/// way. Of all others nobody knows.
 ///
 /// ```
 /// use perf_fold::{WorkRules, device_copies};
@@ -91,6 +116,11 @@ pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
                 copies.elsewhere += 1;
                 return;
             }
+            let is_to_host = is_any(&TO_HOST);
+            if !is_to_host && !is_any(&TO_DEVICE) {
+                copies.unknown += 1;
+                return;
+            }
             let index = u32::try_from(call.enter).unwrap_or(u32::MAX);
             let work = EventId {
                 location: location.id(),
@@ -99,7 +129,7 @@ pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
             let asker = askers.get(&work).map(|(_, asker)| *asker);
             let line = asker.and_then(|asker| {
                 let bytes = bytes.map_or(0, |id| bytes_of(location, call.enter, id));
-                line(view, location, call, asker, is_any(&TO_HOST), bytes)
+                line(view, location, call, asker, is_to_host, bytes)
             });
             match line {
                 Some(line) => copies.lines.push(line),
