@@ -3,7 +3,7 @@
 use crate::collect::SpectraBuilder;
 use crate::real::Real;
 use crate::{Error, Result};
-use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress, Severities};
+use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress};
 use perf_topology::Topology;
 use std::collections::HashMap;
 
@@ -43,8 +43,8 @@ pub struct Skipped {
     pub metric: String,
     /// The name of its call path.
     pub path: String,
-    /// The group and the name of the first location whose value it is, or the cell where finite values of several add up to
-    /// one that is not.
+    /// The group and the name of the first location whose value it is, or the cell where finite values of
+    /// several are one that is not.
     pub place: String,
     /// The value there.
     pub value: f64,
@@ -65,8 +65,9 @@ impl std::fmt::Display for Skipped {
 
 impl<T: Real> SpectraBuilder<T> {
     /// Adds the severity views of rows (metric, call path) of a profile, in order, on a topology of its
-    /// locations. Values of locations that share a cell add up. A row that is not stored is 0
-    /// everywhere. A few rows are in memory at a time. Of rows with values that are not finite see
+    /// locations. Locations that share a cell are one value as the metric says, see
+    /// [`Topology::view_of`]: values that nothing combines are not finite there. A row that is not stored
+    /// is 0 everywhere. A few rows are in memory at a time. Of rows with values that are not finite see
     /// [`unfit`](Self::unfit).
     ///
     /// Reports views of the phase `spectra`, and can be stopped.
@@ -99,6 +100,16 @@ impl<T: Real> SpectraBuilder<T> {
         if lens != self.dims() {
             return Err(Error::Shape { dims: lens });
         }
+        let (expected, got) = (topology.locations(), profile.system().locations().len());
+        if expected != got {
+            let what = "locations of the profile";
+            return Err(perf_topology::Error::Length {
+                what,
+                expected,
+                got,
+            }
+            .into());
+        }
         let cells = topology.check().missing;
         if cells > 0 && missing == Missing::Refuse {
             return Err(Error::Missing { cells });
@@ -113,15 +124,13 @@ impl<T: Real> SpectraBuilder<T> {
             cancel.check()?;
             let (mut fit, mut unfit) = ([true; BATCH], Vec::new());
             for (at, ((row, view), fit)) in batch.iter().zip(&mut views).zip(&mut fit).enumerate() {
-                let Some(values) = profile.row(row.0, row.1)? else {
-                    view.fill(0.0);
+                if !topology.view_of_into(profile, row.0, row.1, view)? {
                     continue;
-                };
-                topology.view_into(&values, view)?;
+                }
                 if let Some(cell) = view.iter().position(|value| !value.is_finite()) {
                     let found = (cell, view.get(cell).copied().unwrap_or(f64::NAN));
                     let number = self.len() + at;
-                    let one = skipped(profile, *row, &values, found, number);
+                    let one = skipped(profile, *row, found, number)?;
                     if self.unfit == Unfit::Refuse {
                         return Err(Error::Unfit(Box::new(one)));
                     }
@@ -145,11 +154,11 @@ impl<T: Real> SpectraBuilder<T> {
 fn skipped(
     profile: &Profile,
     (metric, path): (MetricId, CallPathId),
-    row: &Severities,
     (cell, value): (usize, f64),
     view: usize,
-) -> Skipped {
-    let values = row.to_f64();
+) -> Result<Skipped> {
+    let row = profile.row(metric, path)?;
+    let values = row.map_or_else(Vec::new, |row| row.to_f64());
     let bad = values
         .iter()
         .enumerate()
@@ -166,13 +175,13 @@ fn skipped(
         None => (format!("cell {cell}"), value),
     };
     let metric = profile.metrics().get(metric.index());
-    Skipped {
+    Ok(Skipped {
         view,
         metric: metric.map_or_else(String::new, |metric| metric.metric.name.clone()),
         path: profile.calls().name(path, profile.regions()),
         place,
         value,
-    }
+    })
 }
 
 /// All rows of some metrics that a profile stores, as [`SpectraBuilder::add_rows`] takes them: metric

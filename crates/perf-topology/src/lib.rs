@@ -2,7 +2,8 @@
 //!
 //! A profile holds one severity a location. A [`Topology`] says which cell of a grid each location
 //! lies in, and so turns a severity view into an n-dimensional array, a [`Grid`]: the values and
-//! a mask of the cells that hold a location at all.
+//! a mask of the cells that hold a location at all. Locations that share a cell are one number as their
+//! metric says: a sum, an extreme, or a ratio of sums ([`Topology::view_of`]).
 //!
 //! | where a topology comes from | |
 //! |---|---|

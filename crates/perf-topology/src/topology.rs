@@ -1,7 +1,7 @@
 //! [`Topology`]: which cell of a grid each location lies in.
 
 use crate::{Check, Error, Grid, Result, Shape};
-use perf_core::{LocationId, Severities};
+use perf_core::{CallPathId, Combine, LocationId, MetricId, Profile, Severities};
 
 /// No cell.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -127,8 +127,9 @@ impl Topology {
         mask
     }
 
-    /// A severity view on the grid: values and mask. Values of locations that share a cell add up;
-    /// cells without a location are 0 and masked.
+    /// A row of numbers on the grid: values and mask. Values of locations that share a cell add up, of
+    /// tuples the first numbers; cells without a location are 0 and masked. For metrics that do not
+    /// add up see [`view_of`](Self::view_of).
     ///
     /// # Errors
     /// [`Error::Length`] if the view is of another number of locations.
@@ -147,32 +148,73 @@ impl Topology {
     pub fn view_into(&self, severities: &Severities, values: &mut [f64]) -> Result<()> {
         same("locations of a view", self.cells.len(), severities.len())?;
         same("values of a grid", self.shape.cells(), values.len())?;
-        values.fill(0.0);
-        let mut add = |cell: u32, value: f64| {
-            if let Some(slot) = values.get_mut(cell as usize) {
-                *slot += value;
-            }
-        };
-        match severities {
-            Severities::U64(all) => {
-                let pairs = self.cells.iter().zip(all);
-                pairs.for_each(|(cell, value)| add(*cell, *value as f64));
-            }
-            Severities::I64(all) => {
-                let pairs = self.cells.iter().zip(all);
-                pairs.for_each(|(cell, value)| add(*cell, *value as f64));
-            }
-            Severities::F64(all) => {
-                let pairs = self.cells.iter().zip(all);
-                pairs.for_each(|(cell, value)| add(*cell, *value));
-            }
-            // What a tuple is worth is its first number, as everywhere.
-            tuples @ Severities::Tuples { .. } => {
-                let pairs = self.cells.iter().zip(tuples.to_f64());
-                pairs.for_each(|(cell, value)| add(*cell, value));
-            }
-        }
+        Combine::Sum.over_parts(severities, &self.cells, values);
         Ok(())
+    }
+
+    /// The severity view of a metric and call path on the grid; `None` where it is zero everywhere.
+    /// Locations that share a cell are one number as the metric says, see [`Profile::over_parts`]:
+    /// mostly their sum, the smallest or largest of smallest and largest values, and of a ratio the
+    /// ratio of what its parts are over the cell.
+    ///
+    /// ```
+    /// use perf_core::*;
+    /// use perf_topology::{AxisOrder, Shape, Topology};
+    /// use std::sync::Arc;
+    /// let system = SystemTree::new(vec![], vec![], vec![Location::default(), Location { key: 1, ..Location::default() }], &Limits::default())?;
+    /// let mut calls = CallTree::default();
+    /// let main = calls.child(None, RegionId(0))?;
+    /// let mut rows = Rows::default();
+    /// rows.insert(MetricId(0), main, Severities::F64(vec![2.0, 3.0]));
+    /// let longest = ProfileMetric { combine: Combine::Maximum, ..ProfileMetric::default() };
+    /// let regions = vec![Region::named("main")];
+    /// let profile = Profile::new(system, regions, calls, vec![longest], Arc::new(rows))?;
+    /// // Both locations in one cell.
+    /// let at = [(LocationId(0), &[0][..]), (LocationId(1), &[0])];
+    /// let grid = Topology::from_table(Shape::of(&[2])?, 2, at);
+    /// let view = grid.view_of(&profile, MetricId(0), main)?.expect("a row");
+    /// assert_eq!(view.values(), [3.0, 0.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Profile::over_parts`].
+    pub fn view_of(
+        &self,
+        profile: &Profile,
+        metric: MetricId,
+        path: CallPathId,
+    ) -> perf_core::Result<Option<Grid>> {
+        let mut values = vec![0.0; self.shape.cells()];
+        let is_there = self.view_of_into(profile, metric, path, &mut values)?;
+        let grid = is_there.then(|| Grid::new(self.shape.clone(), values, self.mask()));
+        // One value and one mask a cell.
+        Ok(grid.and_then(Result::ok))
+    }
+
+    /// As [`view_of`](Self::view_of), into memory of the caller's, one value a cell, and says whether
+    /// there is a row; without one all values are 0. Allocates nothing but what reading the row does,
+    /// and one value a cell for derived metrics.
+    ///
+    /// # Errors
+    /// Those of [`Profile::over_parts`], and [`perf_core::Error::Length`] if `values` has not one
+    /// number a cell.
+    pub fn view_of_into(
+        &self,
+        profile: &Profile,
+        metric: MetricId,
+        path: CallPathId,
+        values: &mut [f64],
+    ) -> perf_core::Result<bool> {
+        let (expected, got) = (self.shape.cells(), values.len());
+        if expected != got {
+            return Err(perf_core::Error::Length {
+                what: "values of a grid",
+                expected,
+                got,
+            });
+        }
+        profile.over_parts(metric, path, &self.cells, values)
     }
 }
 

@@ -51,6 +51,58 @@ impl Combine {
         }
     }
 
+    /// A row over parts of the machine, into one number a part: `parts` says of each location which
+    /// part it is in, and a number past the parts that it is in none. Of tuples it is the first
+    /// number. A part without a location is 0, and one with several that nothing combines is NaN.
+    ///
+    /// ```
+    /// use perf_core::{Combine, Severities};
+    /// let row = Severities::F64(vec![3.0, 1.0, 2.0]);
+    /// let mut parts = [0.0; 3];
+    /// Combine::Sum.over_parts(&row, &[0, 0, 2], &mut parts);
+    /// assert_eq!(parts, [4.0, 0.0, 2.0]);
+    /// Combine::Maximum.over_parts(&row, &[0, 0, 2], &mut parts);
+    /// assert_eq!(parts, [3.0, 0.0, 2.0]);
+    /// Combine::Never(1).over_parts(&row, &[0, 0, 2], &mut parts);
+    /// assert!(parts[0].is_nan() && parts[2] == 2.0);
+    /// ```
+    pub fn over_parts(self, row: &Severities, parts: &[u32], values: &mut [f64]) {
+        values.fill(0.0);
+        match self {
+            Combine::Minimum | Combine::Histogram(_) => {
+                mark(parts, values, |_| f64::INFINITY);
+                // A value that is no number stays.
+                row.each(parts, values, |slot, value| {
+                    *slot = if value < *slot || value.is_nan() {
+                        value
+                    } else {
+                        *slot
+                    };
+                });
+            }
+            Combine::Maximum => {
+                mark(parts, values, |_| f64::NEG_INFINITY);
+                row.each(parts, values, |slot, value| {
+                    *slot = if value > *slot || value.is_nan() {
+                        value
+                    } else {
+                        *slot
+                    };
+                });
+            }
+            Combine::Never(_) => {
+                // How many there are: a part with one takes its value.
+                mark(parts, values, |count| count + 1.0);
+                row.each(parts, values, |slot, value| {
+                    *slot = if *slot == 1.0 { value } else { f64::NAN };
+                });
+            }
+            Combine::Sum | Combine::Elementwise(_) | Combine::Statistics => {
+                row.each(parts, values, |slot, value| *slot += value);
+            }
+        }
+    }
+
     /// Adds a value to another; both are of [`width`](Self::width) floats.
     pub fn add(self, to: &mut [f64], value: &[f64]) {
         self.each(to, value, |role, to, value| match role {
@@ -90,6 +142,15 @@ impl Combine {
     }
 }
 
+/// Sets the parts that have a location.
+fn mark(parts: &[u32], values: &mut [f64], to: impl Fn(f64) -> f64) {
+    for part in parts {
+        if let Some(slot) = values.get_mut(*part as usize) {
+            *slot = to(*slot);
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Role {
     Smallest,
@@ -119,5 +180,42 @@ mod tests {
         let two = Severities::F64(vec![2.0, 1.0]);
         assert_eq!(Combine::Minimum.total(&two), Value::F64(1.0));
         assert_eq!(Combine::Maximum.total(&two), Value::F64(2.0));
+    }
+
+    #[test]
+    fn parts_are_what_a_metric_makes_of_their_locations() {
+        let parts = [1, u32::MAX, 1, 0, 3];
+        let over = |combine: Combine, row: &Severities| {
+            let mut values = [9.0; 4];
+            combine.over_parts(row, &parts, &mut values);
+            values
+        };
+        let row = Severities::I64(vec![-4, 100, 6, 5, -1]);
+        assert_eq!(over(Combine::Sum, &row), [5.0, 2.0, 0.0, -1.0]);
+        assert_eq!(over(Combine::Minimum, &row), [5.0, -4.0, 0.0, -1.0]);
+        assert_eq!(over(Combine::Maximum, &row), [5.0, 6.0, 0.0, -1.0]);
+        let never = over(Combine::Never(1), &row);
+        assert!(never[1].is_nan());
+        assert_eq!([never[0], never[2], never[3]], [5.0, 0.0, -1.0]);
+        // Three in one part, and the first of them is 1.
+        let mut one = [0.0];
+        let ones = Severities::F64(vec![1.0; 3]);
+        Combine::Never(1).over_parts(&ones, &[0; 3], &mut one);
+        assert!(one[0].is_nan());
+        let odd = Severities::F64(vec![f64::NAN, 0.0, 1.0, 2.0, 3.0]);
+        assert!(over(Combine::Minimum, &odd)[1].is_nan());
+        assert!(over(Combine::Maximum, &odd)[1].is_nan());
+        // The first numbers of tuples: smallest values of histograms, counts of statistics.
+        let values = (0..15).map(f64::from).collect();
+        let tuples = Severities::Tuples { width: 3, values };
+        assert_eq!(over(Combine::Histogram(1), &tuples), [9.0, 0.0, 0.0, 12.0]);
+        assert_eq!(
+            over(Combine::Elementwise(3), &tuples),
+            [9.0, 6.0, 0.0, 12.0]
+        );
+        assert_eq!(
+            over(Combine::Sum, &Severities::U64(vec![1; 5])),
+            [1.0, 2.0, 0.0, 1.0]
+        );
     }
 }

@@ -71,6 +71,20 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
         let _ = (metric, path, scope);
         None
     }
+
+    /// For a metric that has to be evaluated anew over several locations, such as a ratio: its row
+    /// over `count` parts of the machine, where `parts` says which part each location is in, as in
+    /// [`Combine::over_parts`]. `None`, the default, for any other metric.
+    fn over_parts(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        parts: &[u32],
+        count: usize,
+    ) -> Option<Result<Vec<f64>>> {
+        let _ = (metric, path, parts, count);
+        None
+    }
 }
 
 /// A call-path profile: severities `v(metric, call path, location)`.
@@ -190,6 +204,57 @@ impl Profile {
     pub fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
         self.check(metric, path)?;
         self.rows.row(metric, path)
+    }
+
+    /// A view over parts of the machine, as stored along the call tree: one number a part, and
+    /// whether there is a row; without one all are 0. `parts` says of each location which part it
+    /// is in; a number past the parts is none.
+    ///
+    /// Several locations of a part become one number as [`ProfileMetric::combine`] says: mostly
+    /// their sum, for smallest and largest values the extreme. Derived metrics are evaluated anew from
+    /// what their inputs are over the part, so that a ratio is one of sums. What nothing combines is
+    /// NaN where a part has several locations, and a part without one is 0.
+    ///
+    /// # Errors
+    /// As [`row`](Self::row), and [`Error::Length`] if `parts` has not one number a location.
+    pub fn over_parts(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        parts: &[u32],
+        values: &mut [f64],
+    ) -> Result<bool> {
+        self.check(metric, path)?;
+        let length = |expected, got| Error::Length {
+            what: "locations of a view",
+            expected,
+            got,
+        };
+        let locations = self.system.locations().len();
+        if parts.len() != locations {
+            return Err(length(locations, parts.len()));
+        }
+        if let Some(row) = self.rows.over_parts(metric, path, parts, values.len()) {
+            // The expression has a value for parts without locations as well.
+            values.fill(0.0);
+            let row = row?;
+            for part in parts.iter().map(|part| *part as usize) {
+                if let (Some(slot), Some(value)) = (values.get_mut(part), row.get(part)) {
+                    *slot = *value;
+                }
+            }
+            return Ok(true);
+        }
+        let row = self.rows.row(metric, path)?;
+        let (Some(row), Some(about)) = (row, self.metrics.get(metric.index())) else {
+            values.fill(0.0);
+            return Ok(false);
+        };
+        if row.len() != locations {
+            return Err(length(locations, row.len()));
+        }
+        about.combine.over_parts(&row, parts, values);
+        Ok(true)
     }
 
     fn check(&self, metric: MetricId, path: CallPathId) -> Result<()> {

@@ -193,4 +193,17 @@ impl RowStore for Overlay {
             false => None,
         }
     }
+
+    fn over_parts(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        parts: &[u32],
+        count: usize,
+    ) -> Option<Result<Vec<f64>>> {
+        match metric < self.first {
+            true => self.base.over_parts(metric, path, parts, count),
+            false => None,
+        }
+    }
 }

@@ -94,4 +94,34 @@ impl Severities {
             Severities::Tuples { .. } => Value::F64(self.to_f64().iter().sum()),
         }
     }
+
+    /// Calls `f` with each number that goes into a part and the slot of that part; of tuples it is
+    /// the first number.
+    pub(super) fn each(&self, parts: &[u32], slots: &mut [f64], f: impl Fn(&mut f64, f64)) {
+        fn pairs<'a, T: 'a>(
+            parts: &[u32],
+            slots: &mut [f64],
+            values: impl Iterator<Item = &'a T>,
+            f: impl Fn(&mut f64, &T),
+        ) {
+            for (part, value) in parts.iter().zip(values) {
+                if let Some(slot) = slots.get_mut(*part as usize) {
+                    f(slot, value);
+                }
+            }
+        }
+        match self {
+            Severities::U64(all) => {
+                pairs(parts, slots, all.iter(), |to, value| f(to, *value as f64))
+            }
+            Severities::I64(all) => {
+                pairs(parts, slots, all.iter(), |to, value| f(to, *value as f64))
+            }
+            Severities::F64(all) => pairs(parts, slots, all.iter(), |to, value| f(to, *value)),
+            Severities::Tuples { width, values } => {
+                let firsts = values.iter().step_by((*width).max(1));
+                pairs(parts, slots, firsts, |to, value| f(to, *value));
+            }
+        }
+    }
 }

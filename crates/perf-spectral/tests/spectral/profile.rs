@@ -2,9 +2,9 @@
 
 use crate::common::pearson;
 use perf_core::{
-    CallPathId, CallTree, CancelToken, Limits, Location, LocationGroup, LocationGroupId, Metric,
-    MetricId, Profile, ProfileMetric, Region, RegionId, RowStore, Severities, SystemNode,
-    SystemNodeId, SystemTree, ValueType,
+    CallPathId, CallTree, CancelToken, Combine, Limits, Location, LocationGroup, LocationGroupId,
+    LocationId, Metric, MetricId, Profile, ProfileMetric, Region, RegionId, RowStore, Severities,
+    SystemNode, SystemNodeId, SystemTree, ValueType,
 };
 use perf_spectral::{
     AxisFilter, Error, Missing, RankParams, Spectra, Unfit, same_paths, stored_rows,
@@ -278,4 +278,52 @@ fn rows_that_are_not_finite_can_be_refused() {
         "{text}"
     );
     assert!(builder.is_empty() && builder.skipped().is_empty());
+}
+
+/// Two locations a cell: a largest value is that of both, and a ratio no number.
+#[test]
+fn locations_of_a_cell_are_what_their_metric_makes_of_them() {
+    let at: Vec<[usize; 1]> = (0..12).map(|at| [at / 2]).collect();
+    let entries = at.iter().enumerate();
+    let entries = entries.map(|(at, row)| (LocationId(at as u32), &row[..]));
+    let grid = Topology::from_table(Shape::of(&[6]).expect("a shape"), 12, entries);
+    let of = |combine| {
+        let plain = made(&["main", "solve"], &[]);
+        let metrics = plain.metrics().iter().map(|about| ProfileMetric {
+            combine,
+            ..about.clone()
+        });
+        let system = plain.system().clone();
+        let (calls, regions) = (plain.calls().clone(), plain.regions().to_vec());
+        let rows = Arc::clone(plain.rows());
+        let profile = Profile::new(system, regions, calls, metrics.collect(), rows);
+        let profile = profile.expect("all is there");
+        let rows = stored_rows(&profile, &[MetricId(0)]);
+        let mut builder = Spectra::<f64>::builder(&[6]).expect("a shape");
+        let never = CancelToken::new();
+        let done = builder.add_rows(&profile, &grid, &rows, Missing::Refuse, &(), &never);
+        done.expect("rows");
+        builder.finish()
+    };
+    let pairs = |f: fn(f64, f64) -> f64| {
+        let both = |at: usize| f(value(0, "solve", 2 * at), value(0, "solve", 2 * at + 1));
+        (0..6).map(both).sum::<f64>() / 6.0
+    };
+    for (combine, expected) in [
+        (Combine::Sum, pairs(|a, b| a + b)),
+        (Combine::Maximum, pairs(f64::max)),
+        (Combine::Minimum, pairs(f64::min)),
+    ] {
+        let mean = of(combine).views()[1].mean;
+        assert!(
+            (mean - expected).abs() < 1e-9,
+            "{combine:?}: {mean} {expected}"
+        );
+    }
+    let ratios = of(Combine::Never(1));
+    let text = ratios.skipped()[1].to_string();
+    assert!(
+        text.contains("time of main > solve is NaN at cell 0"),
+        "{text}"
+    );
 }
