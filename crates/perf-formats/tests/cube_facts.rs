@@ -34,6 +34,14 @@ fn path_of(cube: &Cube, id: u64) -> CallPathId {
     all.find(|path| cube.cnode_id(*path) == Some(id)).unwrap()
 }
 
+/// Attributes of a file, without what else of it is a property.
+fn attributes(profile: &Profile) -> usize {
+    let properties = profile.properties().iter();
+    properties
+        .filter(|(name, _)| !name.starts_with("cube."))
+        .count()
+}
+
 fn sum(profile: &Profile, metric: MetricId) -> (f64, u128, u64) {
     let (mut sum, mut exact, mut nonzero) = (0.0, 0, 0);
     for path in profile.paths(metric) {
@@ -177,7 +185,7 @@ fn every_archive_gives_its_facts() {
             fact["cube_version"].as_str().unwrap(),
             "{file}"
         );
-        assert_eq!(profile.properties().len(), count("n_attrs"), "{file}");
+        assert_eq!(attributes(profile), count("n_attrs"), "{file}");
         assert_eq!(profile.metrics().len(), count("n_metrics"), "{file}");
         assert_eq!(profile.regions().len(), count("n_regions"), "{file}");
         let paths = profile.calls().paths();
@@ -327,7 +335,7 @@ fn every_profile_is_read_as_it_was_written() {
         for compress in [false, true].into_iter().take(1 + usize::from(is_small)) {
             let mut bytes = Vec::new();
             let options = WriteOptions::new().compress(compress);
-            let lost = write(cube.profile(), &mut bytes, &options).unwrap();
+            let lost = cube.write(cube.profile(), &mut bytes, &options).unwrap();
             assert!(lost.is_empty(), "{file}: {lost}");
             let back = Cube::from_bytes(bytes, file, &OpenOptions::new()).unwrap();
             assert!(
@@ -336,6 +344,18 @@ fn every_profile_is_read_as_it_was_written() {
                 back.diagnostics()
             );
             assert_same(cube.profile(), back.profile(), file);
+            for name in cube.members() {
+                assert_eq!(
+                    cube.member(name).unwrap(),
+                    back.member(name).unwrap(),
+                    "{file}"
+                );
+            }
+            assert_eq!(cube.members().count(), back.members().count(), "{file}");
+            // The profile alone has no bytes of them, which is counted.
+            let lost = write(cube.profile(), std::io::sink(), &options).unwrap();
+            let expected = cube.members().count() as u64;
+            assert_eq!(lost.count(rules::MEMBER_NOT_WRITTEN), expected, "{file}");
         }
     }
 }

@@ -88,10 +88,12 @@ impl Expression {
     }
 }
 
-/// A ratio as CubeLib takes it: by zero it is 0 of 0, and the largest number there is of others.
+/// A ratio as CubeLib takes it: by zero it is 0 of 0, and the largest number there is of others. What is
+/// infinite stands for no value and stays that.
 fn ratio(of: f64, by: f64) -> f64 {
     match by == 0.0 {
         true if of == 0.0 => 0.0,
+        true if of.is_infinite() => of,
         true => f64::MAX.copysign(of),
         false => of / by,
     }

@@ -1,4 +1,8 @@
 //! Derived metrics: evaluated when they are asked for, after aggregation.
+//!
+//! Where none of its inputs has a row an expression is what it is of zeros. Mostly that is 0, and there is
+//! no row; where it is not, as of `metric::time() + 1`, all call paths have one. A smallest or largest value
+//! of none is no number that counts, and leaves no row behind either.
 
 use super::cubepl::Expression;
 use super::names::property;
@@ -6,7 +10,8 @@ use super::rows::unreadable;
 use super::rules;
 use crate::Error;
 use perf_core::{
-    CallPathId, Diagnostics, MetricId, Place, Profile, Result, RowStore, Scope, Severities, Value,
+    CallPathId, Combine, Diagnostics, MetricId, Place, Profile, Result, RowStore, Scope,
+    Severities, Value,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -126,7 +131,50 @@ impl DerivedRows {
             return self.expression(metric)?.evaluate(count, scope, &mut fetch);
         }
         let row = self.base.scoped(metric, path, scope)?;
-        Ok(row.map_or_else(|| vec![0.0; count], |row| row.to_f64()))
+        Ok(row.map_or_else(|| vec![self.nothing(metric); count], |row| row.to_f64()))
+    }
+
+    /// What a stored metric is where it has no row.
+    fn nothing(&self, metric: MetricId) -> f64 {
+        let combine = self.base.metrics().get(metric.index());
+        match combine.map(|about| about.combine) {
+            Some(Combine::Minimum) => f64::INFINITY,
+            Some(Combine::Maximum) => f64::NEG_INFINITY,
+            _ => 0.0,
+        }
+    }
+
+    /// A metric over parts of the machine, see [`Combine::over_parts`]: for a derived one the expression
+    /// of what its inputs are there.
+    fn view_over(
+        &self,
+        (metric, path): (MetricId, CallPathId),
+        scope: Scope,
+        parts: &[u32],
+        count: usize,
+    ) -> Result<Vec<f64>> {
+        if self.is_derived(metric) {
+            let mut fetch = |metric, scope| self.view_over((metric, path), scope, parts, count);
+            return self.expression(metric)?.evaluate(count, scope, &mut fetch);
+        }
+        let Some(row) = self.base.scoped(metric, path, scope)? else {
+            return Ok(vec![self.nothing(metric); count]);
+        };
+        let mut values = vec![0.0; count];
+        let combine = self.base.metrics()[metric.index()].combine;
+        combine.over_parts(&row, parts, &mut values);
+        Ok(values)
+    }
+
+    /// A metric where nothing has a row.
+    fn of_nothing(&self, metric: MetricId) -> Result<f64> {
+        if !self.is_derived(metric) {
+            return Ok(self.nothing(metric));
+        }
+        let mut fetch = |metric, _| Ok::<_, perf_core::Error>(vec![self.of_nothing(metric)?]);
+        let values = self.expression(metric)?;
+        let values = values.evaluate(1, Scope::Inclusive, &mut fetch)?;
+        Ok(values.first().copied().unwrap_or_default())
     }
 
     /// A metric over all locations: for a derived one the expression of the sums.
@@ -155,7 +203,7 @@ impl DerivedRows {
         }
     }
 
-    /// Where one of the metrics it is made of has a row, and above.
+    /// Where it is not 0: where one of the metrics it is made of has a row, and above, or everywhere.
     fn derived_paths(&self, metric: MetricId) -> &[CallPathId] {
         let derived = self.expressions.get(&metric);
         derived.map_or(&[], |derived| {
@@ -169,7 +217,9 @@ impl DerivedRows {
         metrics.sort_unstable();
         metrics.dedup();
         let calls = self.base.calls();
-        let mut has_row = vec![false; calls.paths().len()];
+        let of_nothing = self.of_nothing(metric);
+        let is_everywhere = of_nothing.is_ok_and(|value| value != 0.0 && value.is_finite());
+        let mut has_row = vec![is_everywhere; calls.paths().len()];
         for path in metrics
             .into_iter()
             .flat_map(|metric| self.base.paths(metric))
@@ -226,5 +276,19 @@ impl RowStore for DerivedRows {
             return None;
         }
         Some(self.view(metric, path, scope).map(Severities::F64))
+    }
+
+    fn over_parts(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        parts: &[u32],
+        count: usize,
+    ) -> Option<Result<Vec<f64>>> {
+        if !self.is_derived(metric) {
+            return None;
+        }
+        let scope = Scope::Inclusive;
+        Some(self.view_over((metric, path), scope, parts, count))
     }
 }

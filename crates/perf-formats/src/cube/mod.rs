@@ -24,9 +24,9 @@
 //! | text of an element | [`Limits::string`](perf_core::Limits::string) bytes |
 //! | rows | one for each call path; places are 64 bits wide, also past 2^32 values a metric |
 //! | bit-vector indices (kind 2) | an error: the format dropped them |
-//! | derived metrics | `POSTDERIVED` ones of numbers, `metric::NAME(i)`, `(e)` or `()`, `+ - * /`, `min`, `max` and parentheses, nested 100 deep; a ratio by zero is 0 of 0, else the largest number. All others, `PREDERIVED` ones and those with `cubeplinit` among them, are kept as [properties](property), without values, and counted |
+//! | derived metrics | `POSTDERIVED` ones of numbers, `metric::NAME(i)`, `(e)` or `()`, `+ - * /`, `min`, `max` and parentheses, nested 100 deep; a ratio by zero is 0 of 0, else the largest number. An expression that is not 0 of zeros has rows everywhere. All others, `PREDERIVED` ones and those with `cubeplinit` among them, are kept as [properties](property), without values, and counted |
 //! | clustered iterations | counted, not expanded: clusters stand for iterations |
-//! | `remapping.spec` and other free members | kept as bytes, [`Cube::member`] |
+//! | `remapping.spec` and other free members | kept as bytes, [`Cube::member`], and written by [`Cube::write`]; [`write()`] counts them as lost |
 //! | values | as they are stored, in their type; a histogram or tuple is not shown in other units |
 //! | writing | stored metrics of all types; grids over ranks of a communicator, which the format has no place for, are counted and left out; Cube3 is not written |
 

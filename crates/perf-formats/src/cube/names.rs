@@ -31,8 +31,32 @@ pub mod property {
     pub const FILE: &str = "cube.mod";
     /// Of a process or location: its rank.
     pub const RANK: &str = "rank";
-    /// Of a system node: what describes it.
+    /// Of a system node: what describes it. Of a profile, followed by a colon and a number: what
+    /// describes that region.
     pub const DESCRIPTION: &str = "cube.descr";
+    /// Of a metric: what values it has, such as `VOID` for none.
+    pub const VALUES: &str = "cube.val";
+    /// Of a metric: `false` if the reference library is not to keep rows in memory.
+    pub const CACHEABLE: &str = "cube.cacheable";
+    /// Of a metric: `false` if it may not be used in remapping.
+    pub const CONVERTIBLE: &str = "cube.convertible";
+    /// Of a metric: `rowwise` or `locationwise` behind a colon, how its expression is evaluated.
+    pub const EVALUATION: &str = "cube.evaluation";
+    /// Of a profile, once for each: a folder on the web that texts of the file refer to as `@mirror@`.
+    pub const MIRROR: &str = "cube.murl";
+    /// Of a profile: `metrics`, `program` or `system` behind a colon, a title of that tree.
+    pub const TITLE: &str = "cube.title";
+    /// Of a profile, once for each: the name of a member of the archive that is neither the document
+    /// nor rows, see [`Cube::member`](crate::cube::Cube::member).
+    pub const MEMBER: &str = "cube.member";
+    /// Of a profile: the number of a region behind a colon, where that is described.
+    pub const REGION_URL: &str = "cube.region_url";
+
+    /// Whether a property of a profile is none of the attributes of the file.
+    pub(in crate::cube) fn is_own(name: &str) -> bool {
+        let kind = name.split_once(':').map_or(name, |(kind, _)| kind);
+        [MIRROR, TITLE, MEMBER, REGION_URL, DESCRIPTION].contains(&kind)
+    }
 }
 
 /// By their numbers in OTF2, which the format shares the list with. Where several are one role

@@ -3,16 +3,19 @@
 use super::anchor::{self, Anchor};
 use super::derived::DerivedRows;
 use super::index::Files;
+use super::names::property;
 use super::order::Order;
 use super::resolve::{Resolved, Resolver};
 use super::rows::FileRows;
 use super::rules;
 use super::tar::{self, Member};
 use super::text::TextRows;
+use super::write::{WriteOptions, write_with};
 use crate::bytes::{self, Bytes};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{CallPathId, Diagnostics, MetricId, Profile, RowStore, Scope};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -135,7 +138,7 @@ impl Cube {
             found: &mut found,
             is_text: false,
         };
-        let resolved = resolver.resolve(anchor)?;
+        let mut resolved = resolver.resolve(anchor)?;
         let locations = resolved.system.locations().len() as u64;
         let mut orders = BTreeMap::new();
         let mut metrics = Vec::with_capacity(resolved.stored.len());
@@ -181,6 +184,9 @@ impl Cube {
             metrics.push(Some((table, stored.kind)));
             options.advance(index.size, total)?;
         }
+        let names = members.keys().cloned();
+        let names = names.map(|name| (property::MEMBER.to_string(), name));
+        resolved.properties.extend(names);
         let rows = FileRows {
             bytes: bytes.clone(),
             metrics,
@@ -278,6 +284,32 @@ impl Cube {
     /// Names of the members that hold neither the anchor nor rows, such as `remapping.spec`.
     pub fn members(&self) -> impl Iterator<Item = &str> {
         self.members.keys().map(String::as_str)
+    }
+
+    /// Writes a profile that was made from this one, such as one with more metrics, with the free members
+    /// of this one, as [`write()`](super::write()) does without them.
+    ///
+    /// ```no_run
+    /// use perf_formats::{OpenOptions, cube::{Cube, WriteOptions}};
+    /// let cube = Cube::open("profile.cubex", &OpenOptions::new())?;
+    /// let to = std::fs::File::create("copy.cubex")?;
+    /// let lost = cube.write(cube.profile(), to, &WriteOptions::new())?;
+    /// assert!(lost.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`write()`](super::write()), and [`Error::Io`] where a member cannot be read.
+    pub fn write(
+        &self,
+        profile: &Profile,
+        to: impl Write,
+        options: &WriteOptions,
+    ) -> Result<Diagnostics> {
+        let members = self.members.keys().map(String::as_str);
+        let members: Vec<_> = members.collect();
+        let read = |name: &str| Ok(self.member(name)?.unwrap_or_default());
+        write_with(profile, (&members, &read), to, options)
     }
 
     /// The bytes of such a member; `None` if there is none of that name.

@@ -115,6 +115,18 @@ pub const TOPOLOGY_NOT_WRITTEN: Rule = rule(
     Weight::Loss,
     "a topology over ranks of a communicator has no place in the format; left out",
 );
+/// A free member of the archive the profile was read from.
+pub const MEMBER_NOT_WRITTEN: Rule = rule(
+    "member-not-written",
+    Weight::Loss,
+    "a free member of the archive that was read is not at hand, or has a name that rows have; left out",
+);
+/// A free member of a size that the reference library does not expect.
+pub const MEMBER_LENGTHENED: Rule = rule(
+    "member-lengthened",
+    Weight::Note,
+    "the size of a free member is a multiple of 512; a line break is put behind it for the reference library",
+);
 /// A part of the machine that had to be made up.
 pub const SYSTEM_COMPLETED: Rule = rule(
     "system-completed",

@@ -305,12 +305,30 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     assert_eq!(total(1, Scope::Inclusive), 11.0 / 28.0);
     assert_eq!(total(2, Scope::Exclusive), 22.0);
     assert_eq!(row(&cube, 8, 0), Some(vec![12.5, 14.5]));
+    // Of zeros it is 0.5, and that everywhere.
+    assert_eq!(
+        profile.paths(MetricId(8)).len(),
+        profile.calls().paths().len()
+    );
+    assert_eq!(row(&cube, 8, 1), Some(vec![0.5, 0.5]));
     assert_eq!(total(8, Scope::Inclusive), 26.5);
     let ratio = profile.total(MetricId(1), CallPathId(0)).unwrap();
     assert_eq!(ratio, Value::F64(11.0 / 28.0));
     assert_eq!(total(0, Scope::Inclusive), 14.0);
     let own = profile.scoped(MetricId(2), CallPathId(0), Scope::Exclusive);
     assert_eq!(own.unwrap().unwrap().to_f64(), [10.0, 12.0]);
+    // Both locations in one part, none in another: a ratio of sums there too.
+    let over = |metric, path, parts: &[u32]| {
+        let mut values = [9.0; 2];
+        let there = profile.over_parts(MetricId(metric), CallPathId(path), parts, &mut values);
+        (there.unwrap(), values)
+    };
+    assert_eq!(over(1, 0, &[1, 1]), (true, [0.0, 11.0 / 28.0]));
+    assert_eq!(over(8, 0, &[1, 1]), (true, [0.0, 26.5]));
+    assert_eq!(over(8, 1, &[0, 9]), (true, [0.5, 0.0]));
+    assert_eq!(over(1, 0, &[1, 0]), (true, [6.0 / 16.0, 5.0 / 12.0]));
+    assert_eq!(over(0, 0, &[1, 1]), (true, [0.0, 11.0]));
+    assert_eq!(over(0, 1, &[1, 1]), (false, [0.0, 0.0]));
     // What is evaluated before aggregation is not guessed, and what is no expression neither.
     assert_eq!(cube.diagnostics().count(rules::DERIVED), 5);
     for id in 3..8 {
@@ -345,6 +363,146 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     assert!(cube.diagnostics().count(rules::DERIVED) > 40);
     assert!(cube.profile().row(MetricId(63), CallPathId(0)).is_err());
     assert_eq!(row(&cube, 3, 2), Some(vec![8.0, 16.0]));
+}
+
+/// Call paths where no input has a row: 0 is no row, anything else one everywhere, and a largest value of
+/// none is no value.
+#[test]
+fn expressions_may_be_more_than_zero_of_nothing() {
+    let derived = |id, name: &str, text: &str| {
+        metric(id, "POSTDERIVED", name, &format!("<cubepl>{text}</cubepl>"))
+    };
+    let metrics = metric(0, "EXCLUSIVE", "time", "")
+        + &derived(1, "constant", "2 * 3")
+        + &derived(2, "more", "metric::time() + 1")
+        + &derived(3, "inverse", "1 / metric::time()")
+        + &derived(4, "again", "metric::inverse() - metric::constant()")
+        + &derived(
+            5,
+            "nothing",
+            "metric::more() * metric::time() - metric::time()",
+        )
+        + &metric(6, "EXCLUSIVE", "longest", "").replace("DOUBLE", "MAXDOUBLE")
+        + &derived(7, "unlikely", "metric::longest() / metric::time()");
+    let more = [
+        member("6.index", &index(&[2])),
+        member("6.data", &data(&[8.0, -8.0])),
+    ];
+    let cube = with(&anchor(&metrics, ""), &more);
+    assert_eq!(cube.diagnostics().count(rules::DERIVED), 0);
+    let paths = |metric| -> Vec<u32> {
+        let paths = cube.profile().paths(MetricId(metric));
+        paths.into_iter().map(|path| path.0).collect()
+    };
+    let everywhere: Vec<_> = (1..8)
+        .filter(|metric| paths(*metric) == [0, 1, 2])
+        .collect();
+    assert_eq!(everywhere, [1, 2, 3, 4]);
+    // Time has rows at 0 and 2, the longest at 2, and above.
+    assert_eq!((paths(5), paths(7)), (vec![0, 2], vec![0, 2]));
+    assert_eq!(row(&cube, 1, 1), Some(vec![6.0, 6.0]));
+    assert_eq!(row(&cube, 2, 1), Some(vec![1.0, 1.0]));
+    assert_eq!(row(&cube, 3, 1), Some(vec![f64::MAX; 2]));
+    assert_eq!(row(&cube, 4, 1), Some(vec![f64::MAX; 2]));
+    assert_eq!(row(&cube, 5, 1), None);
+    assert_eq!(row(&cube, 7, 1), None);
+    assert_eq!(row(&cube, 7, 2), Some(vec![8.0, -4.0]));
+    // A row and its sum over locations agree on whether there is anything.
+    let total = |metric| cube.profile().total(MetricId(metric), CallPathId(1));
+    assert_eq!(total(1).unwrap(), Value::F64(6.0));
+    assert_eq!(total(5).unwrap(), Value::F64(0.0));
+    let mut bytes = Vec::new();
+    write(cube.profile(), &mut bytes, &WriteOptions::new()).unwrap();
+    let back = read(bytes).unwrap();
+    assert_eq!(back.profile(), cube.profile());
+}
+
+/// What the format has a place for and no noun of ours comes back as it was.
+#[test]
+fn what_stands_around_a_profile_is_kept() {
+    let document = anchor(
+        &(metric(0, "EXCLUSIVE", "time", "<val>VOID</val>").replacen(
+            "type",
+            "cacheable=\"false\" convertible=\"no\" type",
+            1,
+        ) + &metric(
+            1,
+            "POSTDERIVED",
+            "twice",
+            "<cubepl rowwise=false>2 * metric::time()</cubepl>",
+        )),
+        "<attr key=\"a\" value=\"b\"/><doc><mirrors><murl>http://one/?a&amp;b</murl>\
+         <murl>file:///two</murl></mirrors></doc>",
+    );
+    let document = document
+        .replacen("<metrics>", "<metrics title=\"m &lt; n\">", 1)
+        .replacen("<system>", "<system title=\"\">", 1)
+        .replacen(
+            "</name></region>",
+            "</name><url>@mirror@r</url><descr>what &amp; why</descr></region>",
+            1,
+        );
+    let texts: Vec<Vec<u8>> = vec![vec![b'x'; 1024], b"spec".to_vec(), vec![]];
+    let long = "n".repeat(101);
+    let more = [
+        member("remapping.spec", &texts[0]),
+        member("other.bin", &texts[1]),
+        member("empty", &texts[2]),
+        // Names that rows of other metrics may get.
+        member("17.data", b"CUBEX.DATA"),
+        member("ghost_3.index", b"CUBEX.INDEX"),
+    ];
+    let cube = with(&document, &more);
+    let has = |cube: &Cube, name: &str, value: &str| {
+        let own = (name.to_string(), value.to_string());
+        cube.profile().properties().contains(&own)
+    };
+    for (name, value) in [
+        ("a", "b"),
+        ("cube.murl", "http://one/?a&b"),
+        ("cube.murl", "file:///two"),
+        ("cube.title:metrics", "m < n"),
+        ("cube.title:system", ""),
+        ("cube.region_url:0", "@mirror@r"),
+        ("cube.descr:0", "what & why"),
+        ("cube.member", "remapping.spec"),
+    ] {
+        assert!(has(&cube, name, value), "{name}");
+    }
+    let mut bytes = Vec::new();
+    let lost = cube
+        .write(cube.profile(), &mut bytes, &WriteOptions::new())
+        .unwrap();
+    let counts = |lost: &Diagnostics| {
+        [rules::MEMBER_NOT_WRITTEN, rules::MEMBER_LENGTHENED].map(|rule| lost.count(rule))
+    };
+    assert_eq!(counts(&lost), [2, 1], "{lost}");
+    let back = read(bytes).unwrap();
+    assert_eq!(back.profile().metrics(), cube.profile().metrics());
+    let spec = back.member("remapping.spec").unwrap().unwrap();
+    assert_eq!(spec, [&texts[0][..], b"\n"].concat());
+    assert_eq!(back.member("other.bin").unwrap().as_ref(), Some(&texts[1]));
+    assert_eq!(back.member("empty").unwrap().as_ref(), Some(&texts[2]));
+    let properties = cube.profile().properties().iter();
+    let kept = properties.filter(|(_, value)| value != "17.data" && value != "ghost_3.index");
+    assert!(kept.eq(back.profile().properties()));
+    // Without the archive they are at hand nowhere.
+    let lost = write(cube.profile(), Vec::new(), &WriteOptions::new()).unwrap();
+    assert_eq!(counts(&lost), [5, 0], "{lost}");
+    // A name that fits no header.
+    let mut bytes = member("anchor.xml", anchor("", "").as_bytes());
+    let record = format!("{} path={long}\n", long.len() + 10);
+    let mut pax = member("x", record.as_bytes());
+    pax[156] = b'x';
+    seal(&mut pax[..512]);
+    bytes.extend(pax);
+    bytes.extend(member("short", b"1"));
+    let cube = read(archive(&[bytes])).unwrap();
+    assert_eq!(cube.members().collect::<Vec<_>>(), [long.as_str()]);
+    let lost = cube
+        .write(cube.profile(), Vec::new(), &WriteOptions::new())
+        .unwrap();
+    assert_eq!(counts(&lost), [1, 0], "{lost}");
 }
 
 #[test]

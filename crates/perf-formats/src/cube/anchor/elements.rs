@@ -23,6 +23,14 @@ impl<'a> Parser<'a, '_> {
                 self.anchor.version = self.values.text("version");
                 What::Other
             }
+            b"murl" if self.stack.name() == b"mirrors" => What::Field,
+            b"metrics" | b"program" | b"system" if self.stack.name() == b"cube" => {
+                if let Some(title) = self.values.raw("title") {
+                    let name = format!("{}:{}", property::TITLE, text(tag.name));
+                    self.anchor.around.push((name, owned(Some(title))));
+                }
+                What::Other
+            }
             b"metric" => self.metric(tag)?,
             b"region" => self.region(tag)?,
             b"cnode" => self.cnode(tag)?,
@@ -62,8 +70,10 @@ impl<'a> Parser<'a, '_> {
             _ => match self.stack.last() {
                 None | Some(What::Other | What::Field | What::Row | What::Matrix(_)) => What::Other,
                 Some(_) => {
-                    if tag.name == b"cubeplaggr" {
-                        self.detail = self.values.text("cubeplaggrtype");
+                    match tag.name {
+                        b"cubeplaggr" => self.detail = self.values.text("cubeplaggrtype"),
+                        b"cubepl" => self.expression(),
+                        _ => {}
                     }
                     What::Field
                 }
@@ -98,18 +108,43 @@ impl<'a> Parser<'a, '_> {
             What::Metric(at) => Some(*at),
             _ => None,
         });
-        let [id, kind, visibility] = self.values.each(["id", "type", "viztype"]);
+        let [id, kind, visibility, cacheable, convertible] =
+            self.values
+                .each(["id", "type", "viztype", "cacheable", "convertible"]);
         let id = self.id(tag, id, "id")?;
+        let flags = [
+            (property::CACHEABLE, cacheable),
+            (property::CONVERTIBLE, convertible),
+        ];
+        let flags = flags.into_iter().filter(|(_, raw)| raw.is_some());
         let metric = Metric {
             parent,
             kind: owned(kind),
             visibility: owned(visibility),
+            flags: flags.map(|(name, raw)| (name.into(), owned(raw))).collect(),
             ..Metric::default()
         };
         let metrics = &mut self.anchor.metrics;
         metrics.push(id, tag.at, metric);
         let count = metrics.ids.len();
         Ok(What::Metric(self.count(count, "metrics", tag.at)?))
+    }
+
+    /// How the expression of the metric that is open is evaluated.
+    fn expression(&mut self) {
+        const WAYS: [&str; 2] = ["rowwise", "locationwise"];
+        let Some(What::Metric(at)) = self.stack.last() else {
+            return;
+        };
+        let Some(metric) = self.anchor.metrics.things.get_mut(at as usize) else {
+            return;
+        };
+        for (way, raw) in WAYS.into_iter().zip(self.values.each(WAYS)) {
+            if raw.is_some() {
+                let name = format!("{}:{way}", property::EVALUATION);
+                metric.flags.push((name, owned(raw)));
+            }
+        }
     }
 
     fn region(&mut self, tag: &Tag<'a>) -> Result<What> {

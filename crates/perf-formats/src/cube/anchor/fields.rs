@@ -12,8 +12,21 @@ impl Parser<'_, '_> {
         let anchor = &mut self.anchor;
         let done = match self.stack.last() {
             Some(What::Region(at)) => {
+                let about = match name {
+                    b"url" => Some(property::REGION_URL),
+                    b"descr" => Some(property::DESCRIPTION),
+                    _ => None,
+                };
+                if let Some(about) = about.filter(|_| !text.is_empty()) {
+                    anchor.region_texts.push((at, about, text.into()));
+                }
                 let region = anchor.regions.things.get_mut(at as usize);
                 region.map(|region| of_region(region, name, text))
+            }
+            Some(What::Other) if name == b"murl" => {
+                let mirror = (property::MIRROR.to_string(), text.to_string());
+                anchor.around.push(mirror);
+                Some(true)
             }
             Some(What::Group(at)) => {
                 let group = anchor.groups.things.get_mut(at as usize);
@@ -66,7 +79,7 @@ fn of_metric(metric: &mut Metric, name: &[u8], text: &str, which: String) -> boo
         b"uniq_name" => metric.unique = text.into(),
         b"dtype" => metric.data_type = word(text),
         b"uom" => metric.unit = text.into(),
-        b"val" => metric.is_void = text.trim_ascii() == "VOID",
+        b"val" => metric.values = word(text),
         b"url" => metric.url = text.into(),
         b"descr" => metric.description = text.into(),
         b"cubepl" => metric.expression = text.into(),

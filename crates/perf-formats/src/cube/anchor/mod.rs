@@ -17,8 +17,12 @@ use std::ops::Range;
 pub(in crate::cube) struct Anchor {
     pub(in crate::cube) version: String,
     pub(in crate::cube) attributes: Vec<(String, String)>,
+    /// Mirrors and titles.
+    pub(in crate::cube) around: Vec<(String, String)>,
     pub(in crate::cube) metrics: Numbered<Metric>,
     pub(in crate::cube) regions: Numbered<Region>,
+    /// Place of a region, name of a property, and its text.
+    pub(in crate::cube) region_texts: Vec<(u32, &'static str, String)>,
     pub(in crate::cube) cnodes: Numbered<Cnode>,
     /// Where call paths were called from and their parameters, by place.
     pub(in crate::cube) parameters: Vec<(u32, String, String)>,
@@ -66,7 +70,9 @@ pub(in crate::cube) struct Metric {
     pub(in crate::cube) unique: String,
     pub(in crate::cube) data_type: String,
     pub(in crate::cube) unit: String,
-    pub(in crate::cube) is_void: bool,
+    pub(in crate::cube) values: String,
+    /// Attributes of its element and of that of its expression.
+    pub(in crate::cube) flags: Vec<(String, String)>,
     pub(in crate::cube) url: String,
     pub(in crate::cube) description: String,
     pub(in crate::cube) expression: String,

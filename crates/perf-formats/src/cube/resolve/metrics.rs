@@ -66,6 +66,11 @@ fn describe(
     keep(property::DISPLAY_NAME, metric.display, &metric.unique);
     keep(property::URL, metric.url, "");
     keep(property::VISIBILITY, metric.visibility.clone(), "NORMAL");
+    let is_void = metric.values == "VOID";
+    keep(property::VALUES, metric.values, "");
+    for (name, value) in metric.flags {
+        keep(&name, value, "");
+    }
     keep(property::EXPRESSION, metric.expression, "");
     keep(property::INIT, metric.init, "");
     for (which, expression) in metric.aggregations {
@@ -86,7 +91,7 @@ fn describe(
         kind,
         order: Order::of(scope, metric.kind == "SIMPLE"),
         member: format!("{prefix}{id}"),
-        has_rows: !is_derived && !metric.is_void,
+        has_rows: !is_derived && !is_void,
     };
     let metric = perf_core::Metric {
         name: metric.unique,

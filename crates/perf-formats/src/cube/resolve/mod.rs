@@ -59,6 +59,15 @@ impl Resolver<'_> {
         self.metrics(anchor.metrics, &mut resolved)?;
         let (regions, region_ids) = self.sorted(anchor.regions, "region")?;
         resolved.regions = regions;
+        resolved.properties.extend(anchor.around);
+        let texts = anchor.region_texts.into_iter();
+        let texts = texts.map(|(place, name, text)| (region_ids.placed(place), name, text));
+        let mut texts: Vec<_> = texts.collect();
+        texts.sort_by_key(|(region, name, _)| (*region, *name));
+        texts.dedup_by_key(|(region, name, _)| (*region, *name));
+        let texts = texts.into_iter();
+        let texts = texts.map(|(region, name, text)| (format!("{name}:{region}"), text));
+        resolved.properties.extend(texts);
         let facts = [anchor.parameters, anchor.remarks];
         self.calls(anchor.cnodes, facts, &region_ids, &mut resolved)?;
         self.system(

@@ -9,6 +9,7 @@ use perf_core::{
     CartMembers, CartTopology, Diagnostics, LocationGroupId, MetricId, Place, Profile, Properties,
     Region, Scope, SystemNodeId,
 };
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 pub(super) struct Anchor<'a> {
@@ -17,6 +18,8 @@ pub(super) struct Anchor<'a> {
     /// Data types, by metric.
     kinds: Vec<String>,
     lost: &'a mut Diagnostics,
+    /// Where regions are described, and as what.
+    texts: HashMap<u32, [&'a str; 2]>,
     text: String,
 }
 
@@ -27,11 +30,21 @@ impl<'a> Anchor<'a> {
         kinds: Vec<String>,
         lost: &'a mut Diagnostics,
     ) -> Self {
+        let mut texts: HashMap<u32, [&str; 2]> = HashMap::new();
+        for (name, text) in profile.properties() {
+            let (kind, id) = name.split_once(':').unwrap_or_default();
+            let kinds = [property::REGION_URL, property::DESCRIPTION];
+            let which = kinds.iter().position(|known| *known == kind);
+            if let (Some(which), Ok(id)) = (which, id.parse()) {
+                texts.entry(id).or_default()[which] = text;
+            }
+        }
         Anchor {
             profile,
             forest,
             kinds,
             lost,
+            texts,
             text: String::new(),
         }
     }
@@ -39,17 +52,26 @@ impl<'a> Anchor<'a> {
     pub(super) fn document(mut self) -> String {
         self.line("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
         self.line("<cube version=\"4.4\">");
-        for (key, value) in self.profile.properties() {
+        let properties = self.profile.properties().iter();
+        for (key, value) in properties.filter(|(key, _)| !property::is_own(key)) {
             self.attribute(key, value);
         }
-        self.line("<doc>\n<mirrors>\n</mirrors>\n</doc>\n<metrics>");
+        self.line("<doc>\n<mirrors>");
+        let properties = self.profile.properties().iter();
+        for (_, mirror) in properties.filter(|(key, _)| key == property::MIRROR) {
+            self.field("murl", mirror);
+        }
+        self.line("</mirrors>\n</doc>");
+        self.tree("metrics");
         self.metrics();
-        self.line("</metrics>\n<program>");
+        self.line("</metrics>");
+        self.tree("program");
         for (region, at) in self.profile.regions().iter().zip(0u32..) {
             self.region(region, at);
         }
         self.calls();
-        self.line("</program>\n<system>");
+        self.line("</program>");
+        self.tree("system");
         self.system();
         self.line("<topologies>");
         for topology in self.profile.topologies() {
@@ -57,6 +79,26 @@ impl<'a> Anchor<'a> {
         }
         self.line("</topologies>\n</system>\n</cube>");
         self.text
+    }
+
+    /// The start of one of the three trees.
+    fn tree(&mut self, name: &str) {
+        match self.own(property::TITLE, name) {
+            Some(title) => self.line(&format!("<{name} title=\"{}\">", escape(title))),
+            None => self.line(&format!("<{name}>")),
+        }
+    }
+
+    /// A property of the profile that says of what it is behind a colon.
+    fn own(&self, kind: &str, of: &str) -> Option<&'a str> {
+        let own = |name: &str| {
+            name.strip_prefix(kind)?
+                .strip_prefix(':')
+                .map(|is| is == of)
+        };
+        let mut properties = self.profile.properties().iter();
+        let found = properties.find(|(name, _)| own(name) == Some(true));
+        found.map(|(_, value)| value.as_str())
     }
 
     fn line(&mut self, text: &str) {
@@ -121,6 +163,14 @@ impl<'a> Anchor<'a> {
             // Writing to a string cannot fail.
             let _ = write!(tag, " viztype=\"{}\"", escape(visibility));
         }
+        for (key, name) in [
+            ("cacheable", property::CACHEABLE),
+            ("convertible", property::CONVERTIBLE),
+        ] {
+            if let Some(flag) = value(about, name) {
+                let _ = write!(tag, " {key}=\"{}\"", escape(flag));
+            }
+        }
         self.line(&(tag + ">"));
         let metric = &about.metric;
         let display = value(about, property::DISPLAY_NAME).unwrap_or(&metric.name);
@@ -129,11 +179,23 @@ impl<'a> Anchor<'a> {
         let kind = self.kinds[id.index()].clone();
         self.field("dtype", &kind);
         self.field("uom", &metric.unit);
+        if let Some(values) = value(about, property::VALUES) {
+            self.field("val", values);
+        }
         self.field("url", value(about, property::URL).unwrap_or_default());
         self.field("descr", &metric.description);
         for (name, text) in &about.properties {
             match name.as_str() {
-                property::EXPRESSION => self.field("cubepl", text),
+                property::EXPRESSION => {
+                    let mut tag = String::from("<cubepl");
+                    for (name, way) in &about.properties {
+                        let name = name.strip_prefix(property::EVALUATION);
+                        if let Some(name) = name.and_then(|name| name.strip_prefix(':')) {
+                            let _ = write!(tag, " {name}=\"{}\"", escape(way));
+                        }
+                    }
+                    self.line(&format!("{tag}>{}</cubepl>", escape(text)));
+                }
                 property::INIT => self.field("cubeplinit", text),
                 name => match name.strip_prefix(property::AGGREGATION) {
                     Some(which) => {
@@ -162,8 +224,10 @@ impl<'a> Anchor<'a> {
         self.field("mangled_name", &region.canonical);
         self.field("paradigm", names::of_paradigm(region.paradigm));
         self.field("role", names::of_role(region.role));
-        self.field("url", "");
-        self.field("descr", "");
+        let texts = self.texts.get(&id).copied().unwrap_or_default();
+        for (name, text) in ["url", "descr"].into_iter().zip(texts) {
+            self.field(name, text);
+        }
         self.line("</region>");
     }
 

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 const BLOCK: usize = 512;
+/// Bytes that the name of a member may have.
+pub(super) const LONGEST: usize = 100;
 /// The largest size that eleven octal digits hold.
 const OCTAL: u64 = 0o777_7777_7777;
 
@@ -34,7 +36,7 @@ impl<W: Write> Archive<W> {
         }
     }
 
-    /// A whole member.
+    /// A whole member, of a name of at most [`LONGEST`] bytes.
     pub(super) fn member(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.begin(name, bytes.len() as u64)?;
         self.write(bytes)?;

@@ -6,12 +6,15 @@ mod archive;
 use super::dtype::DataType;
 use super::names::property;
 use super::order::{Forest, Order};
+use super::rules;
 use crate::{Error, Result};
 use anchor::Anchor;
 use archive::Archive;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use perf_core::{CallPathId, Combine, Diagnostics, MetricId, Profile, ProfileMetric, Severities};
+use perf_core::{
+    CallPathId, Combine, Diagnostics, MetricId, Place, Profile, ProfileMetric, Severities,
+};
 use std::io::Write;
 
 /// Which rows of a metric are written.
@@ -90,11 +93,40 @@ impl WriteOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// Free members of an archive that the profile was read from, such as `remapping.spec`, are not part of
+/// the profile and are counted as lost; [`Cube::write`](super::Cube::write) writes them as well.
+///
 /// # Errors
 /// [`Error::Io`] where `to` does not take the bytes, [`Error::Usage`] for a row that is not of
 /// its metric's type, and [`Error::Core`] where the profile cannot read a row.
 pub fn write(profile: &Profile, to: impl Write, options: &WriteOptions) -> Result<Diagnostics> {
+    write_with(profile, (&[], &|_| Ok(Vec::new())), to, options)
+}
+
+/// Names of free members, and what reads one.
+type Members<'a> = (&'a [&'a str], &'a dyn Fn(&str) -> Result<Vec<u8>>);
+
+pub(super) fn write_with(
+    profile: &Profile,
+    (names, read): Members<'_>,
+    to: impl Write,
+    options: &WriteOptions,
+) -> Result<Diagnostics> {
     let mut lost = Diagnostics::default();
+    let (names, others): (Vec<&str>, Vec<&str>) =
+        names.iter().copied().partition(|name| is_free(name));
+    let of_profile = profile.properties().iter();
+    let missing = of_profile.filter(|(name, own)| {
+        name == property::MEMBER
+            && !names.contains(&own.as_str())
+            && !others.contains(&own.as_str())
+    });
+    for name in missing
+        .map(|(_, own)| own.as_str())
+        .chain(others.iter().copied())
+    {
+        lost.add(rules::MEMBER_NOT_WRITTEN, Place::file(name));
+    }
     let paths = profile.calls().paths();
     let parents: Vec<_> = paths.iter().map(|path| path.parent).collect();
     let forest = Forest::new(&parents, 0..paths.len() as u32);
@@ -111,6 +143,14 @@ pub fn write(profile: &Profile, to: impl Write, options: &WriteOptions) -> Resul
             metric.write(&forest, options, &mut archive)?;
         }
     }
+    for name in names {
+        let mut bytes = read(name)?;
+        if !bytes.is_empty() && bytes.len().is_multiple_of(512) {
+            bytes.push(b'\n');
+            lost.add(rules::MEMBER_LENGTHENED, Place::file(name));
+        }
+        archive.member(name, &bytes)?;
+    }
     let names = kinds.into_iter().map(|(name, _)| name).collect();
     let document = Anchor::new(profile, &forest, names, &mut lost).document();
     // A line more keeps the size from being a multiple of 512.
@@ -121,6 +161,16 @@ pub fn write(profile: &Profile, to: impl Write, options: &WriteOptions) -> Resul
     archive.member("anchor.xml", document.as_bytes())?;
     archive.finish()?;
     Ok(lost)
+}
+
+/// Whether a member may be written under this name: it is no name of what the profile itself is written as,
+/// and fits the header.
+fn is_free(name: &str) -> bool {
+    let stem = name.strip_suffix(".index").or(name.strip_suffix(".data"));
+    let stem = stem.map(|stem| stem.strip_prefix("ghost_").unwrap_or(stem));
+    let is_metric = |stem: &str| !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit());
+    let is_taken = name == "anchor.xml" || stem.is_some_and(is_metric);
+    !is_taken && !name.is_empty() && name.len() <= archive::LONGEST && !name.contains('\0')
 }
 
 /// Looks a property of a metric up.
