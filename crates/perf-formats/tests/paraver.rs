@@ -281,6 +281,57 @@ fn windows_and_locations_are_chosen() {
 }
 
 #[test]
+fn a_part_of_a_trace_has_the_collectives_of_the_whole() {
+    // Broadcasts of either task in turn, that of task 2 late; and barriers, which have no root.
+    let mut lines = Vec::new();
+    for step in 0..6_u64 {
+        for task in [1, 2] {
+            let begin = 20 * step + 3 * (task - 1);
+            let is_root = step % 3 == task;
+            let root = if is_root { ":50100003:1" } else { "" };
+            let call = if step % 2 == 0 { 8 } else { 7 };
+            let facts = format!("50000002:{call}:50100001:{step}:50100002:4{root}:50100004:1");
+            lines.push((begin, format!("2:{task}:1:{task}:1:{begin}:{facts}\n")));
+            let end = begin + 10;
+            lines.push((end, format!("2:{task}:1:{task}:1:{end}:50000002:0\n")));
+        }
+    }
+    lines.sort();
+    let lines: String = lines.into_iter().map(|(_, line)| line).collect();
+    let body = format!("c:1:1:2:1:2\n{lines}");
+    let ends = |trace: &Trace, location: u32| -> Vec<(Ticks, perf_core::Collective)> {
+        let view = trace.location(LocationId(location)).unwrap();
+        let end = |(at, event): (Ticks, Event<'_>)| match event {
+            Event::CollectiveEnd(end) => Some((at, end)),
+            _ => None,
+        };
+        view.iter().filter_map(end).collect()
+    };
+    let (whole, _) = read(&body, &OpenOptions::new()).unwrap();
+    let roots: Vec<_> = ends(&whole, 2).iter().map(|(_, end)| end.root).collect();
+    let broadcasts = [roots[1], roots[3], roots[5]];
+    assert_eq!(broadcasts, [Some(0), None, Some(1)], "{roots:?}");
+    for start in 0..120 {
+        for end in (start + 1..130).step_by(7) {
+            let window = perf_core::TimeRange::new(Ticks(start), Ticks(end)).unwrap();
+            let (part, found) = read(&body, &OpenOptions::new().window(window)).unwrap();
+            assert_eq!(found.repairs(), 0, "{found}");
+            for location in [0, 2] {
+                let mut expected = ends(&whole, location);
+                expected.retain(|(at, _)| window.contains(*at));
+                assert_eq!(ends(&part, location), expected, "{window:?}");
+            }
+        }
+    }
+    for location in [0, 2] {
+        let options = OpenOptions::new().locations(vec![u64::from(location)]);
+        let (part, _) = read(&body, &options).unwrap();
+        assert_eq!(ends(&part, location), ends(&whole, location));
+        assert!(part.events()[2 - location as usize].is_absent());
+    }
+}
+
+#[test]
 fn odd_text_is_written_as_it_stood() {
     let texts = [
         "new format\n#Paraver (1/1/20 at 1:00):30_us:0:1:1(1:1)\n1:0:1:1:1:0:30:1\n",

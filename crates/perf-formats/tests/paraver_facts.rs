@@ -8,7 +8,9 @@
 )]
 
 use flate2::read::MultiGzDecoder;
-use perf_core::{CollectiveOp, Event, LocationId, Metric, Paradigm, Ticks, Trace, match_messages};
+use perf_core::{
+    Collective, CollectiveOp, Event, LocationId, Metric, Paradigm, Ticks, Trace, match_messages,
+};
 use perf_formats::paraver::{Reader, Record, Writer, object_of, read_trace};
 use perf_formats::{OpenOptions, open};
 use perf_testdata::corpus::corpus;
@@ -395,6 +397,37 @@ fn messages_and_collectives_meet() {
             .map(|m| m.sent)
             .sum();
         assert_eq!(sent, counts.events[&50_100_001].1);
+    }
+}
+
+#[test]
+fn a_window_of_a_trace_has_the_collectives_of_the_whole() {
+    let Some(path) = corpus("paraver/epoch/epoch_4proc.prv.gz") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let whole = trace(&path);
+    let range = whole.view().range().unwrap();
+    let ends = |trace: &Trace| -> Vec<(LocationId, Ticks, Collective)> {
+        let mut all = Vec::new();
+        for location in trace.view().locations() {
+            all.extend(location.iter().filter_map(|(at, event)| match event {
+                Event::CollectiveEnd(end) => Some((location.id(), at, end)),
+                _ => None,
+            }));
+        }
+        all
+    };
+    let all = ends(&whole);
+    assert!(all.iter().filter(|(.., end)| end.root.is_some()).count() > 20);
+    let at = |share: f64| Ticks(range.start.0 + (share * range.end.0 as f64) as u64);
+    for (start, end) in [(0.0, 0.3), (0.3, 0.6), (0.05, 0.051), (0.6, 1.1)] {
+        let window = perf_core::TimeRange::new(at(start), at(end)).unwrap();
+        let options = OpenOptions::new().window(window);
+        let (part, _) = perf_formats::paraver::read_trace(&path, &options).unwrap();
+        let mut expected = all.clone();
+        expected.retain(|(_, at, _)| window.contains(*at));
+        assert_eq!(ends(&part), expected, "{window:?}");
     }
 }
 

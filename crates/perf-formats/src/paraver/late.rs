@@ -14,40 +14,69 @@ pub(super) struct Late {
     pub(super) event: Event<'static>,
 }
 
+/// A collective with a root that ends outside the window, or on a thread that is not read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unkept {
+    pub(super) time: u64,
+    pub(super) comm: CommId,
+    pub(super) root: Option<u32>,
+}
+
+/// A collective with a root: communicator, process, time, location, its place among those kept or
+/// not of the location, and whether it is kept.
+type Rooted = (CommId, u32, u64, usize, usize, bool);
+
 /// Gives the collectives of each process their roots: the one rank that is the root says so, and
 /// the n-th of a communicator on one process is the n-th on each other.
 ///
-/// `late` are the late events of all locations, `process` the process of each.
-pub(super) fn share_roots(late: &mut [Vec<Late>], process: &[u32]) {
-    let mut all: Vec<(CommId, u32, u64, usize, usize)> = Vec::new();
+/// `late` are the late events of all locations, `unkept` the collectives of each that are not among
+/// them, `process` the process of each. Those not kept are numbered with the others, so that a part
+/// of a trace has the roots of the whole.
+pub(super) fn share_roots(late: &mut [Vec<Late>], unkept: &[Vec<Unkept>], process: &[u32]) {
+    let mut all: Vec<Rooted> = Vec::new();
+    let process_of = |location: usize| process.get(location).copied().unwrap_or(u32::MAX);
     for (location, events) in late.iter().enumerate() {
         for (index, late) in events.iter().enumerate() {
             if let Event::CollectiveEnd(end) = late.event
                 && names::is_rooted(end.op)
             {
-                let process = process.get(location).copied().unwrap_or(u32::MAX);
-                all.push((end.comm, process, late.time, location, index));
+                let process = process_of(location);
+                all.push((end.comm, process, late.time, location, index, true));
             }
         }
+    }
+    if all.is_empty() {
+        return;
+    }
+    for (location, unkept) in unkept.iter().enumerate() {
+        let process = process_of(location);
+        let rooted = unkept.iter().enumerate();
+        all.extend(rooted.map(|(index, of)| (of.comm, process, of.time, location, index, false)));
     }
     all.sort_unstable();
+    let root_of = |(.., location, index, is_kept): &Rooted| match is_kept {
+        true => match late.get(*location)?.get(*index)?.event {
+            Event::CollectiveEnd(end) => end.root,
+            _ => None,
+        },
+        false => unkept.get(*location)?.get(*index)?.root,
+    };
     let mut roots: HashMap<(CommId, usize), u32> = HashMap::new();
-    let mut numbered = Vec::with_capacity(all.len());
-    for same in all.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        for (number, (comm, .., location, index)) in same.iter().enumerate() {
-            let event = late.get(*location).and_then(|late| late.get(*index));
-            if let Some(Event::CollectiveEnd(end)) = event.map(|late| late.event)
-                && let Some(root) = end.root
-            {
-                roots.insert((*comm, number), root);
+    let same = |a: &Rooted, b: &Rooted| (a.0, a.1) == (b.0, b.1);
+    for of_process in all.chunk_by(same) {
+        for (number, one) in of_process.iter().enumerate() {
+            if let Some(root) = root_of(one) {
+                roots.insert((one.0, number), root);
             }
-            numbered.push((*comm, number, *location, *index));
         }
     }
-    for (comm, number, location, index) in numbered {
-        let event = late.get_mut(location).and_then(|late| late.get_mut(index));
-        if let Some(Event::CollectiveEnd(end)) = event.map(|late| &mut late.event) {
-            end.root = end.root.or(roots.get(&(comm, number)).copied());
+    for of_process in all.chunk_by(same) {
+        for (number, (comm, .., location, index, is_kept)) in of_process.iter().enumerate() {
+            let events = late.get_mut(*location).filter(|_| *is_kept);
+            let event = events.and_then(|events| events.get_mut(*index));
+            if let Some(Event::CollectiveEnd(end)) = event.map(|late| &mut late.event) {
+                end.root = end.root.or(roots.get(&(*comm, number)).copied());
+            }
         }
     }
 }

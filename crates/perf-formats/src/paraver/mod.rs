@@ -33,6 +33,12 @@
 //! before its leaves and enters. A state that follows one of its kind without a gap is left and
 //! entered again. A function that begins or ends within a state divides it.
 //!
+//! A collective says its root at the root alone, and the n-th of a communicator on one task is the
+//! n-th on each other. Where a [window](crate::OpenOptions::window) or a choice of
+//! [locations](crate::OpenOptions::locations) keeps a part of a trace, all of it is counted, so that
+//! what is kept has the roots of the whole; each rooted collective that is not kept takes 24 bytes
+//! meanwhile.
+//!
 //! The CPU of a record is not kept; that it changed is counted.
 
 pub mod clustered;

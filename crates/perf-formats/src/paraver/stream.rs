@@ -2,7 +2,7 @@
 
 mod frames;
 
-use super::late::Late;
+use super::late::{Late, Unkept};
 use super::names;
 use super::place::Comms;
 use super::record::{Object, Pair};
@@ -24,6 +24,8 @@ pub(super) struct Stream {
     object: Object,
     pub(super) events: Events,
     pub(super) late: Vec<Late>,
+    /// Collectives that are not kept but that those kept take their roots from.
+    pub(super) unkept: Vec<Unkept>,
     pub(super) cpu: u32,
     /// Whether anything of it is kept.
     pub(super) is_wanted: bool,
@@ -133,7 +135,9 @@ impl Stream {
         shared: &mut Shared<'_, '_>,
     ) -> Result<()> {
         if self.is_pending && time < self.now {
-            shared.found.add(rules::BACKWARDS, place());
+            if self.is_wanted {
+                shared.found.add(rules::BACKWARDS, place());
+            }
             return Ok(());
         }
         if time > self.now || !self.is_pending {
@@ -170,17 +174,39 @@ impl Stream {
     }
 
     fn push(&mut self, event: Event<'_>, shared: &Shared<'_, '_>) -> Result<()> {
-        let at = Ticks(self.now);
-        if shared.window.contains(at) || shared.window == TimeRange::ALL {
-            self.events.push(at, event)?;
+        if self.is_kept(self.now, shared.window) {
+            self.events.push(Ticks(self.now), event)?;
         }
         Ok(())
     }
 
+    /// Whether what happens to the thread at a time is kept.
+    fn is_kept(&self, time: u64, window: TimeRange) -> bool {
+        self.is_wanted && (window == TimeRange::ALL || window.contains(Ticks(time)))
+    }
+
     /// Puts an event where its time is, once all others are there.
     pub(super) fn push_late(&mut self, late: Late, window: TimeRange) {
-        if window.contains(Ticks(late.time)) || window == TimeRange::ALL {
+        if self.is_kept(late.time, window) {
             self.late.push(late);
+        }
+    }
+
+    /// Ends a collective. One that is not kept counts all the same if it has a root: roots are shared
+    /// by number, and numbers are those of the whole trace.
+    fn end_collective(&mut self, end: Collective, window: TimeRange) {
+        if self.is_kept(self.now, window) {
+            self.late.push(Late {
+                time: self.now,
+                is_end: true,
+                event: Event::CollectiveEnd(end),
+            });
+        } else if names::is_rooted(end.op) {
+            self.unkept.push(Unkept {
+                time: self.now,
+                comm: end.comm,
+                root: end.root,
+            });
         }
     }
 
@@ -289,12 +315,7 @@ impl Stream {
         self.lines.clear();
 
         if let Some(end) = ended {
-            let late = Late {
-                time: self.now,
-                is_end: true,
-                event: Event::CollectiveEnd(end),
-            };
-            self.push_late(late, shared.window);
+            self.end_collective(end, shared.window);
         }
         let sampled = self.context(true, &mut scratch, shared)?;
         if let Some(context) = sampled {

@@ -1,10 +1,11 @@
 //! A [`Trace`] of the records of a `.prv`.
 
-use super::late::{self, Late};
+use super::late::{self, Late, Unkept};
+use super::names;
 use super::pcf::{Pcf, Row, beside};
 use super::place::{Comms, Threads, system};
 use super::reader::Reader;
-use super::record::{Batch, Communication, OnCpu, Record};
+use super::record::{Batch, Communication, OnCpu, Pair, Record};
 use super::rules;
 use super::stream::{Scratch, Shared, Stream};
 use super::tables::Tables;
@@ -81,6 +82,7 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
         threads,
         requests: 0,
         comments: Vec::new(),
+        calls: Vec::new(),
         name: &name,
     };
     for location in system.locations() {
@@ -130,7 +132,14 @@ struct Sweep<'a, 'p> {
     threads: Threads,
     requests: u64,
     comments: Vec<(String, String)>,
+    /// Events of a thread that is not read, for their memory.
+    calls: Vec<Pair>,
     name: &'a str,
+}
+
+/// Whether an event says that an MPI call begins or ends, or a fact of a collective one.
+fn is_of_call(pair: &Pair) -> bool {
+    names::CALLS.contains(&pair.kind) || names::COLLECTIVE_FACTS.contains(&pair.kind)
 }
 
 impl<'p> Sweep<'_, 'p> {
@@ -149,20 +158,35 @@ impl<'p> Sweep<'_, 'p> {
                     end,
                     state,
                 } => {
-                    if let Some(stream) = self.stream(at, place) {
+                    if let Some(number) = self.stream(at, place) {
                         let shared = &mut self.shared;
-                        let stream = self.streams.get_mut(stream);
-                        let Some(stream) = stream else { continue };
+                        let stream = self.streams.get_mut(number);
+                        let Some(stream) = stream.filter(|of| of.is_wanted) else {
+                            continue;
+                        };
                         let done = stream.state(begin.0, end.0, state, place, shared);
                         done.map_err(|error| error.found_at(place))?;
                     }
                 }
                 Record::Events { at, time, pairs } => {
-                    if let Some(stream) = self.stream(at, place) {
-                        let shared = &mut self.shared;
-                        let stream = self.streams.get_mut(stream);
-                        let Some(stream) = stream else { continue };
-                        let done = stream.pairs(time.0, pairs, place, shared);
+                    let Some(number) = self.stream(at, place) else {
+                        continue;
+                    };
+                    let Some(stream) = self.streams.get_mut(number) else {
+                        continue;
+                    };
+                    let pairs = match stream.is_wanted {
+                        true => pairs,
+                        // Its collectives are numbered with those of the others.
+                        false => {
+                            self.calls.clear();
+                            self.calls
+                                .extend(pairs.iter().filter(|pair| is_of_call(pair)));
+                            self.calls.as_slice()
+                        }
+                    };
+                    if !pairs.is_empty() {
+                        let done = stream.pairs(time.0, pairs, place, &mut self.shared);
                         done.map_err(|error| error.found_at(place))?;
                     }
                 }
@@ -186,7 +210,7 @@ impl<'p> Sweep<'_, 'p> {
         Ok(())
     }
 
-    /// The number of the thread of a record, if it is kept.
+    /// The number of the thread of a record.
     #[inline]
     fn stream(&mut self, at: OnCpu, place: impl Fn() -> Place) -> Option<usize> {
         let found = &mut self.shared.found;
@@ -201,7 +225,7 @@ impl<'p> Sweep<'_, 'p> {
             }
             stream.cpu = at.cpu;
         }
-        stream.is_wanted.then_some(number)
+        Some(number)
     }
 
     /// Both ends of a message: a send where it was called, which is complete when the message left,
@@ -266,8 +290,10 @@ impl<'p> Sweep<'_, 'p> {
     }
 
     fn check_memory(&self, limit: u64) -> Result<()> {
-        let events =
-            |stream: &Stream| stream.events.memory() + stream.late.capacity() * size_of::<Late>();
+        let events = |stream: &Stream| {
+            let late = stream.late.capacity() * size_of::<Late>();
+            stream.events.memory() + late + stream.unkept.capacity() * size_of::<Unkept>()
+        };
         let memory: usize = self.streams.iter().map(events).sum();
         match memory as u64 > limit {
             true => Err(Error::Limit {
@@ -294,7 +320,11 @@ impl<'p> Sweep<'_, 'p> {
             .iter_mut()
             .map(|stream| std::mem::take(&mut stream.late))
             .collect();
-        late::share_roots(&mut late, processes);
+        let unkept: Vec<Vec<Unkept>> = streams
+            .iter_mut()
+            .map(|stream| std::mem::take(&mut stream.unkept))
+            .collect();
+        late::share_roots(&mut late, &unkept, processes);
         let mut all = Vec::with_capacity(self.streams.len());
         for (stream, late) in self.streams.into_iter().zip(late) {
             all.push(match stream.is_wanted {
