@@ -283,6 +283,74 @@ fn a_phase_lost_in_noise() {
 }
 
 #[test]
+fn an_object_is_as_sure_as_the_links_it_needs() {
+    // Phase 8 is off in the second frame, to one side, and in the third a little to the other.
+    let phases = twelve();
+    let off = |by: f64| {
+        let mut phases = phases.clone();
+        phases[8].centre[0] += by;
+        phases
+    };
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&off(0.07), &order(12, 6))),
+        Planted::new(3, &alone(&off(-0.03), &order(12, 7))),
+    ];
+    let [with, without] = [true, false].map(|bridge| {
+        let tracking = track(&frames, Tracking::params().bridge(bridge));
+        assert_pure(&tracking, &frames, 12);
+        let truths = truths(&tracking, &frames);
+        let at = truths.iter().position(|object| object[0] == [8]);
+        tracking.objects[at.expect("it is there")].clone()
+    });
+    let between = |from: usize, to: usize| {
+        let mut links = with.links.iter();
+        let found = links.find(|link| (link.from.0, link.to.0) == (from, to));
+        found.expect("linked").confidence
+    };
+    assert!(between(1, 2) < between(0, 1).min(between(0, 2)), "{with:?}");
+    assert_eq!(with.confidence, between(0, 1).min(between(0, 2)));
+    assert_eq!(without.confidence, between(1, 2));
+    // A bridge that nothing needs is none of the links.
+    let all = track(&frames, Tracking::params());
+    let bridges = all.objects.iter().flat_map(|object| &object.links);
+    let bridges = bridges.filter(|link| link.kind == LinkKind::Bridges);
+    assert_eq!(bridges.count(), 1);
+    assert!(all.objects.iter().all(|object| object.events.is_empty()));
+}
+
+#[test]
+fn what_is_alone_could_have_been_over_a_frame() {
+    // Two phases of the first frame are lost, and one comes back that lies between them.
+    let mut phases = twelve();
+    phases[6].centre = [phases[5].centre[0] + 0.05, phases[5].centre[1]];
+    let none: Vec<usize> = order(12, 6)
+        .into_iter()
+        .filter(|at| ![5, 6].contains(at))
+        .collect();
+    let mut last = phases.clone();
+    last[5].centre[0] += 0.02;
+    let one: Vec<usize> = order(12, 7).into_iter().filter(|&at| at != 6).collect();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &none)),
+        Planted::new(3, &alone(&last, &one)),
+    ];
+    let alone = |bridge: bool| {
+        let tracking = track(&frames, Tracking::params().bridge(bridge));
+        let truths = truths(&tracking, &frames);
+        let at = truths.iter().position(|object| object[0] == [6]);
+        tracking.objects[at.expect("it is there")].clone()
+    };
+    let (with, without) = (alone(true), alone(false));
+    assert_eq!((with.frames(), without.frames()), (1, 1));
+    assert!(
+        with.confidence < without.confidence - 0.05,
+        "{with:?} {without:?}"
+    );
+}
+
+#[test]
 fn a_phase_hidden_in_another() {
     // In the second frame phases 5 and 6 are one cluster; afterwards they are two again.
     let mut phases = twelve();

@@ -8,7 +8,7 @@ pub use params::{Dimension, Scale, ScaleMode, ScaleParams, Shift};
 pub use transform::{FrameAxis, Transform, TransformAxis};
 
 use crate::bursts::Amount;
-use crate::{Bursts, Error, Points, Result};
+use crate::{Bursts, Error, Kind, Points, Result};
 use perf_core::Nanos;
 
 /// The points of one frame.
@@ -34,6 +34,38 @@ impl ScaledFrame {
     /// Which burst each point is: its index in [`Bursts::rows`], ascending.
     pub fn rows(&self) -> &[u32] {
         &self.rows
+    }
+
+    /// Bursts that are complete and no point, since a metric has no logarithm or is not finite,
+    /// become [`Kind::Missing`]: they are neither noise nor part of a thread's sequence.
+    ///
+    /// ```
+    /// use perf_core::Nanos;
+    /// use perf_track::{Burst, Bursts, Dimension, Kind, Scale, Thread};
+    /// let mut bursts = Bursts::new(["flops"]);
+    /// let thread = bursts.add_thread(Thread::default())?;
+    /// for (begin, end, flops) in [(Nanos(0), Nanos(5), 7.0), (Nanos(9), Nanos(12), 0.0)] {
+    ///     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[flops])?;
+    /// }
+    /// let scale = Scale::params().dimension(Dimension::new("flops").log(true)).check()?;
+    /// let scaled = scale.fit(&[&bursts])?;
+    /// scaled.frames[0].mark_left_out(&mut bursts)?;
+    /// assert_eq!(bursts.kinds(), [Kind::Complete, Kind::Missing]);
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None for the bursts that the frame was made of.
+    pub fn mark_left_out(&self, bursts: &mut Bursts) -> Result<()> {
+        let mut kinds = bursts.kinds().to_vec();
+        for row in bursts.complete() {
+            if self.rows.binary_search(&row).is_err()
+                && let Some(kind) = kinds.get_mut(row as usize)
+            {
+                *kind = Kind::Missing;
+            }
+        }
+        bursts.set_kinds(kinds)
     }
 
     /// Something a point, such as its label, as something a burst; bursts that are no point get

@@ -10,26 +10,13 @@ use crate::ClusterId;
 /// transitive closure unites through any link above the threshold, and this shows through which.
 pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
     let mut links: Vec<Link> = pairs.iter().flat_map(|pair| links(chain, pair)).collect();
-    links.sort_by(|a, b| {
-        let place = |link: &Link| (link.from, link.to);
-        b.confidence
-            .total_cmp(&a.confidence)
-            .then_with(|| place(a).cmp(&place(b)))
-    });
+    links.sort_by_key(|link| (link.from, link.to));
+    surest_first(&mut links);
     let frames = chain.iter().enumerate();
     let nodes: Vec<(usize, ClusterId)> = frames
         .flat_map(|(frame, set)| set.iter().map(move |&class| (frame, id(class))))
         .collect();
-    let mut parts: Vec<usize> = (0..nodes.len()).collect();
-    let find = |node: &(usize, ClusterId)| nodes.binary_search(node).ok();
-    links.retain(|link| {
-        let (Some(from), Some(to)) = (find(&link.from), find(&link.to)) else {
-            return false;
-        };
-        let (a, b) = (root(&mut parts, from), root(&mut parts, to));
-        parts[a] = b;
-        a != b
-    });
+    tree(&mut links, &nodes);
     let weakest = links.iter().map(|link| link.confidence);
     let weakest = weakest.fold(1.0, f64::min);
     links.sort_by_key(|link| (link.from, link.to));
@@ -46,6 +33,26 @@ pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
         links,
         ..Draft::default()
     }
+}
+
+/// By falling confidence; equal ones keep their order.
+pub(super) fn surest_first(links: &mut [Link]) {
+    links.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+}
+
+/// Keeps the links that tie clusters together, which ascend, when links are taken in their order: of
+/// links by falling confidence the tree whose weakest link is surest.
+pub(super) fn tree(links: &mut Vec<Link>, nodes: &[(usize, ClusterId)]) {
+    let mut parts: Vec<usize> = (0..nodes.len()).collect();
+    let find = |node: &(usize, ClusterId)| nodes.binary_search(node).ok();
+    links.retain(|link| {
+        let (Some(from), Some(to)) = (find(&link.from), find(&link.to)) else {
+            return false;
+        };
+        let (a, b) = (root(&mut parts, from), root(&mut parts, to));
+        parts[a] = b;
+        a != b
+    });
 }
 
 fn id(class: usize) -> ClusterId {

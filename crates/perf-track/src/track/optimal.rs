@@ -6,12 +6,16 @@
 //! assignment of all clusters (as predecessors) to all clusters (as successors): a link from frame i
 //! to i + 2 competes with those through i + 1, and no choice is made for a pair of frames alone.
 
+mod sure;
+
 use super::assign::{Edge, best};
 use super::evidence::{Prepared, parthood};
 use super::matrix::Matrix;
 use super::params::TrackChecked;
 use super::result::{Evaluator, Event, Link, LinkKind, Pair};
 use crate::ClusterId;
+
+pub(crate) use sure::confidence;
 
 /// A bridge is worth this much of its evidence: it says nothing of the frame between.
 const BRIDGE: f64 = 0.5;
@@ -341,84 +345,6 @@ impl Graph<'_> {
             },
         });
     }
-
-    /// Confidences, births and deaths.
-    fn finish(&self, draft: &mut Draft) {
-        let is_own = |(frame, class): Node| draft.members[frame].contains(&class);
-        let class = |id: ClusterId| id.index().unwrap_or(usize::MAX);
-        // The best evidence that links a cluster to another object, in the frames of the link.
-        let rival = |from: Node, to: Node| {
-            let onward = (0..self.frames[to.0].side.clusters).map(|j| (from, (to.0, j)));
-            let back = (0..self.frames[from.0].side.clusters).map(|i| ((from.0, i), to));
-            let others = onward
-                .chain(back)
-                .filter(|&(a, b)| !(is_own(a) && is_own(b)));
-            others.map(|(a, b)| self.evidence(a, b)).fold(0.0, f64::max)
-        };
-        for link in &mut draft.links {
-            let (from, to) = (
-                (link.from.0, class(link.from.1)),
-                (link.to.0, class(link.to.1)),
-            );
-            link.confidence = confidence(link.evidence, rival(from, to));
-        }
-        let weakest = draft
-            .links
-            .iter()
-            .map(|link| link.confidence)
-            .fold(f64::INFINITY, f64::min);
-        draft.confidence = if weakest.is_finite() {
-            weakest
-        } else {
-            let nodes = draft.members.iter().enumerate();
-            let nodes = nodes.flat_map(|(frame, members)| members.iter().map(move |&m| (frame, m)));
-            let best = nodes.map(|node| self.best_link(node)).fold(0.0, f64::max);
-            1.0 - best
-        };
-        let seen = |members: &Vec<usize>| !members.is_empty();
-        let first = draft.members.iter().position(seen).unwrap_or(0);
-        let last = draft.members.iter().rposition(seen).unwrap_or(0);
-        if first > 0 {
-            draft.events.push(Event::Birth { frame: first });
-        }
-        if last + 1 < self.frames.len() {
-            draft.events.push(Event::Death { frame: last });
-        }
-        draft.events.sort_by_key(|event| match event {
-            Event::Birth { frame } => (*frame, 0),
-            Event::Merge { frame, .. } => (*frame, 1),
-            Event::Split { frame, .. } => (*frame, 2),
-            Event::Gap { frame, .. } => (*frame, 3),
-            Event::Death { frame } => (*frame, 4),
-        });
-    }
-
-    /// The best evidence that links a cluster to any of the frames beside its own.
-    fn best_link(&self, node: Node) -> f64 {
-        let mut best = 0.0f64;
-        if node.0 + 1 < self.frames.len() {
-            let all = 0..self.frames[node.0 + 1].side.clusters;
-            best = all
-                .map(|j| self.evidence(node, (node.0 + 1, j)))
-                .fold(best, f64::max);
-        }
-        if node.0 > 0 {
-            let all = 0..self.frames[node.0 - 1].side.clusters;
-            best = all
-                .map(|i| self.evidence((node.0 - 1, i), node))
-                .fold(best, f64::max);
-        }
-        best
-    }
-}
-
-/// `evidence * (1 + margin) / 2` with the margin over the best rival.
-pub(crate) fn confidence(evidence: f64, rival: f64) -> f64 {
-    if evidence <= 0.0 {
-        return 0.0;
-    }
-    let margin = (1.0 - rival / evidence).clamp(0.0, 1.0);
-    (evidence * (1.0 + margin) / 2.0).clamp(0.0, 1.0)
 }
 
 /// A cluster at a loose end of its chain that is a part of another.

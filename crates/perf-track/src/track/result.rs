@@ -188,13 +188,16 @@ pub struct Object {
     pub id: ObjectId,
     /// Its clusters in each frame, ascending; empty where it is not seen.
     pub members: Vec<Vec<ClusterId>>,
-    /// The confidence of its weakest link, from 0 to 1; for an object of one frame `1 - evidence`
-    /// of the best link it could have had.
+    /// The confidence of the weakest link it needs, from 0 to 1: that of the tree of largest
+    /// confidence over its clusters, in optimal mode with those that are alike over a frame. For an
+    /// object of one cluster `1 - evidence` of the best link it could have had, where half the
+    /// evidence over a frame counts.
     pub confidence: f64,
     /// Share of the time of all clusters in each frame.
     pub share: Vec<f64>,
-    /// Why it is one object. In published mode those links without which it would fall apart: of all
-    /// there are between its clusters the tree of largest confidence.
+    /// Why it is one object: in optimal mode what was assigned, and bridges beside it that hold the
+    /// object together better than its weakest link. In published mode those links without which it
+    /// would fall apart: of all there are between its clusters the tree of largest confidence.
     pub links: Vec<Link>,
     /// What happens to it, by frame.
     pub events: Vec<Event>,
