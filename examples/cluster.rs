@@ -182,6 +182,7 @@ impl Found {
         let mut from = gather(&asked.file, &mut wanted)?;
         let scaled = options.scale(&wanted.axes, &[&from.bursts])?;
         let frame = &scaled.frames[0];
+        frame.mark_left_out(&mut from.bursts).map_err(input)?;
         let points = frame.points().map_err(input)?;
         let align = options.align()?;
         let durations = from.bursts.durations();

@@ -189,9 +189,12 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
         recordings.push(gather(path, &mut wanted)?);
     }
     let metrics: Result<Vec<String>, Failure> = wanted.axes.iter().map(Axis::name).collect();
-    let cut = cut(&mut recordings, options)?;
+    let mut cut = cut(&mut recordings, options)?;
     let every: Vec<&Bursts> = cut.iter().map(|cut| &cut.bursts).collect();
     let scaled = options.scale(&wanted.axes, &every)?;
+    for (cut, scaled) in cut.iter_mut().zip(&scaled.frames) {
+        scaled.mark_left_out(&mut cut.bursts).map_err(input)?;
+    }
     let radii = radii(&cut, &scaled, options)?;
     let mut frames = Vec::new();
     for ((mut cut, scaled), (eps, choice)) in cut.into_iter().zip(&scaled.frames).zip(radii) {

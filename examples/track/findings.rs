@@ -66,7 +66,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// The weakest link of each object, and what every evaluator says of it.
+    /// The weakest link that each object needs, and what every evaluator says of it.
     pub(super) fn why(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let linked = self.series.tracking.objects.iter().take(top);
         if linked.clone().all(|object| object.links.is_empty()) {
@@ -74,9 +74,10 @@ impl Report<'_> {
         }
         writeln!(out, "\nwhy: the weakest link of each object")?;
         for object in self.series.tracking.objects.iter().take(top) {
-            let weakest = object
-                .links
-                .iter()
+            // Weaker ones are there besides bridges that hold the object together.
+            let needed = object.links.iter();
+            let weakest = needed
+                .filter(|link| link.confidence >= object.confidence)
                 .min_by(|a, b| a.confidence.total_cmp(&b.confidence));
             let Some(link) = weakest else { continue };
             let votes = link
