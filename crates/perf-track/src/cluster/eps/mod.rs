@@ -1,6 +1,7 @@
 //! [`EpsSearch`]: the radius of [`Dbscan`](super::Dbscan) from the points themselves.
 
 mod knee;
+mod noise;
 mod params;
 
 pub use knee::knee;
@@ -10,9 +11,10 @@ use super::k_distance::some_squared;
 use super::tree::KdTree;
 use super::{Agreement, Dbscan};
 use crate::{Error, Labels, Points, Result};
+use noise::{Tried, noise_weight};
 use perf_core::{CancelToken, Progress};
 
-/// Finds eps in two steps, and says how much the choice matters.
+/// Finds eps from the points, and says how much the choice matters.
 ///
 /// 1. *Knee*: the distances to the neighbour that makes a point core, in falling order, bend where
 ///    noise ends and clusters begin; see [`knee`].
@@ -20,9 +22,17 @@ use perf_core::{CancelToken, Progress};
 ///    Neighbouring steps that agree (adjusted Rand index of at least 0.9) with two clusters or more
 ///    form a stable run. The run with the largest (octaves long) - (octaves away from the knee)
 ///    wins, and eps is its upper end: all of the run say nearly the same, and the largest leaves the
-///    fewest points out. Where phases take few bursts that is much: on EPOCH with 2 tasks the
-///    middle of the run leaves 22 % of the time in noise, the upper end 9 %. Without any such run
-///    it is the knee.
+///    fewest points out. Without any such run it is the knee.
+/// 3. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases of few long bursts are sparse
+///    beside those of many short ones, which the first two steps look at, and may take much of the
+///    time. If noise has more than a tenth of the weight, eps is the least one further up that leaves
+///    no more than that. What is tied together on the way must be less than the noise that is taken
+///    in; if it is more, noise is no part of clusters, and the eps of step 2 stays. Clusters of less
+///    than twice the points of a neighbourhood may be tied to others: they are what a small eps left
+///    of a sparse phase.
+///
+/// On EPOCH with 2, 4 and 16 tasks, bursts of 1 ms or more in one space, step 2 leaves 22, 12 and
+/// 1 % of the time in noise, and step 3 lets it be 9, 1 and 1 %.
 ///
 /// ```
 /// use perf_core::CancelToken;
@@ -52,6 +62,13 @@ pub enum EpsWhy {
     },
     /// The knee: there is no stable run with two clusters or more.
     Knee,
+    /// The least one above a stable run or the knee that leaves little enough of the weight in noise.
+    Noise {
+        /// The upper end of the run, or the knee.
+        from: f64,
+        /// Share of the weight that is noise there, 0 to 1.
+        noise: f64,
+    },
 }
 
 /// One DBSCAN of the sweep.
@@ -63,6 +80,8 @@ pub struct EpsStep {
     pub clusters: usize,
     /// Share of the points that are noise, 0 to 1.
     pub noise: f64,
+    /// Share of the weight that is noise, 0 to 1; without weights that of the points.
+    pub noise_weight: f64,
     /// Adjusted Rand index between this step and the next one; 1 at the last.
     pub rand: f64,
     /// Mirkin distance between this step and the next one, 0 to 1; 0 at the last.
@@ -76,18 +95,54 @@ pub struct EpsChoice {
     pub eps: f64,
     /// Why this one.
     pub why: EpsWhy,
+    /// The least that will do: the smallest eps of the stable run that leaves no more of the weight in
+    /// noise than asked for, else `eps`.
+    pub least: f64,
     /// Where the k-distance graph bends.
     pub knee: f64,
     /// How many clusters there are at `eps`.
     pub clusters: usize,
     /// Share of the points that are noise at `eps`, 0 to 1.
     pub noise: f64,
+    /// Share of the weight that is noise at `eps`, 0 to 1; without weights that of the points.
+    pub noise_weight: f64,
     /// The sweep, eps ascending.
     pub sweep: Vec<EpsStep>,
     /// How much the clusters change if eps does: 1 less the mean adjusted Rand index of the clusters
     /// at `eps` with those at `eps` times and over the square root of 2. 0 is not at all; at the upper
     /// end of a stable run about half of what comes beyond it.
     pub sensitivity: f64,
+}
+
+impl EpsChoice {
+    /// One eps for frames in one space, for each of which one was chosen: as large as all frames are
+    /// content with, the smallest [`eps`](Self::eps); or if some frame [needs](Self::least) more, the
+    /// least that is enough for all. `None` for no frames.
+    ///
+    /// Frames of more tasks have more bursts a phase and are denser: the sparsest of them decides how
+    /// small eps may be, and the densest how large.
+    ///
+    /// ```
+    /// use perf_track::cluster::{EpsChoice, EpsWhy};
+    /// let stable = |low, high| EpsChoice {
+    ///     eps: high,
+    ///     why: EpsWhy::Stable { low, high },
+    ///     least: low,
+    ///     knee: low,
+    ///     clusters: 2,
+    ///     noise: 0.0,
+    ///     noise_weight: 0.0,
+    ///     sweep: Vec::new(),
+    ///     sensitivity: 0.0,
+    /// };
+    /// assert_eq!(EpsChoice::shared(&[stable(0.01, 0.04), stable(0.02, 0.03)]), Some(0.03));
+    /// assert_eq!(EpsChoice::shared(&[stable(0.01, 0.04), stable(0.05, 0.08)]), Some(0.05));
+    /// ```
+    pub fn shared<'c>(choices: impl IntoIterator<Item = &'c EpsChoice>) -> Option<f64> {
+        let ends = choices.into_iter().map(|choice| (choice.least, choice.eps));
+        let (needed, allowed) = ends.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
+        Some(needed.max(allowed))
+    }
 }
 
 impl EpsSearch {
@@ -101,7 +156,7 @@ impl EpsSearch {
         EpsSearch(params)
     }
 
-    /// Finds eps for these points.
+    /// Finds eps for these points by steps 1 and 2.
     ///
     /// # Errors
     /// [`Error::NoScale`] where no two distances tell anything: less points than a neighbourhood
@@ -112,6 +167,93 @@ impl EpsSearch {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<EpsChoice> {
+        let same = vec![1.0; points.len()];
+        self.find((points, &same), false, progress, cancel)
+    }
+
+    /// Finds eps for points of different weight, such as bursts that last longer or shorter, by all
+    /// steps.
+    ///
+    /// # Errors
+    /// As [`choose`](Self::choose); not one weight a point, or one that is not finite or negative.
+    pub fn choose_weighted(
+        &self,
+        points: Points<'_>,
+        weights: &[f64],
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<EpsChoice> {
+        if weights.len() != points.len() {
+            return Err(Error::Length {
+                what: "weights of points",
+                expected: points.len(),
+                got: weights.len(),
+            });
+        }
+        let wrong = |weight: &&f64| !(weight.is_finite() && **weight >= 0.0);
+        if let Some(weight) = weights.iter().find(wrong) {
+            return Err(Error::Parameter {
+                name: "weight of a point",
+                value: weight.to_string(),
+                range: "finite and not negative",
+            });
+        }
+        self.find((points, weights), true, progress, cancel)
+    }
+
+    fn find(
+        &self,
+        (points, weights): (Points<'_>, &[f64]),
+        is_weighted: bool,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<EpsChoice> {
+        let knee = self.knee(points, progress, cancel)?;
+        let sweep = self.sweep((points, weights), knee, progress, cancel)?;
+        let (eps, mut why) = self.decide(&sweep, knee);
+        let mut found = self.tried((points, weights), eps, cancel)?;
+        if is_weighted
+            && let Some(more) = self.take_in((points, weights), &found, &sweep, progress, cancel)?
+        {
+            let noise = found.noise;
+            why = EpsWhy::Noise { from: eps, noise };
+            found = more;
+        }
+        let Tried { eps, labels, noise } = found;
+        let mut sensitivity = 0.0;
+        for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
+            let beside = (eps * factor).clamp(1e-150, 1e150);
+            let other = self.cluster(points, beside, cancel)?;
+            sensitivity += (1.0 - Agreement::new(&labels, &other)?.adjusted_rand()) / 2.0;
+        }
+        let least = match why {
+            EpsWhy::Stable { low, .. } => {
+                let mut run = sweep.iter().filter(|step| step.eps >= low);
+                let will_do = run.find(|step| step.noise_weight <= self.0.noise());
+                will_do.map_or(eps, |step| step.eps.min(eps))
+            }
+            _ => eps,
+        };
+        Ok(EpsChoice {
+            eps,
+            why,
+            least,
+            knee,
+            clusters: labels.clusters(),
+            noise: labels.noise() as f64 / points.len() as f64,
+            noise_weight: noise,
+            sweep,
+            sensitivity,
+        })
+    }
+
+    /// Where the k-distance graph bends.
+    fn knee(
+        &self,
+        points: Points<'_>,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<f64> {
         cancel.check()?;
         let params = &self.0;
         let k = params.min_points().saturating_sub(1).max(1);
@@ -119,10 +261,18 @@ impl EpsSearch {
         let tree = KdTree::new(points);
         let squared = some_squared(&tree, k, step, progress, cancel)?;
         let mut distances: Vec<f64> = squared.into_iter().map(f64::sqrt).collect();
-        drop(tree);
         distances.sort_unstable_by(|a, b| b.total_cmp(a));
-        let knee = knee(&distances).ok_or(Error::NoScale)?;
-        let steps = (2.0 * params.octaves()).round() as i32;
+        knee(&distances).ok_or(Error::NoScale)
+    }
+
+    fn sweep(
+        &self,
+        (points, weights): (Points<'_>, &[f64]),
+        knee: f64,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<EpsStep>> {
+        let steps = (2.0 * self.0.octaves()).round() as i32;
         let (mut sweep, mut before): (Vec<EpsStep>, Option<Labels>) = (Vec::new(), None);
         for step in -steps..=steps {
             let eps = knee * 2.0_f64.powf(f64::from(step) / 2.0);
@@ -138,29 +288,14 @@ impl EpsSearch {
                 eps,
                 clusters: labels.clusters(),
                 noise: labels.noise() as f64 / points.len() as f64,
+                noise_weight: noise_weight(&labels, weights),
                 rand: 1.0,
                 mirkin: 0.0,
             });
             before = Some(labels);
             progress.advance("eps sweep", 1, 2 * steps as u64 + 1);
         }
-        let (eps, why) = self.decide(&sweep, knee);
-        let labels = self.cluster(points, eps, cancel)?;
-        let mut sensitivity = 0.0;
-        for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
-            let beside = (eps * factor).clamp(1e-150, 1e150);
-            let other = self.cluster(points, beside, cancel)?;
-            sensitivity += (1.0 - Agreement::new(&labels, &other)?.adjusted_rand()) / 2.0;
-        }
-        Ok(EpsChoice {
-            eps,
-            why,
-            knee,
-            clusters: labels.clusters(),
-            noise: labels.noise() as f64 / points.len() as f64,
-            sweep,
-            sensitivity,
-        })
+        Ok(sweep)
     }
 
     fn cluster(&self, points: Points<'_>, eps: f64, cancel: &CancelToken) -> Result<Labels> {

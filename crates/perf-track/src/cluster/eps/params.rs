@@ -9,6 +9,7 @@ pub struct EpsParams {
     octaves: f64,
     alike: f64,
     queries: usize,
+    noise: f64,
 }
 
 impl Default for EpsParams {
@@ -18,6 +19,7 @@ impl Default for EpsParams {
             octaves: 3.0,
             alike: 0.9,
             queries: 50_000,
+            noise: 0.1,
         }
     }
 }
@@ -49,6 +51,13 @@ impl EpsParams {
         self
     }
 
+    /// Largest share of the weight that is left in noise if a larger eps takes it in; see
+    /// [`choose_weighted`](super::EpsSearch::choose_weighted). Default 0.1, 0 to 1.
+    pub fn noise(mut self, noise: f64) -> Self {
+        self.noise = noise;
+        self
+    }
+
     /// Checks them.
     ///
     /// # Errors
@@ -63,6 +72,9 @@ impl EpsParams {
         }
         if !(0.0..=1.0).contains(&self.alike) {
             return wrong("alike", self.alike.to_string(), "from 0 to 1");
+        }
+        if !(0.0..=1.0).contains(&self.noise) {
+            return wrong("noise", self.noise.to_string(), "from 0 to 1");
         }
         if self.queries < 3 {
             return wrong("queries", self.queries.to_string(), "at least 3");
@@ -87,6 +99,10 @@ impl EpsChecked {
 
     pub(super) fn alike(&self) -> f64 {
         self.0.alike
+    }
+
+    pub(super) fn noise(&self) -> f64 {
+        self.0.noise
     }
 
     pub(super) fn queries(&self) -> usize {

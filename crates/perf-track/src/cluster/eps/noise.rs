@@ -1,0 +1,96 @@
+//! A larger eps where the stable one leaves too much of the weight in noise.
+
+use super::{EpsSearch, EpsStep};
+use crate::{Labels, Points, Result};
+use perf_core::{CancelToken, Progress};
+use std::collections::BTreeMap;
+
+/// The clusters of one eps, and how much lies in none.
+pub(super) struct Tried {
+    pub(super) eps: f64,
+    pub(super) labels: Labels,
+    /// Share of the weight, 0 to 1.
+    pub(super) noise: f64,
+}
+
+impl EpsSearch {
+    /// The least eps of the sweep above `base`, or beyond it, that leaves no more in noise than
+    /// asked for, and where the sweep was gone on with. `None` if the base does, or if noise cannot
+    /// be taken in without tying more together.
+    pub(super) fn take_in(
+        &self,
+        (points, weights): (Points<'_>, &[f64]),
+        base: &Tried,
+        sweep: &[EpsStep],
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Option<Tried>> {
+        let wanted = self.0.noise();
+        if base.noise <= wanted {
+            return Ok(None);
+        }
+        let steps = (2.0 * self.0.octaves()).round() as i32;
+        let above = sweep.iter().map(|step| step.eps);
+        let above = above.filter(|&eps| eps > base.eps * (1.0 + 1e-9));
+        let last = sweep.last().map_or(base.eps, |step| step.eps);
+        let beyond = (1..=steps).map(|step| last * 2.0_f64.powf(f64::from(step) / 2.0));
+        for eps in above.chain(beyond).filter(|&eps| eps <= 1e150) {
+            let tried = self.tried((points, weights), eps, cancel)?;
+            progress.advance("eps sweep", 1, 0);
+            if tried.labels.clusters() < 2 {
+                return Ok(None);
+            }
+            if tried.noise <= wanted {
+                let tied = self.tied(&base.labels, &tried.labels, weights);
+                return Ok((tied <= base.noise - tried.noise).then_some(tried));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn tried(
+        &self,
+        (points, weights): (Points<'_>, &[f64]),
+        eps: f64,
+        cancel: &CancelToken,
+    ) -> Result<Tried> {
+        let labels = self.cluster(points, eps, cancel)?;
+        let noise = noise_weight(&labels, weights);
+        Ok(Tried { eps, labels, noise })
+    }
+
+    /// The share of the weight that lies in clusters of `before` that share a cluster of `after` with
+    /// a heavier one. Clusters of less than twice the points of a neighbourhood do not count: so few
+    /// are as a rule what a small eps left of a sparse phase.
+    fn tied(&self, before: &Labels, after: &Labels, weights: &[f64]) -> f64 {
+        let sizes = before.sizes();
+        let mut parts: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+        let pairs = before.as_slice().iter().zip(after.as_slice());
+        for ((from, to), weight) in pairs.zip(weights) {
+            if let (Some(from), Some(to)) = (from.index(), to.index())
+                && sizes[from] >= 2 * self.0.min_points()
+            {
+                *parts.entry((to, from)).or_default() += weight;
+            }
+        }
+        let mut heaviest: BTreeMap<usize, f64> = BTreeMap::new();
+        for (&(to, _), &weight) in &parts {
+            let most = heaviest.entry(to).or_default();
+            *most = most.max(weight);
+        }
+        let all: f64 = parts.values().sum();
+        let kept: f64 = heaviest.values().sum();
+        (all - kept) / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The share of the weight that is in no cluster, 0 to 1.
+pub(super) fn noise_weight(labels: &Labels, weights: &[f64]) -> f64 {
+    let all = labels.as_slice().iter().zip(weights);
+    let noise = all
+        .filter(|(id, _)| id.is_noise())
+        .map(|(_, weight)| weight);
+    // The sum of nothing is 0, not -0.
+    let noise = noise.fold(0.0, |sum, weight| sum + weight);
+    noise / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE)
+}
