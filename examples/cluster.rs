@@ -12,7 +12,7 @@ use perfkit_examples::plot::{Anchor, FAINT, INK, Mark, Plot};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::parse_time;
 use perfkit_examples::scatter::{axis_name, colour, short};
-use perfkit_examples::series::{Options, drop_small};
+use perfkit_examples::series::{Options, drop_small, times};
 use perfkit_examples::table::{self, grouped};
 use perfkit_examples::{colouring, left_out, like, radius};
 use serde_json::json;
@@ -185,9 +185,7 @@ impl Found {
         frame.mark_left_out(&mut from.bursts).map_err(input)?;
         let points = frame.points().map_err(input)?;
         let align = options.align()?;
-        let durations = from.bursts.durations();
-        let times = frame.rows().iter().map(|&row| durations[row as usize]);
-        let times: Vec<f64> = times.collect();
+        let times = times(&from.bursts, frame);
         let mut min_points = options.min_points();
         let (eps, mut found, how) = if asked.refine {
             let mut params = Refinement::params().min_points(min_points);
@@ -210,7 +208,7 @@ impl Found {
             let (eps, how) = match options.eps() {
                 Some(eps) => (eps, How::Given),
                 None => {
-                    let choice = options.search(&from.name, frame)?;
+                    let choice = options.search(&from.name, frame, &times)?;
                     (choice.eps, How::Chosen(choice))
                 }
             };

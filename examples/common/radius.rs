@@ -11,6 +11,12 @@ pub fn sentence(choice: &EpsChoice) -> String {
         EpsWhy::Stable { low, high } => {
             format!("the upper end of {low:.4} to {high:.4}, where clusters hardly change")
         }
+        EpsWhy::Noise { from, noise } => format!(
+            "the least above {from:.4} that leaves so little of the time in noise: {:.1} % instead of \
+             {:.1} %",
+            100.0 * choice.noise_weight,
+            100.0 * noise
+        ),
         _ => "the knee, since clusters change with every radius".to_owned(),
     };
     format!(
@@ -30,13 +36,20 @@ pub fn sweep(choice: &EpsChoice, out: &mut dyn Write) -> io::Result<()> {
             format!("{:.4}", step.eps),
             step.clusters.to_string(),
             format!("{:.1} %", 100.0 * step.noise),
+            format!("{:.1} %", 100.0 * step.noise_weight),
             match is_last {
                 true => String::new(),
                 false => format!("{:.3}", step.rand),
             },
         ]
     });
-    let head = ["eps", "clusters", "noise", "agreement with the next"];
+    let head = [
+        "eps",
+        "clusters",
+        "noise",
+        "of the time",
+        "agreement with the next",
+    ];
     table::write(out, &head, &rows.collect::<Vec<_>>())
 }
 
@@ -46,21 +59,29 @@ pub fn json(choice: &EpsChoice) -> Value {
         EpsWhy::Stable { low, high } => json!([low, high]),
         _ => Value::Null,
     };
+    let taken_in = match choice.why {
+        EpsWhy::Noise { from, noise } => json!({ "from": from, "noise_of_time": noise }),
+        _ => Value::Null,
+    };
     let sweep = choice.sweep.iter().map(|step| {
         json!({
             "eps": step.eps,
             "clusters": step.clusters,
             "noise": step.noise,
+            "noise_of_time": step.noise_weight,
             "rand_with_next": step.rand,
         })
     });
     json!({
         "eps": choice.eps,
+        "least": choice.least,
         "knee": choice.knee,
         "stable": stable,
+        "noise_taken_in": taken_in,
         "sensitivity": choice.sensitivity,
         "clusters": choice.clusters,
         "noise": choice.noise,
+        "noise_of_time": choice.noise_weight,
         "sweep": sweep.collect::<Vec<_>>(),
     })
 }

@@ -99,16 +99,21 @@ impl Options {
         scale.check().map_err(usage)?.fit(frames).map_err(input)
     }
 
-    /// Finds the radius of a neighbourhood among points.
+    /// Finds the radius of a neighbourhood among points, which take so much time.
     ///
     /// # Errors
     /// [`Failure::Input`] that says how many points there are, where they give none.
-    pub fn search(&self, name: &str, frame: &ScaledFrame) -> Result<EpsChoice, Failure> {
+    pub fn search(
+        &self,
+        name: &str,
+        frame: &ScaledFrame,
+        time: &[f64],
+    ) -> Result<EpsChoice, Failure> {
         let points = frame.points().map_err(input)?;
         let others: u64 = frame.left_out.iter().map(|amount| amount.bursts).sum();
         let search = EpsSearch::params().min_points(self.min_points());
         let search = EpsSearch::new(search.check().map_err(usage)?);
-        let found = search.choose(points, &Bar::new(), &CancelToken::new());
+        let found = search.choose_weighted(points, time, &Bar::new(), &CancelToken::new());
         found.map_err(|error| match error {
             Error::NoScale => Failure::Input(format!(
                 "{name}: {} points, of which a neighbourhood needs {}, give no radius: too few, or \
@@ -199,8 +204,7 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
     let mut frames = Vec::new();
     for ((mut cut, scaled), (eps, choice)) in cut.into_iter().zip(&scaled.frames).zip(radii) {
         let rows = scaled.rows().to_vec();
-        let durations = cut.bursts.durations();
-        let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
+        let time = times(&cut.bursts, scaled);
         let mut found = match (&cut.labels, eps) {
             (None, Some(eps)) => {
                 let points = scaled.points().map_err(input)?;
@@ -243,6 +247,14 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
         trends,
         metrics: metrics?,
     })
+}
+
+/// How long the bursts last that are points.
+pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
+    let durations = bursts.durations();
+    let rows = scaled.rows().iter();
+    rows.filter_map(|&row| durations.get(row as usize).copied())
+        .collect()
 }
 
 /// Clusters of points without those that take less than a share of the time.
@@ -304,8 +316,7 @@ fn cut(recordings: &mut [Gathered], options: &Options) -> Result<Vec<Cut>, Failu
 /// The radius of a neighbourhood in each frame, and how one was found for it.
 type Radius = (Option<f64>, Option<EpsChoice>);
 
-/// In a space that all frames share the radius is one, the largest of those found, since where bursts
-/// are few a smaller one takes phases apart.
+/// In a space that all frames share the radius is one.
 fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>, Failure> {
     let mut found: Vec<Radius> = Vec::new();
     let mut failed = None;
@@ -314,7 +325,7 @@ fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>,
             (Some(_), _) => (None, None),
             (None, Some(eps)) => (Some(eps), None),
             (None, None) => {
-                match options.search(&cut.name, scaled) {
+                match options.search(&cut.name, scaled, &times(&cut.bursts, scaled)) {
                     Ok(choice) => (Some(choice.eps), Some(choice)),
                     // A frame of few bursts takes the radius of the others.
                     Err(error) => {
@@ -325,10 +336,11 @@ fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>,
             }
         });
     }
-    if options.mode().shares_a_space() {
-        let largest = found.iter().filter_map(|of| of.0).fold(0.0, f64::max);
+    let choices = found.iter().filter_map(|of| of.1.as_ref());
+    let shared = EpsChoice::shared(choices).filter(|_| options.mode().shares_a_space());
+    if let Some(shared) = shared {
         let own = found.iter_mut().filter_map(|of| of.0.as_mut());
-        own.for_each(|eps| *eps = largest);
+        own.for_each(|eps| *eps = shared);
     }
     match failed.filter(|_| found.iter().any(|of| of.0 == Some(0.0))) {
         Some(error) => Err(error),

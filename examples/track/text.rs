@@ -78,7 +78,7 @@ impl Report<'_> {
         }
         let one = match self.series.frames.first().and_then(|of| of.eps) {
             Some(eps) if self.series.frames.iter().all(|of| of.eps == Some(eps)) => {
-                format!(": the largest is taken for all, {eps:.4}")
+                format!(", and one for all: {eps:.4}")
             }
             _ => String::new(),
         };
