@@ -60,6 +60,77 @@ const perfkit = (() => {
     return out;
   };
 
+  // How values of a unit are written.
+  const writer = (unit) => (unit === "ns" ? time : unit === "B" ? bytesText : unit === "%" ? percent : (value) => short(value, unit));
+
+  // Round values over several factors of ten.
+  const factors = (low, high, most) => {
+    const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+    const all = (steps, every) => {
+      const out = [];
+      for (let decade = first; decade <= last; decade++)
+        if (decade % every === 0) for (const step of steps) out.push(step * 10 ** decade);
+      return out.filter((value) => value >= low && value <= high);
+    };
+    for (const steps of [[1, 2, 5], [1, 3], [1]]) if (all(steps, 1).length <= Math.max(2, most)) return all(steps, 1);
+    return all([1], Math.floor((last - first) / Math.max(1, most)) + 1);
+  };
+
+  // From values to shares of a length and back, with ticks as [share, text].
+  const scale = (low, high, unit, most, log = false) => {
+    if (!(high > low)) [low, high] = log ? [low / 2, low * 2] : [low - 0.5, low + 0.5];
+    const to = log ? Math.log : (value) => value, back = log ? Math.exp : (value) => value;
+    const [from, until] = [to(low), to(high)], write = writer(unit);
+    const share = (value) => (to(value) - from) / (until - from);
+    const found = log && high > 3 * low
+      ? factors(low, high, most).map((value) => [value, write(value)])
+      : ticks(low, high, most, unit === "ns").map(([value, text]) => [value, unit === "ns" ? text : write(value)]);
+    return { share, value: (at) => back(from + at * (until - from)), ticks: found.map(([value, text]) => [share(value), text]) };
+  };
+
+  // A rectangle with axes on a canvas: ticks as [share, text].
+  const chart = (context, [left, top, width, height], { x = [], y = [], xName = "", yName = "", title = "" }) => {
+    const [right, bottom] = [left + width, top + height];
+    context.font = "12px system-ui, sans-serif";
+    context.lineWidth = 1;
+    context.textBaseline = "middle";
+    const line = (x1, y1, x2, y2, colour) => {
+      context.strokeStyle = variable(colour);
+      context.beginPath();
+      context.moveTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
+      context.lineTo(Math.round(x2) + 0.5, Math.round(y2) + 0.5);
+      context.stroke();
+    };
+    context.fillStyle = variable("quiet");
+    let last = -Infinity;
+    context.textAlign = "center";
+    for (const [share, text] of x) {
+      const at = left + share * width, half = context.measureText(text).width / 2;
+      if (!(share >= -0.001 && share <= 1.001)) continue;
+      line(at, top, at, bottom + 4, "grid");
+      if (at - half < last + 6) continue;
+      context.fillText(text, at, bottom + 13);
+      last = at + half;
+    }
+    context.textAlign = "right";
+    for (const [share, text] of y) {
+      if (!(share >= -0.001 && share <= 1.001)) continue;
+      const at = bottom - share * height;
+      line(left - 4, at, right, at, "grid");
+      context.fillText(text, left - 7, at);
+    }
+    line(left, bottom, right, bottom, "quiet");
+    line(left, top, left, bottom, "quiet");
+    context.textAlign = "center";
+    context.fillText(xName, left + width / 2, bottom + 31);
+    context.textAlign = "left";
+    context.fillText(yName, Math.max(2, left - 60), top - 12, width + 56);
+    context.fillStyle = variable("ink");
+    context.font = "600 13px system-ui, sans-serif";
+    context.fillText(title, Math.max(2, left - 60), top - 29, width + 56);
+    context.font = "12px system-ui, sans-serif";
+  };
+
   const variable = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   const element = (tag, attributes = {}, ...children) => {
@@ -127,7 +198,7 @@ const perfkit = (() => {
   });
 
   return {
-    bytes, pairs, short, time, percent, count, bytesText, ticks, variable, rgb, element, fit, linked, link, view,
+    bytes, pairs, short, time, percent, count, bytesText, ticks, writer, factors, scale, chart, variable, rgb, element, fit, linked, link, view,
     onPaint: (run) => watchers.push(run),
   };
 })();

@@ -104,6 +104,7 @@ impl Canvas {
             }
             Mark::Text(at, to, colour, line) => self.text(*at, *to, *colour, line, false),
             Mark::Title(at, to, colour, line) => self.text(*at, *to, *colour, line, true),
+            Mark::During(..) | Mark::Moving(..) => {}
         }
     }
 

@@ -46,6 +46,14 @@ pub enum Error {
     #[cfg(feature = "spectral")]
     #[error("correlation: {0}")]
     Spectral(#[from] perf_spectral::Error),
+    /// Points or trends of clusters.
+    #[cfg(feature = "track")]
+    #[error("clusters: {0}")]
+    Track(#[from] perf_track::Error),
+    /// What was recorded of anomalies could not be read.
+    #[cfg(feature = "anomaly")]
+    #[error("anomalies: {0}")]
+    Anomaly(#[from] perf_anomaly::Error),
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | folded timelines | [`timeline`] |
 //! | severities on grids, and what correlates | [`topology`] |
+//! | clusters of bursts, and what becomes of them | [`track`] |
+//! | abnormal ranks, steps, functions and calls | [`anomaly`] |
 //!
 //! A picture is a [`Scene`], which becomes SVG or PNG; a page is a [`Page`] of [`Section`]s, one a view.
 //! The same input gives the same bytes.
@@ -43,10 +45,16 @@
 //! # Features
 //! * `fold` (default): [`timeline`].
 //! * `topology`, `spectral` (default): [`topology`], and the list of correlated views beside it.
+//! * `track` (default): [`track`].
+//! * `anomaly` (default): [`anomaly`].
 //! * `parallel` (default): folds and correlations use all cores.
 
+#[cfg(feature = "anomaly")]
+pub mod anomaly;
 mod axis;
 mod canvas;
+#[cfg(any(feature = "track", feature = "anomaly"))]
+mod chart;
 mod colour;
 mod error;
 mod escape;
@@ -64,6 +72,8 @@ mod theme;
 pub mod timeline;
 #[cfg(feature = "topology")]
 pub mod topology;
+#[cfg(feature = "track")]
+pub mod track;
 
 pub use axis::{Axis, Unit};
 pub use canvas::{Canvas, MOST_PIXELS};

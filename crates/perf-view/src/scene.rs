@@ -33,6 +33,10 @@ pub enum Mark {
     Text([f64; 2], Anchor, Colour, String),
     /// The same in bold.
     Title([f64; 2], Anchor, Colour, String),
+    /// Marks that are seen during one of some steps, again and again: in SVG files alone.
+    During(usize, usize, Vec<Mark>),
+    /// A circle that moves: centre and radius, and whether it is seen, one a step; in SVG files alone.
+    Moving(Vec<([f64; 3], bool)>, Colour),
 }
 
 /// Marks on paper, the first ones below.

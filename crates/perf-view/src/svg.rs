@@ -1,4 +1,4 @@
-//! Scenes as SVG files, written by hand: nine kinds of marks need no library.
+//! Scenes as SVG files, written by hand: a few kinds of marks need no library.
 
 use crate::{Anchor, Colour, Mark, Scene, escaped};
 use std::fmt::Write as _;
@@ -68,7 +68,64 @@ fn mark(mark: &Mark, out: &mut String) {
         Mark::Title(at, to, colour, line) => {
             text(*at, *to, *colour, line, " font-weight=\"bold\"", out);
         }
+        Mark::During(step, steps, marks) => during(*step, *steps, marks, out),
+        Mark::Moving(places, colour) => moving(places, *colour, out),
     }
+}
+
+/// Seconds that a step takes.
+const STEP: f64 = 2.0;
+
+fn during(step: usize, steps: usize, marks: &[Mark], out: &mut String) {
+    out.push_str("<g opacity=\"0\">\n");
+    for one in marks {
+        mark(one, out);
+    }
+    let shown = (0..steps).map(|at| if at == step { "1" } else { "0" });
+    let shown: Vec<&str> = shown.collect();
+    let _ = writeln!(
+        out,
+        "<animate attributeName=\"opacity\" dur=\"{}s\" repeatCount=\"indefinite\" \
+         calcMode=\"discrete\" values=\"{}\"/>\n</g>",
+        STEP * steps as f64,
+        shown.join(";")
+    );
+}
+
+/// A circle that rests for half of each step and goes to its next place for the other half.
+fn moving(places: &[([f64; 3], bool)], colour: Colour, out: &mut String) {
+    let finite = places.iter().flat_map(|place| place.0).all(f64::is_finite);
+    if places.is_empty() || !finite {
+        return;
+    }
+    let _ = writeln!(out, "<circle{}>", paint("fill", colour));
+    for (name, axis) in [("cx", 0), ("cy", 1), ("r", 2)] {
+        let values = places.iter().map(|place| number(place.0[axis]));
+        moved(name, &values.collect::<Vec<_>>(), out);
+    }
+    let seen = places.iter().map(|place| u8::from(place.1).to_string());
+    moved("opacity", &seen.collect::<Vec<_>>(), out);
+    out.push_str("</circle>\n");
+}
+
+fn moved(name: &str, values: &[String], out: &mut String) {
+    let count = values.len() as f64;
+    let (mut stops, mut times) = (Vec::new(), Vec::new());
+    for (at, value) in values.iter().enumerate() {
+        stops.extend([value.as_str(), value]);
+        times.extend([at as f64, at as f64 + 0.5].map(|at| format!("{:.4}", at / count)));
+    }
+    // The last one stays until it begins anew.
+    stops.extend(values.last().map(String::as_str));
+    times.push("1".into());
+    let _ = writeln!(
+        out,
+        "<animate attributeName=\"{name}\" dur=\"{}s\" repeatCount=\"indefinite\" values=\"{}\" \
+         keyTimes=\"{}\"/>",
+        STEP * count,
+        stops.join(";"),
+        times.join(";")
+    );
 }
 
 fn rect(place: [f64; 4], colour: Colour, out: &mut String) {

@@ -1,0 +1,421 @@
+"use strict";
+perfkit.view("track", (section, data) => {
+  const { element, percent, count, writer, scale, factors, chart } = perfkit;
+  const find = (name) => section.querySelector(name);
+  const cloud = find(".cloud"), trend = find(".trend"), many = find(".frames"), status = find(".status");
+  const slider = find(".at"), play = find(".play"), acrossBox = find(".x"), upBox = find(".y");
+  const metricBox = find(".metric"), kindBox = find(".kind"), relative = find(".relative");
+  const frames = data.frames, last = frames.length - 1;
+  const objects = new Map(data.objects.map((object) => [object.id, object]));
+  const asked = perfkit.linked(section.id);
+  const number = (name, most, otherwise) => {
+    const value = parseFloat(asked.get(name));
+    return Number.isFinite(value) ? Math.min(most, Math.max(0, value)) : otherwise;
+  };
+  const state = {
+    x: Math.round(number("x", data.axes.length - 1, 0)),
+    y: Math.round(number("y", data.axes.length - 1, Math.min(1, data.axes.length - 1))),
+    at: number("frame", last, 0),
+    metric: Math.round(number("metric", data.metrics.length - 1, 0)),
+    object: objects.has(Number(asked.get("object"))) ? Number(asked.get("object")) : null,
+  };
+
+  // Numbers of 16 bits.
+  const words = (text) => {
+    const bytes = perfkit.bytes(text), out = new Uint16Array(bytes.length / 2);
+    for (let at = 0; at < out.length; at++) out[at] = bytes[2 * at] | (bytes[2 * at + 1] << 8);
+    return out;
+  };
+  const clouds = frames.map((frame) => {
+    const of = words(frame.objects), counts = frame.counts ? words(frame.counts) : null;
+    // What is in none lies below.
+    const order = Uint32Array.from(of.keys()).sort((a, b) => (of[a] ? 1 : 0) - (of[b] ? 1 : 0) || of[a] - of[b] || a - b);
+    return { places: frame.places.map(words), objects: of, counts, order };
+  });
+  const size = (cells, at) => (cells.counts ? Math.exp(cells.counts[at] / 1000) : 1);
+  const grey = () => {
+    const [from, to] = [perfkit.rgb(perfkit.variable("quiet")), perfkit.rgb(perfkit.variable("paper"))];
+    return `rgb(${from.map((channel, at) => Math.round(channel + 0.45 * (to[at] - channel))).join()})`;
+  };
+  const colour = (id) => (objects.has(id) ? objects.get(id).colour : grey());
+
+  const place = (axis, coordinate) => {
+    const [low, high] = data.ranges[axis];
+    return (coordinate - low) / (high - low);
+  };
+  const value = (axis, frame, share) => {
+    const { frames: shifts, log } = data.axes[axis], [low, high] = data.ranges[axis];
+    const y = shifts[frame][0] + shifts[frame][1] * (low + share * (high - low));
+    return log ? Math.exp(y) : y;
+  };
+  // Ticks of an axis in a frame: round values, where they lie.
+  const ticks = (axis, frame, most) => {
+    const { unit, log } = data.axes[axis], [low, high] = [value(axis, frame, 0), value(axis, frame, 1)];
+    const write = writer(unit);
+    if (!(high > low)) return [[place(axis, 0), write(low)]];
+    if (log && low > 0 && high > 3 * low)
+      return factors(low, high, most).map((found) => [Math.log(found / low) / Math.log(high / low), write(found)]);
+    return perfkit.ticks(low, high, most, unit === "ns").map(([found, text]) =>
+      [log ? Math.log(found / low) / Math.log(high / low) : (found - low) / (high - low), unit === "ns" ? text : write(found)]);
+  };
+  const axisName = (axis) => data.axes[axis].name + (data.axes[axis].log ? ", logarithmic" : "");
+  const single = () => state.x === state.y;
+
+  const points = (context, frame, [left, top, width, height], alpha) => {
+    const cells = clouds[frame], xs = cells.places[state.x], ys = cells.places[state.y];
+    let current = -1;
+    for (const at of cells.order) {
+      const id = cells.objects[at];
+      if (id !== current) {
+        context.fillStyle = colour(id);
+        context.globalAlpha = alpha * (state.object !== null && state.object !== id ? 0.15 : id ? 0.85 : 0.6);
+        current = id;
+      }
+      const x = left + (xs[at] / 65535) * width, y = single() ? top + height / 2 : top + height - (ys[at] / 65535) * height;
+      const radius = 1.7 * Math.sqrt(1 + Math.log10(size(cells, at)));
+      if (radius < 2) context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+      else {
+        context.beginPath();
+        context.arc(x, y, radius, 0, 7);
+        context.fill();
+      }
+    }
+    context.globalAlpha = 1;
+  };
+
+  // Discs with the numbers of objects, where their centres are.
+  const badges = (context, at, [left, top, width, height], sized) => {
+    const [from, to] = [Math.floor(at), Math.min(last, Math.ceil(at))], share = at - from;
+    for (const object of data.objects.slice(0, 40)) {
+      const [a, b] = [object.centres[from], object.centres[to]];
+      if (!a && !b) continue;
+      const centre = (axis) => {
+        const [one, other] = [(a || b)[0][axis], (b || a)[0][axis]];
+        return place(axis, one + share * (other - one));
+      };
+      const x = left + centre(state.x) * width, y = single() ? top + height / 2 : top + height - centre(state.y) * height;
+      const seen = (a ? 1 - share : 0) + (b ? share : 0);
+      const time = (1 - share) * (object.share[from] || 0) + share * (object.share[to] || 0);
+      const faint = state.object !== null && state.object !== object.id ? 0.25 : 1;
+      if (sized) {
+        context.globalAlpha = 0.25 * seen * faint;
+        context.fillStyle = object.colour;
+        context.beginPath();
+        context.arc(x, y, 8 + 44 * Math.sqrt(Math.max(0, time)), 0, 7);
+        context.fill();
+      }
+      context.globalAlpha = seen * faint;
+      context.fillStyle = "#ffffff";
+      context.beginPath();
+      context.arc(x, y, 10, 0, 7);
+      context.fill();
+      context.fillStyle = object.colour;
+      context.beginPath();
+      context.arc(x, y, 9, 0, 7);
+      context.fill();
+      const [r, g, b2] = perfkit.rgb(object.colour);
+      context.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b2 > 130 ? "#000000" : "#ffffff";
+      context.font = "600 11px system-ui, sans-serif";
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.fillText(object.id, x, y + 0.5);
+      context.globalAlpha = 1;
+    }
+  };
+
+  const LEFT = 66, ABOVE = 44, BELOW = 42;
+  const around = (frame, most) => ({
+    x: ticks(state.x, frame, most), y: single() ? [] : ticks(state.y, frame, most),
+    xName: axisName(state.x), yName: single() ? "" : axisName(state.y),
+    title: frames[frame].name + (frames[frame].tasks ? ", " + count(frames[frame].tasks) + " tasks" : ""),
+  });
+  let box = null;
+  const paintCloud = () => {
+    const columns = getComputedStyle(find(".stage")).gridTemplateColumns.split(" ");
+    const width = Math.max(260, Math.floor(parseFloat(columns[0]))), height = Math.min(560, Math.max(340, Math.round(width * 0.66)));
+    const [context] = perfkit.fit(cloud, width, height);
+    box = [LEFT, ABOVE, width - LEFT - 14, height - ABOVE - BELOW];
+    const nearest = Math.round(state.at), low = Math.floor(state.at), share = state.at - low;
+    chart(context, box, around(nearest, Math.max(3, Math.round(box[2] / 90))));
+    points(context, low, box, 1 - share);
+    if (share > 0) points(context, low + 1, box, share);
+    badges(context, state.at, box, true);
+    if (state.near) {
+      context.strokeStyle = perfkit.variable("ink");
+      context.lineWidth = 2;
+      context.beginPath();
+      context.arc(state.near[0], state.near[1], 7, 0, 7);
+      context.stroke();
+    }
+    section.dataset.frame = state.at;
+    return columns.length > 1 ? Math.floor(parseFloat(columns[1])) : width;
+  };
+
+  const paintTrend = (width) => {
+    const metric = data.metrics[state.metric];
+    trend.hidden = !metric;
+    if (!metric) return;
+    const boxes = kindBox.value === "boxes", height = Math.min(560, Math.max(320, Math.round(width * 0.9)));
+    const [context] = perfkit.fit(trend, width, height);
+    const inside = [LEFT, ABOVE, width - LEFT - 14, height - ABOVE - BELOW];
+    const shown = data.objects.slice(0, 16).map((object, at) => {
+      const series = metric.series[at], first = series.find((found) => found);
+      const by = relative && relative.checked && first && first[0] ? 1 / first[0] : 1;
+      return [object, series.map((found) => found && found.map((value) => value * by))];
+    });
+    const ends = (s) => (boxes ? [s[2], s[8]] : [s[0] - s[1], s[0] + s[1]]);
+    const all = shown.flatMap(([, series]) => series.filter(Boolean).flatMap(ends)), means = shown.flatMap(([, series]) => series.filter(Boolean).map((s) => s[0]));
+    if (!all.length) return;
+    const positive = all.filter((value) => value > 0), least = Math.min(...positive), most = Math.max(...all);
+    const log = most > 20 * least && means.every((value) => value > 0);
+    const low = log ? least / 1.2 : Math.min(...all) - 0.04 * (most - Math.min(...all)), high = log ? most * 1.2 : most + 0.04 * (most - low);
+    const by = relative && relative.checked, up = scale(low, high, by ? "" : metric.unit, Math.max(3, Math.round(inside[3] / 50)), log);
+    const scaling = frames.some((frame) => frame.tasks !== frames[0].tasks);
+    chart(context, inside, {
+      x: frames.map((frame, at) => [(at + 0.5) / frames.length, scaling ? count(frame.tasks) : String(at + 1)]), y: up.ticks,
+      xName: scaling ? "tasks of each frame" : "frames in order", title: metric.name + (by ? ", over that of the first frame" : ""),
+      yName: boxes ? "quartiles, whiskers, extremes" : "mean, with a deviation to either side",
+    });
+    const y = (found) => inside[1] + inside[3] * (1 - up.share(log ? Math.max(low, found) : found));
+    const room = inside[2] / frames.length, step = Math.min(14, (0.8 * room) / Math.max(1, shown.length));
+    shown.forEach(([object, series], at) => {
+      context.globalAlpha = state.object !== null && state.object !== object.id ? 0.2 : 1;
+      context.strokeStyle = context.fillStyle = object.colour;
+      let before = null;
+      series.forEach((s, frame) => {
+        if (!s) return;
+        const x = inside[0] + (frame + 0.5) * room + (at - (shown.length - 1) / 2) * step;
+        const line = (x1, y1, x2, y2, wide) => {
+          context.lineWidth = wide;
+          context.beginPath();
+          context.moveTo(x1, y1);
+          context.lineTo(x2, y2);
+          context.stroke();
+        };
+        if (boxes) {
+          const half = Math.max(1.5, 0.36 * step);
+          line(x, y(s[3]), x, y(s[7]), 1.2);
+          context.fillRect(x - half, y(s[6]), 2 * half, Math.max(1, y(s[4]) - y(s[6])));
+          context.strokeStyle = perfkit.variable("paper");
+          line(x - half, y(s[5]), x + half, y(s[5]), 1.2);
+          context.strokeStyle = object.colour;
+          for (const [found, outside] of [[s[2], s[2] < s[3]], [s[8], s[8] > s[7]]])
+            if (outside) context.fillRect(x - 1.5, y(found) - 1.5, 3, 3);
+          return;
+        }
+        if (before) line(before[0], before[1], x, y(s[0]), 1.8);
+        line(x, y(s[0] - s[1]), x, y(s[0] + s[1]), 1.3);
+        context.beginPath();
+        context.arc(x, y(s[0]), 3.4, 0, 7);
+        context.fill();
+        before = [x, y(s[0])];
+      });
+      context.globalAlpha = 1;
+    });
+    // Where the slider is.
+    context.fillStyle = perfkit.variable("ink");
+    context.fillRect(inside[0] + (state.at + 0.5) * room - 4, inside[1] + inside[3] + 1, 8, 3);
+  };
+
+  const paintMany = () => {
+    if (!many) return;
+    const width = Math.max(260, section.clientWidth), across = Math.max(1, Math.min(frames.length, Math.floor(width / 270)));
+    const pitch = width / across, side = pitch - LEFT - 16, rows = Math.ceil(frames.length / across);
+    const [context] = perfkit.fit(many, width, rows * (side + ABOVE + BELOW));
+    frames.forEach((_, frame) => {
+      const inside = [(frame % across) * pitch + LEFT, Math.floor(frame / across) * (side + ABOVE + BELOW) + ABOVE, side, side];
+      chart(context, inside, around(frame, 4));
+      points(context, frame, inside, 1);
+      badges(context, frame, inside, false);
+    });
+  };
+
+  let pending = 0, first = true;
+  const share = () => {
+    clearTimeout(pending);
+    pending = setTimeout(() => perfkit.link(section.id, {
+      x: state.x, y: state.y, frame: Math.round(state.at), metric: state.metric, ...(state.object === null ? {} : { object: state.object }),
+    }), 250);
+  };
+  const paint = (only) => {
+    const width = paintCloud();
+    paintTrend(width);
+    if (only !== "cloud") paintMany();
+    for (const row of section.querySelectorAll(".objects tbody tr")) {
+      const chosen = Number(row.dataset.object) === state.object;
+      row.classList.toggle("chosen", chosen);
+      row.querySelector("button").setAttribute("aria-pressed", String(chosen));
+    }
+    section.dataset.object = state.object === null ? "" : state.object;
+    if (!first) share();
+    first = false;
+  };
+
+  // What every evaluator says of a link.
+  const said = (link) => {
+    const votes = link.votes.map(([who, found]) => who + " " + found.toFixed(2)).join(", ");
+    return `${link.from[1]} of ${frames[link.from[0]].name} ${link.kind} ${link.to[1]} of ${frames[link.to[0]].name}, confidence ${link.confidence.toFixed(2)}: ${votes}`;
+  };
+  const tell = (object, frame) => {
+    if (!object) {
+      const { name, points: all, noise } = frames[frame];
+      status.textContent = `${name}: ${count(all)} bursts, ${count(noise)} of them in no cluster; ${data.objects.length} ${data.noun}s.`;
+      return;
+    }
+    const part = object.share[frame] ? `, ${percent(object.share[frame])} ${data.noun === "object" ? "of the time" : "of the bursts"}` : ", not seen";
+    const into = object.links.filter((link) => link.to[0] === frame), from = object.links.filter((link) => link.from[0] === frame);
+    const links = (into.length ? into : from).map(said).join(". ");
+    status.textContent = `${data.noun} ${object.id} in ${frames[frame].name}${part}. ${links}`;
+  };
+
+  // The cell next to a place, if one is near.
+  const near = (x, y) => {
+    const frame = Math.round(state.at), cells = clouds[frame], xs = cells.places[state.x], ys = cells.places[state.y];
+    let best = null, least = 12 * 12;
+    for (let at = 0; at < cells.objects.length; at++) {
+      const px = box[0] + (xs[at] / 65535) * box[2], py = single() ? box[1] + box[3] / 2 : box[1] + box[3] - (ys[at] / 65535) * box[3];
+      const far = (px - x) ** 2 + (py - y) ** 2 - (cells.objects[at] ? 0.01 : 0);
+      if (far < least) [best, least] = [{ at, px, py, frame }, far];
+    }
+    return best;
+  };
+  const hover = (event) => {
+    const bounds = cloud.getBoundingClientRect();
+    const found = near(event.clientX - bounds.left, event.clientY - bounds.top);
+    state.near = found && [found.px, found.py];
+    paintCloud();
+    if (!found) return tell(objects.get(state.object), Math.round(state.at));
+    const cells = clouds[found.frame], object = objects.get(cells.objects[found.at]), bursts = Math.round(size(cells, found.at));
+    tell(object, found.frame);
+    const values = [...new Set([state.x, state.y])].map((axis) =>
+      `${data.axes[axis].name} ${writer(data.axes[axis].unit)(value(axis, found.frame, cells.places[axis][found.at] / 65535))}`);
+    const what = object ? "" : `in no ${data.noun}: `;
+    status.textContent = `${what}${bursts === 1 ? "a burst" : count(bursts) + " bursts"} of ${values.join(", ")}. ${object ? status.textContent : ""}`;
+  };
+  cloud.addEventListener("pointermove", hover);
+  cloud.addEventListener("pointerleave", () => { state.near = null; paintCloud(); });
+  cloud.addEventListener("click", (event) => {
+    const bounds = cloud.getBoundingClientRect(), found = near(event.clientX - bounds.left, event.clientY - bounds.top);
+    const id = found ? clouds[found.frame].objects[found.at] : 0;
+    choose(objects.has(id) && id !== state.object ? id : null);
+  });
+  const choose = (id) => {
+    state.object = id;
+    paint();
+    tell(objects.get(id), Math.round(state.at));
+  };
+  const go = (at) => {
+    state.at = Math.min(last, Math.max(0, at));
+    state.near = null;
+    if (slider) slider.value = state.at;
+    paint("cloud");
+    tell(objects.get(state.object), Math.round(state.at));
+  };
+  cloud.addEventListener("keydown", (event) => {
+    const step = (by) => {
+      const ids = data.objects.map((object) => object.id), at = ids.indexOf(state.object);
+      if (ids.length) choose(ids[at < 0 ? (by > 0 ? 0 : ids.length - 1) : (at + by + ids.length) % ids.length]);
+    };
+    const keys = {
+      ArrowLeft: () => go(Math.ceil(state.at) - 1), ArrowRight: () => go(Math.floor(state.at) + 1),
+      ArrowUp: () => step(-1), ArrowDown: () => step(1), Escape: () => choose(null), Home: () => go(0), End: () => go(last),
+    };
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+
+  data.axes.forEach((_, at) => [acrossBox, upBox].forEach((select) => select.append(element("option", { value: at }, axisName(at)))));
+  acrossBox.value = state.x;
+  upBox.value = state.y;
+  acrossBox.addEventListener("change", () => { state.x = Number(acrossBox.value); paint(); });
+  upBox.addEventListener("change", () => { state.y = Number(upBox.value); paint(); });
+  data.metrics.forEach((metric, at) => metricBox.append(element("option", { value: at }, metric.name)));
+  metricBox.value = state.metric;
+  metricBox.addEventListener("change", () => { state.metric = Number(metricBox.value); paint("cloud"); });
+  kindBox.addEventListener("change", () => paint("cloud"));
+  if (relative) relative.addEventListener("change", () => paint("cloud"));
+  find(".none").addEventListener("click", () => choose(null));
+  for (const button of section.querySelectorAll(".pick")) {
+    const id = Number(button.closest("tr").dataset.object);
+    button.addEventListener("click", () => choose(state.object === id ? null : id));
+  }
+
+  if (slider) {
+    slider.max = last;
+    slider.value = state.at;
+    slider.addEventListener("input", () => go(Number(slider.value)));
+    slider.addEventListener("change", () => go(Math.round(Number(slider.value))));
+    let playing = 0;
+    const stop = () => {
+      cancelAnimationFrame(playing);
+      playing = 0;
+      play.textContent = "Play";
+      play.setAttribute("aria-pressed", "false");
+      go(Math.round(state.at));
+    };
+    play.addEventListener("click", () => {
+      if (playing) return stop();
+      play.textContent = "Stop";
+      play.setAttribute("aria-pressed", "true");
+      const calm = matchMedia("(prefers-reduced-motion: reduce)").matches, from = state.at >= last ? 0 : state.at;
+      let begin = null;
+      const move = (now) => {
+        begin = begin === null ? now : begin;
+        const at = from + (now - begin) / 1500;
+        if (at >= last) { state.at = last; return stop(); }
+        // It rests at each frame for half of the time.
+        const part = Math.max(0, (at % 1) * 2 - 1);
+        go(Math.floor(at) + (calm ? 0 : part));
+        playing = requestAnimationFrame(move);
+      };
+      playing = requestAnimationFrame(move);
+    });
+  }
+
+  // Matrices: the votes of a pair of clusters where one points at its cell.
+  if (data.pairs.length) {
+    const pairBox = find(".pair"), byBox = find(".by"), votes = find(".votes"), matrix = find(".matrix");
+    data.pairs.forEach((pair, at) => pairBox.append(element("option", { value: at }, `${frames[pair.from].name} to ${frames[pair.to].name}`)));
+    const of = (frame, cluster) => data.objects.find((object) => (object.members[frame] || []).includes(cluster));
+    const fill = () => {
+      const pair = data.pairs[Number(pairBox.value)], kept = byBox.value;
+      byBox.replaceChildren(...pair.matrices.map(([name]) => element("option", { value: name }, name)));
+      byBox.value = pair.matrices.some(([name]) => name === kept) ? kept : pair.matrices[0][0];
+      const rows = pair.matrices.find(([name]) => name === byBox.value)[1], [paper, full] = [perfkit.rgb(perfkit.variable("absent")), [43, 92, 158]];
+      const told = (row, column) => {
+        const all = pair.matrices.map(([name, values]) => [name, values[row][column]]).filter(([, found]) => found !== null);
+        const same = of(pair.from, row + 1), other = of(pair.to, column + 1);
+        const what = same && same === other ? `both are object ${same.id}` : "different objects";
+        votes.textContent = `${row + 1} of ${frames[pair.from].name} and ${column + 1} of ${frames[pair.to].name}: ${what}. ${all.map(([name, found]) => name + " " + found.toFixed(2)).join(", ")}`;
+      };
+      const head = (frame, cluster, scope) => {
+        const label = element("th", { scope }, String(cluster)), object = of(frame, cluster);
+        if (object) label.style.borderBottom = "3px solid " + object.colour;
+        return label;
+      };
+      const body = rows.map((row, at) => element("tr", {}, head(pair.from, at + 1, "row"), ...row.map((found, column) => {
+        const button = element("button", { type: "button", on: { pointerenter: () => told(at, column), focus: () => told(at, column), click: () => told(at, column) } }, found === null ? "" : (100 * found).toFixed(0));
+        button.setAttribute("aria-label", `${at + 1} to ${column + 1}: ${found === null ? "no opinion" : percent(found)}`);
+        if (found !== null) {
+          const mixed = paper.map((channel, at) => Math.round(channel + found * (full[at] - channel)));
+          button.style.background = `rgb(${mixed.join()})`;
+          button.style.color = 0.3 * mixed[0] + 0.6 * mixed[1] + 0.1 * mixed[2] > 130 ? "#000" : "#fff";
+        }
+        return element("td", {}, button);
+      })));
+      const top = element("tr", {}, element("th", {}, ""), ...(rows[0] || []).map((_, column) => head(pair.to, column + 1, "col")));
+      matrix.replaceChildren(element("thead", {}, top), element("tbody", {}, ...body));
+      const left = pair.left_out[0] + pair.left_out[1];
+      votes.textContent = `Rows are clusters of ${frames[pair.from].name}, columns those of ${frames[pair.to].name}, in percent; point at a cell for every vote.${left ? ` ${left} clusters of least time are left out.` : ""}`;
+    };
+    pairBox.addEventListener("change", fill);
+    byBox.addEventListener("change", fill);
+    fill();
+    perfkit.onPaint(fill);
+  }
+
+  perfkit.onPaint(() => paint());
+  paint();
+  tell(objects.get(state.object), Math.round(state.at));
+});

@@ -1,0 +1,1 @@
+//! Abnormal ranks, steps, functions and calls.

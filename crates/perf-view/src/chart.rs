@@ -1,0 +1,148 @@
+//! [`Panel`]: a rectangle with two axes, for charts of all kinds.
+
+use crate::{Anchor, Axis, Colour, Mark, Scene, Theme, shortened, text};
+
+/// A rectangle with two axes in units of one's own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Panel {
+    /// The upper left corner, in pixels.
+    pub(crate) corner: [f64; 2],
+    /// Width and height.
+    pub(crate) size: [f64; 2],
+    /// Value of the left and of the right end.
+    pub(crate) x: [f64; 2],
+    /// Value of the lower and of the upper end.
+    pub(crate) y: [f64; 2],
+}
+
+/// Room to the left of a panel for the labels of its ticks.
+pub(crate) const LEFT: f64 = 78.0;
+/// Room above it for its title and the name of the axis that goes up.
+pub(crate) const ABOVE: f64 = 44.0;
+/// Room below it for the labels of ticks and the name of the axis.
+pub(crate) const BELOW: f64 = 46.0;
+
+/// What stands around a panel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Around<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) x: &'a str,
+    pub(crate) y: &'a str,
+    /// Value and label.
+    pub(crate) x_ticks: Vec<(f64, String)>,
+    pub(crate) y_ticks: Vec<(f64, String)>,
+}
+
+/// Ends of a range with a margin of 4 %, around values that are finite.
+pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> [f64; 2] {
+    let axis = Axis::around(values, crate::Unit::Number);
+    [axis.low, axis.high]
+}
+
+impl Panel {
+    /// Where a pair of values lies, in pixels.
+    pub(crate) fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let share = |[low, high]: [f64; 2], value: f64| (value - low) / (high - low);
+        [
+            self.corner[0] + self.size[0] * share(self.x, x),
+            self.corner[1] + self.size[1] * (1.0 - share(self.y, y)),
+        ]
+    }
+
+    /// Draws axes, ticks, names and title.
+    pub(crate) fn frame(&self, around: &Around<'_>, theme: &Theme, scene: &mut Scene) {
+        let ([left, top], [width, height]) = (self.corner, self.size);
+        let (right, bottom) = (left + width, top + height);
+        let most = |pixels: f64| (pixels / text::ADVANCE).max(4.0) as usize;
+        let title = shortened(around.title, most(width + LEFT - 16.0));
+        let at = [left - LEFT + 16.0, top - 32.0];
+        scene.push(Mark::Title(at, Anchor::Start, theme.ink, title));
+        let at = [left - LEFT + 16.0, top - 13.0];
+        let up = shortened(around.y, most(width + LEFT - 16.0));
+        scene.text(at, Anchor::Start, theme.quiet, &up);
+        let mut last = f64::NEG_INFINITY;
+        for (value, label) in &around.x_ticks {
+            let x = self.place([*value, self.y[0]])[0];
+            scene.line([x, top, x, bottom], theme.grid);
+            scene.line([x, bottom, x, bottom + 4.0], theme.quiet);
+            let half = text::width(label) / 2.0;
+            // Labels that would run into one another are left out.
+            if x - half > last + 6.0 {
+                let at = [x, bottom + 13.0];
+                scene.text(at, Anchor::Middle, theme.quiet, label);
+                last = x + half;
+            }
+        }
+        for (value, label) in &around.y_ticks {
+            let y = self.place([self.x[0], *value])[1];
+            scene.line([left, y, right, y], theme.grid);
+            let label = shortened(label, most(LEFT - 10.0));
+            scene.text([left - 7.0, y], Anchor::End, theme.quiet, &label);
+        }
+        for line in [[left, bottom, right, bottom], [left, top, left, bottom]] {
+            scene.line(line, theme.quiet);
+        }
+        let at = [left + width / 2.0, bottom + 32.0];
+        let name = shortened(around.x, most(width + LEFT / 2.0));
+        scene.text(at, Anchor::Middle, theme.quiet, &name);
+    }
+}
+
+/// Swatches with names below a chart, line by line: marks, and how high they are.
+pub(crate) fn legend(
+    entries: &[(Colour, String)],
+    corner: [f64; 2],
+    width: f64,
+    theme: &Theme,
+    scene: &mut Scene,
+) -> f64 {
+    const LINE: f64 = 20.0;
+    let (mut x, mut y) = (corner[0], corner[1]);
+    for (colour, name) in entries {
+        let name = shortened(name, 40);
+        let needed = text::width(&name) + 36.0;
+        if x + needed > corner[0] + width && x > corner[0] {
+            (x, y) = (corner[0], y + LINE);
+        }
+        let swatch = [x, y + LINE / 2.0 - 6.0, 12.0, 12.0];
+        scene.push(Mark::Rect(swatch, *colour));
+        let at = [x + 17.0, y + LINE / 2.0];
+        scene.text(at, Anchor::Start, theme.ink, &name);
+        x += needed;
+    }
+    match entries.is_empty() {
+        true => 0.0,
+        false => y - corner[1] + LINE,
+    }
+}
+
+/// Text whose lines are no wider than some pixels; how high it is.
+pub(crate) fn paragraph(
+    words: &str,
+    corner: [f64; 2],
+    width: f64,
+    colour: Colour,
+    scene: &mut Scene,
+) -> f64 {
+    const LINE: f64 = 18.0;
+    let most = (width / text::ADVANCE).max(8.0) as usize;
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in words.split_whitespace() {
+        let word = shortened(word, most);
+        let Some(line) = lines.last_mut() else { break };
+        let needed = line.chars().count() + 1 + word.chars().count();
+        if line.is_empty() {
+            line.push_str(&word);
+        } else if needed <= most {
+            line.push(' ');
+            line.push_str(&word);
+        } else {
+            lines.push(word);
+        }
+    }
+    for (at, line) in lines.iter().enumerate() {
+        let y = corner[1] + LINE * (at as f64 + 0.5);
+        scene.text([corner[0], y], Anchor::Start, colour, line);
+    }
+    LINE * lines.len() as f64
+}

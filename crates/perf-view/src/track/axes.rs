@@ -1,0 +1,144 @@
+//! [`SpaceAxis`]: an axis of the space of points, and the values behind its coordinates.
+
+use crate::{Axis, Unit};
+use perf_track::TransformAxis;
+
+/// The unit that a text names.
+pub(super) fn unit(name: &str) -> Unit {
+    match name {
+        "" => Unit::Number,
+        "ns" => Unit::Nanos,
+        "B" | "bytes" => Unit::Bytes,
+        other => Unit::Other(other.into()),
+    }
+}
+
+/// An axis of the space. A coordinate `x` of a frame stands for `a + b x`, or its exponential where the
+/// axis is logarithmic.
+#[derive(Clone, Debug)]
+pub(super) struct SpaceAxis {
+    pub(super) name: String,
+    pub(super) unit: String,
+    pub(super) log: bool,
+    /// `[a, b]`, one a frame.
+    pub(super) frames: Vec<[f64; 2]>,
+}
+
+impl SpaceAxis {
+    pub(super) fn of(axis: &TransformAxis) -> Self {
+        let frames = axis.frames.iter().map(|frame| {
+            let span = match frame.is_constant() || axis.factor == 0.0 {
+                true => 0.0,
+                false => (frame.high - frame.low) / axis.factor,
+            };
+            [frame.low + frame.shift, span]
+        });
+        SpaceAxis {
+            name: axis.metric.clone(),
+            unit: axis.unit.clone(),
+            log: axis.log,
+            frames: frames.collect(),
+        }
+    }
+
+    /// Name, and that steps are factors where they are.
+    pub(super) fn title(&self) -> String {
+        match self.log {
+            true => format!("{}, logarithmic", self.name),
+            false => self.name.clone(),
+        }
+    }
+
+    /// The value behind a coordinate of a frame.
+    pub(super) fn value(&self, frame: usize, coordinate: f64) -> f64 {
+        let [a, b] = self.frames.get(frame).copied().unwrap_or([0.0, 1.0]);
+        let y = a + b * coordinate;
+        if self.log { y.exp() } else { y }
+    }
+
+    /// Round values of a frame between two coordinates, as coordinate and label.
+    pub(super) fn ticks(
+        &self,
+        frame: usize,
+        [low, high]: [f64; 2],
+        most: usize,
+    ) -> Vec<(f64, String)> {
+        let unit = unit(&self.unit);
+        let [a, b] = self.frames.get(frame).copied().unwrap_or([0.0, 1.0]);
+        if b == 0.0 {
+            return vec![(0.0, unit.write(self.value(frame, 0.0)))];
+        }
+        let ends = [self.value(frame, low), self.value(frame, high)];
+        let back = |value: f64| (if self.log { value.ln() } else { value } - a) / b;
+        let values = match self.log && ends[0] > 0.0 && ends[1] > 3.0 * ends[0] {
+            true => factors(ends, most)
+                .into_iter()
+                .map(|value| (value, unit.write(value)))
+                .collect(),
+            false => Axis::over(ends, unit).ticks(most),
+        };
+        values
+            .into_iter()
+            .map(|(value, label)| (back(value), label))
+            .filter(|(at, _)| at.is_finite())
+            .collect()
+    }
+}
+
+/// Round values of a range over several factors of ten: as many of 1, 2 and 5 a decade as there is room
+/// for.
+pub(super) fn factors([low, high]: [f64; 2], most: usize) -> Vec<f64> {
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let all = |steps: &[f64], every: i32| -> Vec<f64> {
+        let decades = (first..=last).filter(|decade| decade % every.max(1) == 0);
+        let values = decades.flat_map(|decade| {
+            let scale = 10.0_f64.powi(decade);
+            steps.iter().map(move |step| step * scale)
+        });
+        values.filter(|v| *v >= low && *v <= high).collect()
+    };
+    for steps in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]] {
+        let found = all(steps, 1);
+        if found.len() <= most.max(2) {
+            return found;
+        }
+    }
+    all(&[1.0], (last - first) / most.max(1) as i32 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_values_whatever_the_axis() {
+        let axis = SpaceAxis {
+            name: "instructions".into(),
+            unit: String::new(),
+            log: true,
+            frames: vec![[0.0, 10.0_f64.ln()], [2.0_f64.ln(), 10.0_f64.ln()]],
+        };
+        let labels = |frame, ends| -> Vec<String> {
+            let ticks = axis.ticks(frame, ends, 5);
+            ticks.into_iter().map(|tick| tick.1).collect()
+        };
+        assert_eq!(
+            labels(0, [0.0, 2.0]),
+            ["1.00", "3.00", "10.0", "30.0", "100"]
+        );
+        assert_eq!(labels(0, [0.0, 9.0]).len(), 5);
+        // The second frame is shifted by a factor of 2: the same value lies elsewhere.
+        let place = |frame: usize| {
+            axis.ticks(frame, [0.0, 2.0], 5)
+                .into_iter()
+                .find(|t| t.1 == "10.0")
+        };
+        let (first, second) = (place(0).expect("a tick").0, place(1).expect("a tick").0);
+        assert!((first - 1.0).abs() < 1e-9 && (second - 0.698_97).abs() < 1e-5);
+        let constant = SpaceAxis {
+            frames: vec![[3.0_f64.ln(), 0.0]],
+            ..axis
+        };
+        assert_eq!(constant.ticks(0, [-1.0, 1.0], 5), [(0.0, "3.00".into())]);
+    }
+}

@@ -1,0 +1,412 @@
+//! [`Clusters`]: what is shown of clusters and objects, without any drawing.
+
+use super::axes::SpaceAxis;
+use super::coarse::{self, Cells, Cloud};
+use crate::chart::range;
+use crate::{Error, Result};
+use perf_track::track::{Event, Link, LinkKind, Object, Pair, Tracking};
+use perf_track::trend::{Summary, Trends};
+use perf_track::{ClusterId, Scaled};
+
+/// Frames of points with the object of each, what links the objects, and how they change: what pictures
+/// and pages of clusters are drawn from.
+///
+/// ```
+/// use perf_core::Nanos;
+/// use perf_track::{Burst, Bursts, ClusterId, Dimension, Scale, Thread};
+/// use perf_view::{Page, track::{Clusters, View}};
+/// let mut bursts = Bursts::new(["work"]);
+/// let thread = bursts.add_thread(Thread::default())?;
+/// for at in 0..8 {
+///     let (begin, end) = (Nanos(10 * at), Nanos(10 * at + 5));
+///     let work = [1e6, 9e6][at as usize % 2];
+///     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[work])?;
+/// }
+/// let scaled = Scale::params().dimension(Dimension::new("work").log(true)).check()?.fit(&[&bursts])?;
+/// let labels: Vec<ClusterId> = (0..8).map(|at| ClusterId(at % 2 + 1)).collect();
+/// let mut clusters = Clusters::of_frame("run 7", &scaled, &labels)?;
+/// clusters.metric("duration", "ns", &bursts.durations())?;
+/// let section = View::new(&clusters).section(&(), &Default::default())?;
+/// assert!(Page::new("Clusters").with(section).html().contains("run 7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Clusters {
+    pub(super) axes: Vec<SpaceAxis>,
+    pub(super) frames: Vec<Frame>,
+    pub(super) objects: Vec<Shown>,
+    pub(super) metrics: Vec<Metric>,
+    pub(super) pairs: Vec<Compared>,
+    /// The cluster of each point, frame by frame.
+    labels: Vec<Vec<ClusterId>>,
+    /// What objects are called: `object`, or `cluster` where there is one frame alone.
+    pub(super) noun: &'static str,
+}
+
+/// A frame.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub(super) name: String,
+    pub(super) tasks: u32,
+    /// Coordinates, point after point.
+    pub(super) places: Vec<f64>,
+    /// The object of each point, 0 for none.
+    pub(super) objects: Vec<u32>,
+}
+
+/// An object.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    /// From 1.
+    pub(super) id: u32,
+    /// Its clusters in each frame.
+    pub(super) members: Vec<Vec<u32>>,
+    /// Share of the time, or where that is not known of the points, in each frame.
+    pub(super) share: Vec<f64>,
+    pub(super) confidence: Option<f64>,
+    pub(super) events: Vec<String>,
+    pub(super) links: Vec<Match>,
+    /// The mean of its points in each frame, and how many they are.
+    pub(super) centres: Vec<Option<(Vec<f64>, usize)>>,
+}
+
+/// Why two clusters are one object.
+#[derive(Clone, Debug)]
+pub(super) struct Match {
+    /// Frame and cluster.
+    pub(super) from: (usize, u32),
+    pub(super) to: (usize, u32),
+    pub(super) kind: &'static str,
+    pub(super) confidence: f64,
+    pub(super) evidence: f64,
+    pub(super) votes: Vec<(&'static str, f64)>,
+}
+
+/// A metric of every object in every frame.
+#[derive(Clone, Debug)]
+pub(super) struct Metric {
+    pub(super) name: String,
+    pub(super) unit: String,
+    /// By object, then frame.
+    pub(super) series: Vec<Vec<Option<Summary>>>,
+}
+
+/// Two frames that were compared: matrices of a row a cluster of the earlier one, NaN for no opinion.
+#[derive(Clone, Debug)]
+pub(super) struct Compared {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// Clusters that are left out of the matrices: those of least time.
+    pub(super) left_out: [usize; 2],
+    /// Name and values: shares of nearest neighbours both ways, the evidence, then every vote.
+    pub(super) matrices: Vec<(&'static str, Vec<Vec<f64>>)>,
+}
+
+/// Most clusters of a frame in a matrix: those that take most time.
+pub(super) const MOST_CLUSTERS: usize = 32;
+
+impl Clusters {
+    /// What tracking found. `scaled` holds the points of each frame, and `labels` the cluster of each of
+    /// them, as they were tracked.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if there is not one list of points and labels a frame, or not one label a point.
+    pub fn of(
+        tracking: &Tracking,
+        trends: &Trends,
+        scaled: &Scaled,
+        labels: &[&[ClusterId]],
+    ) -> Result<Self> {
+        same(
+            "frames of points",
+            tracking.frames.len(),
+            scaled.frames.len(),
+        )?;
+        let mut objects = Vec::with_capacity(tracking.frames.len());
+        for (at, of_points) in labels.iter().enumerate().take(tracking.frames.len()) {
+            let colours = tracking.colours(at)?;
+            let object = |id: &ClusterId| {
+                let found = colours.get(id.0 as usize).copied().flatten();
+                found.map_or(0, |object| object.0)
+            };
+            objects.push(of_points.iter().map(object).collect());
+        }
+        let names = tracking.frames.iter();
+        let names = names.map(|frame| (frame.name.clone(), frame.tasks));
+        let mut found = Self::empty(names.collect(), scaled, labels, objects)?;
+        for object in &tracking.objects {
+            let mut shown = found.shown(object.id.0);
+            shown.members = object.members.iter().map(|ids| numbers(ids)).collect();
+            shown.share.clone_from(&object.share);
+            shown.confidence = Some(object.confidence);
+            shown.events = object
+                .events
+                .iter()
+                .map(|event| said(event, tracking))
+                .collect();
+            shown.links = links(object);
+            found.objects.push(shown);
+        }
+        for metric in trends.metrics() {
+            let series = tracking.objects.iter();
+            let series = series.map(|object| trends.series(object.id, &metric.name));
+            found.metrics.push(Metric {
+                name: metric.name.clone(),
+                unit: metric.unit.clone(),
+                series: series.collect::<perf_track::Result<_>>()?,
+            });
+        }
+        found.pairs = tracking.pairs.iter().map(compared).collect();
+        Ok(found)
+    }
+
+    /// One frame that was clustered and not tracked: its clusters are the objects. Metrics are
+    /// [added](Self::metric).
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if there is not one label a point of the first frame.
+    pub fn of_frame(
+        name: impl Into<String>,
+        scaled: &Scaled,
+        labels: &[ClusterId],
+    ) -> Result<Self> {
+        let objects = vec![numbers(labels)];
+        let mut found = Self::empty(vec![(name.into(), 0)], scaled, &[labels], objects)?;
+        found.noun = "cluster";
+        let most = labels.iter().map(|id| id.0).max().unwrap_or(0);
+        // No more clusters than points, whatever numbers they have.
+        for id in 1..=most.min(labels.len() as u32) {
+            let mut shown = found.shown(id);
+            if shown.centres.iter().all(Option::is_none) {
+                continue;
+            }
+            shown.members = vec![vec![id]];
+            let count = shown
+                .centres
+                .first()
+                .and_then(|of| of.as_ref())
+                .map_or(0, |of| of.1);
+            shown.share = vec![count as f64 / labels.len().max(1) as f64];
+            found.objects.push(shown);
+        }
+        Ok(found)
+    }
+
+    /// Adds a metric of the points of one frame that was not tracked: a value a point.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if there is not one value a point.
+    pub fn metric(&mut self, name: &str, unit: &str, values: &[f64]) -> Result<()> {
+        let objects = self.frames.first().map_or(&[][..], |frame| &frame.objects);
+        same("values of a metric", objects.len(), values.len())?;
+        let of = |id: u32| {
+            let own = objects
+                .iter()
+                .zip(values)
+                .filter(|(object, _)| **object == id);
+            let own: Vec<f64> = own.map(|(_, value)| *value).collect();
+            vec![Summary::of(&own)]
+        };
+        let series = self.objects.iter().map(|object| of(object.id)).collect();
+        self.metrics.push(Metric {
+            name: name.into(),
+            unit: unit.into(),
+            series,
+        });
+        Ok(())
+    }
+
+    /// How many objects there are.
+    pub fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// How many points there are in all frames.
+    pub fn points(&self) -> usize {
+        self.frames.iter().map(|frame| frame.objects.len()).sum()
+    }
+
+    fn empty(
+        names: Vec<(String, u32)>,
+        scaled: &Scaled,
+        labels: &[&[ClusterId]],
+        objects: Vec<Vec<u32>>,
+    ) -> Result<Self> {
+        same("frames of labels", names.len(), labels.len())?;
+        if names.is_empty() || scaled.transform.axes().is_empty() {
+            return Err(Error::Empty {
+                what: "no frame or no axis",
+            });
+        }
+        let dimensions = scaled.transform.axes().len();
+        let mut frames = Vec::new();
+        for (((name, tasks), of), objects) in names.into_iter().zip(&scaled.frames).zip(objects) {
+            let points = of.points()?;
+            same("labels of points", points.len(), objects.len())?;
+            same("axes of points", dimensions, points.dimensions())?;
+            frames.push(Frame {
+                name,
+                tasks,
+                places: points.values().to_vec(),
+                objects,
+            });
+        }
+        Ok(Clusters {
+            axes: scaled.transform.axes().iter().map(SpaceAxis::of).collect(),
+            frames,
+            objects: Vec::new(),
+            metrics: Vec::new(),
+            pairs: Vec::new(),
+            labels: labels.iter().map(|labels| labels.to_vec()).collect(),
+            noun: "object",
+        })
+    }
+
+    /// An object with its centres and nothing else.
+    fn shown(&self, id: u32) -> Shown {
+        let dimensions = self.axes.len();
+        let centre = |frame: &Frame| {
+            let points = frame.places.chunks_exact(dimensions).zip(&frame.objects);
+            let own = points.filter(|(_, object)| **object == id);
+            let start = (vec![0.0; dimensions], 0usize);
+            let (sum, count) = own.fold(start, |(mut sum, count), (at, _)| {
+                sum.iter_mut()
+                    .zip(at)
+                    .for_each(|(sum, value)| *sum += value);
+                (sum, count + 1)
+            });
+            let mean = sum.iter().map(|sum| sum / count.max(1) as f64).collect();
+            (count > 0).then_some((mean, count))
+        };
+        Shown {
+            id,
+            members: Vec::new(),
+            share: Vec::new(),
+            confidence: None,
+            events: Vec::new(),
+            links: Vec::new(),
+            centres: self.frames.iter().map(centre).collect(),
+        }
+    }
+
+    /// Ends of each axis, common to all frames.
+    pub(super) fn ranges(&self) -> Vec<[f64; 2]> {
+        let dimensions = self.axes.len();
+        let of = |axis: usize| {
+            let all = self.frames.iter().flat_map(|frame| &frame.places);
+            range(all.skip(axis).step_by(dimensions).copied())
+        };
+        (0..dimensions).map(of).collect()
+    }
+
+    /// Points, or what stands for them, at most about `most`.
+    pub(super) fn cells(&self, ranges: &[[f64; 2]], most: usize) -> (Vec<Cells>, Option<usize>) {
+        let clouds = self.frames.iter().map(|frame| Cloud {
+            places: &frame.places,
+            objects: &frame.objects,
+        });
+        let clouds: Vec<Cloud<'_>> = clouds.collect();
+        coarse::cells(&clouds, self.axes.len(), ranges, most)
+    }
+
+    /// How many points of a frame are in no cluster.
+    pub(super) fn noise(&self, frame: usize) -> usize {
+        let labels = self.labels.get(frame).map_or(&[][..], Vec::as_slice);
+        labels.iter().filter(|id| id.is_noise()).count()
+    }
+}
+
+fn same(what: &'static str, expected: usize, got: usize) -> Result<()> {
+    match expected == got {
+        true => Ok(()),
+        false => Err(Error::Mismatch {
+            what,
+            expected,
+            got,
+        }),
+    }
+}
+
+fn numbers(ids: &[ClusterId]) -> Vec<u32> {
+    ids.iter().map(|id| id.0).collect()
+}
+
+fn links(object: &Object) -> Vec<Match> {
+    let of = |link: &Link| Match {
+        from: (link.from.0, link.from.1.0),
+        to: (link.to.0, link.to.1.0),
+        kind: match link.kind {
+            LinkKind::Continues => "continues as",
+            LinkKind::Bridges => "is found again as",
+            LinkKind::Splits => "splits into",
+            LinkKind::Merges => "merges into",
+            _ => "is in a group with",
+        },
+        confidence: link.confidence,
+        evidence: link.evidence,
+        votes: link
+            .votes
+            .iter()
+            .map(|(who, value)| (who.name(), *value))
+            .collect(),
+    };
+    object.links.iter().map(of).collect()
+}
+
+/// What happens to an object, in words.
+fn said(event: &Event, tracking: &Tracking) -> String {
+    let name = |frame: &usize| tracking.frames.get(*frame).map_or("", |frame| &frame.name);
+    let list = |ids: &[ClusterId]| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        ids.join(" + ")
+    };
+    match event {
+        Event::Birth { frame } => format!("begins in {}", name(frame)),
+        Event::Death { frame } => format!("ends in {}", name(frame)),
+        Event::Split { frame, from, into } => {
+            format!("splits in {}: {from} into {}", name(frame), list(into))
+        }
+        Event::Merge { frame, from, into } => {
+            format!("merges in {}: {} into {into}", name(frame), list(from))
+        }
+        Event::Gap { frame, hidden_in } => match hidden_in {
+            Some(id) => format!("is hidden in cluster {id} of {}", name(frame)),
+            None => format!("is missing from {}", name(frame)),
+        },
+        _ => String::new(),
+    }
+}
+
+fn compared(pair: &Pair) -> Compared {
+    let [there, back] = &pair.cross;
+    let (rows, columns) = (there.rows(), there.columns());
+    let shown = [rows.min(MOST_CLUSTERS), columns.min(MOST_CLUSTERS)];
+    let id = |index: usize| ClusterId(index as u32 + 1);
+    let table = |get: &dyn Fn(ClusterId, ClusterId) -> Option<f64>| -> Vec<Vec<f64>> {
+        let row = |row| {
+            let cells = (0..shown[1]).map(|column| get(id(row), id(column)).unwrap_or(f64::NAN));
+            cells.collect()
+        };
+        (0..shown[0]).map(row).collect()
+    };
+    let mut matrices = vec![
+        ("nearest, forward", table(&|from, to| there.get(from, to))),
+        ("nearest, backward", table(&|from, to| back.get(to, from))),
+    ];
+    if pair.evidence.rows() > 0 {
+        matrices.insert(
+            0,
+            ("evidence", table(&|from, to| pair.evidence.get(from, to))),
+        );
+    }
+    for vote in &pair.votes {
+        let name = vote.evaluator.name();
+        matrices.push((name, table(&|from, to| vote.matrix.get(from, to))));
+    }
+    Compared {
+        from: pair.from,
+        to: pair.to,
+        left_out: [rows - shown[0], columns - shown[1]],
+        matrices,
+    }
+}

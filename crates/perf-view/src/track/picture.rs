@@ -1,0 +1,514 @@
+//! [`Picture`]: frames in common axes, trends and matrices as scenes.
+
+use super::coarse::Cells;
+use super::model::{Clusters, Compared};
+use super::trend::{self, Kind, SHOWN};
+use crate::chart::{ABOVE, Around, BELOW, LEFT, Panel, legend, paragraph};
+use crate::{Anchor, Colour, Mark, Scene, Theme, number, shortened};
+
+/// Frames in common axes with their trends, as PNG or SVG.
+///
+/// ```
+/// # use perf_core::Nanos;
+/// # use perf_track::{Burst, Bursts, ClusterId, Dimension, Scale, Thread};
+/// # use perf_view::track::{Clusters, Picture};
+/// # let mut bursts = Bursts::new(["work"]);
+/// # let thread = bursts.add_thread(Thread::default())?;
+/// # for at in 0..8 {
+/// #     let (begin, end) = (Nanos(10 * at), Nanos(10 * at + 5));
+/// #     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[1e6 * at as f64])?;
+/// # }
+/// # let scaled = Scale::params().dimension(Dimension::new("work")).check()?.fit(&[&bursts])?;
+/// # let labels = [ClusterId(1); 8];
+/// let clusters = Clusters::of_frame("run 7", &scaled, &labels)?;
+/// let scene = Picture::new(&clusters).titled("One phase").scene();
+/// assert!(scene.svg().contains("One phase") && scene.png()?.starts_with(b"\x89PNG"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Picture<'a> {
+    clusters: &'a Clusters,
+    title: String,
+    theme: Theme,
+    columns: usize,
+    most: usize,
+    is_moving: bool,
+}
+
+const MARGIN: f64 = 16.0;
+const TITLE: f64 = 30.0;
+/// Width and height of a panel.
+const SIDE: f64 = 264.0;
+const GAP: f64 = 24.0;
+/// Pairs of axes that are drawn.
+const PAIRS: usize = 6;
+
+impl<'a> Picture<'a> {
+    /// A picture of clusters.
+    pub fn new(clusters: &'a Clusters) -> Self {
+        Picture {
+            clusters,
+            title: String::new(),
+            theme: Theme::light(),
+            columns: 4,
+            most: 20_000,
+            is_moving: false,
+        }
+    }
+
+    /// A title above it.
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Paper and ink, default [`Theme::light`].
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// Most panels side by side, default 4.
+    pub fn columns(mut self, panels: usize) -> Self {
+        self.columns = panels.clamp(1, 64);
+        self
+    }
+
+    /// Most circles, default 20,000: of more points those of one object that lie close are taken
+    /// together, and the picture says so.
+    pub fn most(mut self, circles: usize) -> Self {
+        self.most = circles.max(1);
+        self
+    }
+
+    /// Whether an SVG file also shows the objects moving from frame to frame, default not. PNG files
+    /// do not.
+    pub fn moving(mut self, is_moving: bool) -> Self {
+        self.is_moving = is_moving;
+        self
+    }
+
+    /// Every frame in common axes, and below the trends of the metrics that are axes.
+    pub fn scene(&self) -> Scene {
+        let clusters = self.clusters;
+        let ranges = clusters.ranges();
+        let (cells, steps) = clusters.cells(&ranges, self.most);
+        let pairs = pairs(clusters.axes.len());
+        let metrics: Vec<_> = clusters
+            .axes
+            .iter()
+            .filter_map(|axis| {
+                clusters
+                    .metrics
+                    .iter()
+                    .find(|metric| metric.name == axis.name)
+            })
+            .collect();
+        let moving = usize::from(self.is_moving && clusters.frames.len() > 1);
+        let charts = 2 * metrics.len() + moving;
+        let across = self.columns.min(clusters.frames.len().max(charts)).max(1);
+        let width = 2.0 * MARGIN + across as f64 * (LEFT + SIDE + GAP) - GAP;
+        let mut scene = Scene::new(width as u32, 0, self.theme.paper);
+        scene.title = self.words();
+        let mut top = self.head(width, &mut scene);
+        for pair in &pairs {
+            for frame in 0..clusters.frames.len() {
+                let corner = self.corner(frame, across, top);
+                self.scatter(frame, *pair, corner, (&ranges, &cells), &mut scene);
+            }
+            top += clusters.frames.len().div_ceil(across) as f64 * PITCH;
+        }
+        for (at, metric) in metrics.iter().enumerate() {
+            for (beside, kind) in [Kind::Lines, Kind::Boxes].into_iter().enumerate() {
+                let corner = self.corner(2 * at + beside, across, top);
+                let room = (corner, [SIDE, SIDE]);
+                trend::draw(clusters, metric, kind, room, &self.theme, &mut scene);
+            }
+        }
+        if moving > 0 {
+            let corner = self.corner(charts - 1, across, top);
+            let pair = pairs.first().copied().unwrap_or_default();
+            self.moves(pair, corner, (&ranges, &cells), &mut scene);
+        }
+        top += charts.div_ceil(across) as f64 * PITCH;
+        let entries = self.entries();
+        let room = width - 2.0 * MARGIN;
+        top += legend(&entries, [MARGIN, top], room, &self.theme, &mut scene);
+        if let Some(steps) = steps {
+            let note = note(clusters.points(), &cells, steps);
+            top += paragraph(&note, [MARGIN, top], room, self.theme.quiet, &mut scene);
+        }
+        scene.height = (top + MARGIN).ceil() as u32;
+        scene
+    }
+
+    /// A metric of each object from frame to frame: means with deviations, and boxes. `None` for a
+    /// metric that is not there.
+    pub fn trend(&self, metric: &str) -> Option<Scene> {
+        let clusters = self.clusters;
+        let metric = clusters.metrics.iter().find(|found| found.name == metric)?;
+        let wide = (clusters.frames.len() as f64 * 60.0).clamp(SIDE, 1200.0);
+        let width = 2.0 * MARGIN + 2.0 * (LEFT + wide) + GAP;
+        let mut scene = Scene::new(width as u32, 0, self.theme.paper);
+        scene.title = format!("{} of each {}, by frame", metric.name, clusters.noun);
+        let mut top = self.head(width, &mut scene);
+        for (at, kind) in [Kind::Lines, Kind::Boxes].into_iter().enumerate() {
+            let left = MARGIN + LEFT + at as f64 * (LEFT + wide + GAP);
+            let room = ([left, top + ABOVE], [wide, SIDE]);
+            trend::draw(clusters, metric, kind, room, &self.theme, &mut scene);
+        }
+        top += PITCH;
+        let room = width - 2.0 * MARGIN;
+        top += legend(
+            &self.entries(),
+            [MARGIN, top],
+            room,
+            &self.theme,
+            &mut scene,
+        );
+        scene.height = (top + MARGIN).ceil() as u32;
+        Some(scene)
+    }
+
+    /// What says that clusters of two frames are the same: one matrix of shares for the evidence of all,
+    /// the nearest neighbours and every vote. `None` for frames that were not compared.
+    pub fn matrices(&self, from: usize, to: usize) -> Option<Scene> {
+        let pairs = self.clusters.pairs.iter();
+        let mut pairs = pairs.filter(|pair| (pair.from, pair.to) == (from, to));
+        let pair = pairs.next()?;
+        let name = |frame: usize| self.clusters.frames.get(frame).map_or("", |of| &of.name);
+        let (rows, columns) = pair.matrices.first().map_or((0, 0), |(_, matrix)| {
+            (matrix.len(), matrix.first().map_or(0, Vec::len))
+        });
+        let cell = (SIDE / rows.max(columns).max(1) as f64).clamp(14.0, 44.0);
+        let panel = [46.0 + cell * columns as f64, 52.0 + cell * rows as f64];
+        let panel = [panel[0].max(190.0), panel[1]];
+        let across = self.columns.min(pair.matrices.len()).max(1);
+        let width = 2.0 * MARGIN + across as f64 * (panel[0] + GAP) - GAP;
+        let mut scene = Scene::new(width.max(420.0) as u32, 0, self.theme.paper);
+        scene.title = format!(
+            "clusters of {} (rows) and {} (columns)",
+            name(from),
+            name(to)
+        );
+        let mut top = self.head(width.max(420.0), &mut scene);
+        let words = format!(
+            "Rows are clusters of {}, columns those of {}; shares in percent, nothing where there is no opinion.",
+            name(from),
+            name(to)
+        );
+        let room = width.max(420.0) - 2.0 * MARGIN;
+        top += paragraph(&words, [MARGIN, top], room, self.theme.quiet, &mut scene);
+        for (at, matrix) in pair.matrices.iter().enumerate() {
+            let left = MARGIN + (at % across) as f64 * (panel[0] + GAP);
+            let above = top + (at / across) as f64 * (panel[1] + GAP);
+            self.matrix(pair, matrix, [left, above], cell, &mut scene);
+        }
+        top += pair.matrices.len().div_ceil(across) as f64 * (panel[1] + GAP);
+        let left_out: usize = pair.left_out.iter().sum();
+        if left_out > 0 {
+            let note = format!("{left_out} clusters of least time are left out.");
+            top += paragraph(&note, [MARGIN, top], room, self.theme.quiet, &mut scene);
+        }
+        scene.height = (top + MARGIN).ceil() as u32;
+        Some(scene)
+    }
+
+    fn matrix(
+        &self,
+        pair: &Compared,
+        (name, values): &(&str, Vec<Vec<f64>>),
+        [left, top]: [f64; 2],
+        cell: f64,
+        scene: &mut Scene,
+    ) {
+        let theme = &self.theme;
+        scene.push(Mark::Title(
+            [left, top + 10.0],
+            Anchor::Start,
+            theme.ink,
+            (*name).into(),
+        ));
+        let (left, top) = (left + 40.0, top + 42.0);
+        let object = |frame: usize, cluster: usize| {
+            let id = cluster as u32 + 1;
+            let has = |members: &Vec<u32>| members.contains(&id);
+            let mut all = self.clusters.objects.iter();
+            let found = all.find(|object| object.members.get(frame).is_some_and(has));
+            super::colour(found.map_or(0, |object| object.id), theme)
+        };
+        for (row, values) in values.iter().enumerate() {
+            let y = top + (row as f64 + 0.5) * cell;
+            let label = (row + 1).to_string();
+            scene.push(Mark::Rect(
+                [left - 14.0, y - 5.0, 10.0, 10.0],
+                object(pair.from, row),
+            ));
+            scene.text([left - 18.0, y], Anchor::End, theme.ink, &label);
+            for (column, value) in values.iter().enumerate() {
+                let x = left + column as f64 * cell;
+                if row == 0 {
+                    let label = (column + 1).to_string();
+                    let middle = x + cell / 2.0;
+                    let swatch = [middle - 5.0, top - 14.0, 10.0, 10.0];
+                    scene.push(Mark::Rect(swatch, object(pair.to, column)));
+                    scene.text([middle, top - 22.0], Anchor::Middle, theme.ink, &label);
+                }
+                if value.is_nan() {
+                    continue;
+                }
+                let fill = theme.absent.mix(MATRIX, value.clamp(0.0, 1.0));
+                let place = [x, y - cell / 2.0, cell - 1.0, cell - 1.0];
+                scene.push(Mark::Rect(place, fill));
+                if cell >= 26.0 && *value >= 0.005 {
+                    let text = format!("{:.0}", 100.0 * value);
+                    let colour = readable(fill, theme);
+                    scene.text([x + cell / 2.0, y], Anchor::Middle, colour, &text);
+                }
+            }
+        }
+    }
+
+    fn head(&self, width: f64, scene: &mut Scene) -> f64 {
+        if self.title.is_empty() {
+            return MARGIN;
+        }
+        let most = ((width - 2.0 * MARGIN) / crate::text::ADVANCE) as usize;
+        let at = [MARGIN, MARGIN + 8.0];
+        let title = shortened(&self.title, most);
+        scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
+        MARGIN + TITLE
+    }
+
+    fn corner(&self, at: usize, across: usize, top: f64) -> [f64; 2] {
+        let (column, row) = (at % across, at / across);
+        [
+            MARGIN + LEFT + column as f64 * (LEFT + SIDE + GAP),
+            top + ABOVE + row as f64 * PITCH,
+        ]
+    }
+
+    fn scatter(
+        &self,
+        frame: usize,
+        pair: [usize; 2],
+        corner: [f64; 2],
+        (ranges, cells): (&[[f64; 2]], &[Cells]),
+        scene: &mut Scene,
+    ) {
+        let panel = self.panel(pair, corner, ranges);
+        let title = self.clusters.frames.get(frame).map_or("", |of| &of.name);
+        self.around(&panel, (frame, title), pair, scene);
+        let circles = cells
+            .get(frame)
+            .map(|cells| self.circles(&panel, pair, cells));
+        scene.marks.extend(circles.into_iter().flatten());
+        for object in self.clusters.objects.iter().take(SHOWN) {
+            let Some((centre, _)) = object.centres.get(frame).and_then(|of| of.as_ref()) else {
+                continue;
+            };
+            let [x, y] = panel.place(pair.map(|axis| centre.get(axis).copied().unwrap_or(0.5)));
+            badge(
+                [x, y],
+                &object.id.to_string(),
+                super::colour(object.id, &self.theme),
+                scene,
+            );
+        }
+    }
+
+    fn panel(&self, [x, y]: [usize; 2], corner: [f64; 2], ranges: &[[f64; 2]]) -> Panel {
+        let of = |axis: usize| ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
+        Panel {
+            corner,
+            size: [SIDE, SIDE],
+            x: of(x),
+            y: if x == y { [-0.5, 0.5] } else { of(y) },
+        }
+    }
+
+    fn around(
+        &self,
+        panel: &Panel,
+        (frame, title): (usize, &str),
+        [x, y]: [usize; 2],
+        scene: &mut Scene,
+    ) {
+        let axes = &self.clusters.axes;
+        let name = |axis: usize| axes.get(axis).map_or(String::new(), |axis| axis.title());
+        let ticks = |axis: usize, ends: [f64; 2], most: usize| {
+            let found = axes.get(axis).map(|axis| axis.ticks(frame, ends, most));
+            found.unwrap_or_default()
+        };
+        let (across, up) = (name(x), if x == y { String::new() } else { name(y) });
+        let around = Around {
+            title,
+            x: &across,
+            y: &up,
+            x_ticks: ticks(x, panel.x, 4),
+            y_ticks: if x == y {
+                Vec::new()
+            } else {
+                ticks(y, panel.y, 5)
+            },
+        };
+        panel.frame(&around, &self.theme, scene);
+    }
+
+    /// Points of a frame, what is in no object first.
+    fn circles(&self, panel: &Panel, pair: [usize; 2], cells: &Cells) -> Vec<Mark> {
+        let mut all: Vec<_> = cells.iter().collect();
+        all.sort_by_key(|cell| cell.1 != 0);
+        let circle = |(at, object, count): (&[f64], u32, u64)| {
+            let value = |axis: usize| at.get(axis).copied().unwrap_or_default();
+            let at = match pair[0] == pair[1] {
+                // One axis alone: points beside one another instead of upon one another.
+                true => [value(pair[0]), 0.0],
+                false => pair.map(value),
+            };
+            let [x, y] = panel.place(at);
+            Mark::Circle([x, y, radius(count)], super::colour(object, &self.theme))
+        };
+        all.into_iter().map(circle).collect()
+    }
+
+    /// The objects' centres with their share of the time as area, from frame to frame.
+    fn moves(
+        &self,
+        pair: [usize; 2],
+        corner: [f64; 2],
+        (ranges, cells): (&[[f64; 2]], &[Cells]),
+        scene: &mut Scene,
+    ) {
+        let panel = self.panel(pair, corner, ranges);
+        let steps = self.clusters.frames.len();
+        for frame in 0..steps {
+            let mut seen = Scene::new(1, 1, self.theme.paper);
+            let name = self.clusters.frames.get(frame).map_or("", |of| &of.name);
+            self.around(&panel, (frame, name), pair, &mut seen);
+            let circles = cells
+                .get(frame)
+                .map(|cells| self.circles(&panel, pair, cells));
+            seen.marks.extend(circles.into_iter().flatten());
+            scene.push(Mark::During(frame, steps, seen.marks));
+        }
+        for object in self.clusters.objects.iter().take(SHOWN) {
+            // Where it is not seen it waits at the place where it was seen first or last.
+            let mut known = object.centres.iter().flatten().next();
+            let places = object.centres.iter().enumerate().map(|(frame, centre)| {
+                known = centre.as_ref().or(known);
+                let share = object.share.get(frame).copied().unwrap_or_default();
+                let at =
+                    pair.map(|axis| known.and_then(|of| of.0.get(axis).copied()).unwrap_or(0.5));
+                let [x, y] = panel.place(at);
+                ([x, y, 4.0 + 26.0 * share.max(0.0).sqrt()], centre.is_some())
+            });
+            let colour = super::colour(object.id, &self.theme).opacity(0.55);
+            scene.push(Mark::Moving(places.collect(), colour));
+        }
+    }
+
+    fn entries(&self) -> Vec<(Colour, String)> {
+        let clusters = self.clusters;
+        let last = |shares: &[f64]| shares.iter().rev().find(|share| **share > 0.0).copied();
+        let object = |object: &super::model::Shown| {
+            let share = last(&object.share).map_or(String::new(), |share| {
+                format!(", {}", number::percent(share))
+            });
+            let name = format!("{} {}{share}", clusters.noun, object.id);
+            (super::colour(object.id, &self.theme), name)
+        };
+        let mut entries: Vec<_> = clusters.objects.iter().take(SHOWN).map(object).collect();
+        let more = clusters.objects.len().saturating_sub(SHOWN);
+        if more > 0 {
+            let name = format!("and {more} more {}s", clusters.noun);
+            entries.push((self.theme.paper, name));
+        }
+        let in_none = |frame: &super::model::Frame| frame.objects.contains(&0);
+        if clusters.frames.iter().any(in_none) {
+            entries.push((super::colour(0, &self.theme), "in none".into()));
+        }
+        entries
+    }
+
+    fn words(&self) -> String {
+        let clusters = self.clusters;
+        let frames: Vec<String> = clusters
+            .frames
+            .iter()
+            .enumerate()
+            .map(|(at, frame)| {
+                let noise = clusters.noise(at);
+                let points = number::count(frame.objects.len() as u64);
+                format!(
+                    "{} ({points} bursts, {} in no cluster)",
+                    frame.name,
+                    number::count(noise as u64)
+                )
+            })
+            .collect();
+        let title = match self.title.as_str() {
+            "" => String::new(),
+            title => format!("{title}: "),
+        };
+        format!(
+            "{title}{} {}s in {}",
+            clusters.objects.len(),
+            clusters.noun,
+            frames.join(", ")
+        )
+    }
+}
+
+/// Height of a row of panels.
+const PITCH: f64 = ABOVE + SIDE + BELOW + 10.0;
+/// The colour of a share of 1.
+const MATRIX: Colour = Colour::hex(0x2b5c9e);
+
+/// Ink or paper, whichever is easier to read on a colour.
+fn readable(on: Colour, theme: &Theme) -> Colour {
+    match on.contrast(theme.ink) >= on.contrast(theme.paper) {
+        true => theme.ink,
+        false => theme.paper,
+    }
+}
+
+/// A number on a disc of its colour.
+fn badge([x, y]: [f64; 2], text: &str, colour: Colour, scene: &mut Scene) {
+    let white = Colour::hex(0xffffff);
+    let black = Colour::hex(0x000000);
+    let ink = if colour.contrast(white) > colour.contrast(black) {
+        white
+    } else {
+        black
+    };
+    let radius = 5.0 + 4.0 * text.chars().count() as f64;
+    scene.push(Mark::Circle([x, y, radius + 1.5], white.opacity(0.9)));
+    scene.push(Mark::Circle([x, y, radius], colour));
+    scene.push(Mark::Title([x, y], Anchor::Middle, ink, text.into()));
+}
+
+/// The radius of what stands for some points: the area grows with the digits of their number.
+fn radius(count: u64) -> f64 {
+    1.7 * (1.0 + (count.max(1) as f64).log10()).sqrt()
+}
+
+/// All pairs of axes, the first ones; an axis alone with itself.
+fn pairs(dimensions: usize) -> Vec<[usize; 2]> {
+    if dimensions < 2 {
+        return vec![[0, 0]];
+    }
+    let all = (1..dimensions).flat_map(|y| (0..y).map(move |x| [x, y]));
+    all.take(PAIRS).collect()
+}
+
+/// What is said where points are taken together.
+pub(super) fn note(points: usize, cells: &[Cells], steps: usize) -> String {
+    let drawn: usize = cells.iter().map(Cells::len).sum();
+    format!(
+        "{} bursts are drawn as {} circles: those of one object within 1/{steps} of an axis are one circle, \
+         larger for more of them. What lies alone stays where it is.",
+        number::count(points as u64),
+        number::count(drawn as u64)
+    )
+}

@@ -1,0 +1,149 @@
+//! Charts of how a metric of each object goes from frame to frame.
+
+use super::axes::{factors, unit};
+use super::model::{Clusters, Metric, Shown};
+use crate::chart::{Around, Panel};
+use crate::{Axis, Colour, Mark, Scene, Theme};
+use perf_track::trend::Summary;
+
+/// What a chart of a metric shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Means from frame to frame, with a standard deviation to either side.
+    Lines,
+    /// Boxes: quartiles, median, whiskers of 1.5 boxes at most, and the extremes as points.
+    Boxes,
+}
+
+/// Objects in charts: more than an eye can tell apart.
+pub(super) const SHOWN: usize = 16;
+
+/// Draws a metric into a panel: the first objects.
+pub(super) fn draw(
+    clusters: &Clusters,
+    metric: &Metric,
+    kind: Kind,
+    (corner, size): ([f64; 2], [f64; 2]),
+    theme: &Theme,
+    scene: &mut Scene,
+) {
+    let all: Vec<(&Shown, &Vec<Option<Summary>>)> = clusters
+        .objects
+        .iter()
+        .zip(&metric.series)
+        .take(SHOWN)
+        .collect();
+    let ends = |s: &Summary| match kind {
+        Kind::Lines => [s.mean - s.deviation, s.mean + s.deviation],
+        Kind::Boxes => [s.min, s.max],
+    };
+    let found = all.iter().flat_map(|(_, series)| series.iter().flatten());
+    let values: Vec<f64> = found.flat_map(ends).collect();
+    let positive = values.iter().copied().filter(|value| *value > 0.0);
+    let low = positive.clone().fold(f64::INFINITY, f64::min);
+    let high = positive.fold(0.0, f64::max);
+    // A mean less its deviation may well be below 0: it ends at the axis then.
+    let means = all.iter().flat_map(|(_, series)| series.iter().flatten());
+    let log = high > 20.0 * low && means.into_iter().all(|s| s.mean > 0.0);
+    let place = |value: f64| if log { value.max(low).ln() } else { value };
+    let y = crate::chart::range(values.iter().map(|value| place(*value)));
+    let panel = Panel {
+        corner,
+        size,
+        x: [-0.5, clusters.frames.len() as f64 - 0.5],
+        y,
+    };
+    let unit = unit(&metric.unit);
+    let most = (size[1] / 44.0) as usize + 1;
+    let y_ticks = match log {
+        true => factors([y[0].exp(), y[1].exp()], most)
+            .into_iter()
+            .map(|value| (value.ln(), unit.write(value)))
+            .collect(),
+        false => Axis::over(y, unit).ticks(most),
+    };
+    let what = match kind {
+        Kind::Lines => "mean, with a deviation to either side",
+        Kind::Boxes => "quartiles, whiskers and extremes",
+    };
+    let around = Around {
+        title: &metric.name,
+        x: frames_are(clusters),
+        y: what,
+        x_ticks: frame_labels(clusters),
+        y_ticks,
+    };
+    panel.frame(&around, theme, scene);
+    let room = size[0] / clusters.frames.len() as f64;
+    let step = (0.8 * room / all.len().max(1) as f64).min(14.0);
+    for (at, (object, series)) in all.iter().enumerate() {
+        let aside = (at as f64 - (all.len() as f64 - 1.0) / 2.0) * step;
+        let colour = super::colour(object.id, theme);
+        let mut last: Option<[f64; 2]> = None;
+        for (frame, summary) in series.iter().enumerate() {
+            let Some(summary) = summary else { continue };
+            let y = |value: f64| panel.place([frame as f64, place(value)])[1];
+            let x = panel.place([frame as f64, 0.0])[0] + aside;
+            match kind {
+                Kind::Lines => {
+                    let mean = [x, y(summary.mean)];
+                    if let Some(last) = last.replace(mean) {
+                        scene.push(Mark::Path(vec![last, mean], 1.6, colour));
+                    }
+                    let [from, to] = ends(summary).map(y);
+                    scene.push(Mark::Path(vec![[x, from], [x, to]], 1.4, colour));
+                    scene.push(Mark::Circle([mean[0], mean[1], 3.2], colour));
+                }
+                Kind::Boxes => boxed(summary, x, step, &y, (colour, theme.paper), scene),
+            }
+        }
+    }
+}
+
+fn boxed(
+    s: &Summary,
+    x: f64,
+    step: f64,
+    y: &dyn Fn(f64) -> f64,
+    (colour, paper): (Colour, Colour),
+    scene: &mut Scene,
+) {
+    let half = (0.36 * step).max(1.5);
+    scene.push(Mark::Path(vec![[x, y(s.low)], [x, y(s.high)]], 1.2, colour));
+    let (top, bottom) = (y(s.q3), y(s.q1));
+    let height = (bottom - top).max(1.0);
+    scene.push(Mark::Rect([x - half, top, 2.0 * half, height], colour));
+    let median = vec![[x - half, y(s.median)], [x + half, y(s.median)]];
+    scene.push(Mark::Path(median, 1.2, paper));
+    for (value, outside) in [(s.min, s.min < s.low), (s.max, s.max > s.high)] {
+        if outside {
+            scene.push(Mark::Circle([x, y(value), 1.8], colour));
+        }
+    }
+}
+
+/// What tells frames apart.
+fn frames_are(clusters: &Clusters) -> &'static str {
+    match is_scaling(clusters) {
+        true => "tasks of each frame",
+        false => "frames in order",
+    }
+}
+
+fn is_scaling(clusters: &Clusters) -> bool {
+    let first = clusters.frames.first().map(|frame| frame.tasks);
+    clusters
+        .frames
+        .iter()
+        .any(|frame| Some(frame.tasks) != first)
+}
+
+fn frame_labels(clusters: &Clusters) -> Vec<(f64, String)> {
+    let scaling = is_scaling(clusters);
+    let frames = clusters.frames.iter().enumerate();
+    let label = |(at, frame): (usize, &super::model::Frame)| match scaling {
+        true => (at as f64, frame.tasks.to_string()),
+        false => (at as f64, (at + 1).to_string()),
+    };
+    frames.map(label).collect()
+}

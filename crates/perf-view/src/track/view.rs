@@ -1,0 +1,302 @@
+//! [`View`]: clusters in a page.
+
+use super::Picture;
+use super::model::{Clusters, Compared, Match, Metric, Shown};
+use super::picture::note;
+use crate::pack::base64;
+use crate::{Result, Section, Theme, number};
+use maud::{Markup, html};
+use perf_core::{CancelToken, Progress};
+use perf_track::trend::Summary;
+use serde_json::{Value, json};
+
+/// Clusters in a page: a frame in axes of choice with a slider to the next ones, all frames beside one
+/// another, trends, matrices, and for each object why it is one.
+///
+/// See [`Clusters`] for an example.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    clusters: &'a Clusters,
+    heading: String,
+    id: String,
+    most: usize,
+}
+
+const SCRIPT: &str = include_str!("../../assets/track.js");
+const STYLE: &str = include_str!("../../assets/track.css");
+/// Most objects in a page: those that take most time.
+const OBJECTS: usize = 200;
+/// Steps along an axis that places are written with.
+const STEPS: f64 = 65_535.0;
+
+impl<'a> View<'a> {
+    /// A view of clusters.
+    pub fn new(clusters: &'a Clusters) -> Self {
+        View {
+            clusters,
+            heading: "Clusters".into(),
+            id: "clusters".into(),
+            most: 200_000,
+        }
+    }
+
+    /// Heading of the section, and what a link to it ends with. Default `Clusters` and `clusters`.
+    pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
+        (self.heading, self.id) = (heading.into(), id.into());
+        self
+    }
+
+    /// Most points of all frames, default 200,000: of more those of one object that lie close are taken
+    /// together, and the page says so.
+    pub fn most(mut self, points: usize) -> Self {
+        self.most = points.max(1);
+        self
+    }
+
+    /// Draws it. Reports frames of the phase `clusters`.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
+        let clusters = self.clusters;
+        let ranges = clusters.ranges();
+        cancel.check()?;
+        let (cells, steps) = clusters.cells(&ranges, self.most);
+        let mut frames = Vec::new();
+        for (at, (frame, cells)) in clusters.frames.iter().zip(&cells).enumerate() {
+            cancel.check()?;
+            let axis = |axis: usize| {
+                let [low, high] = ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
+                let places = cells.iter().map(|(place, _, _)| place.get(axis).copied());
+                let places = places.map(|place| (place.unwrap_or(low) - low) / (high - low));
+                words(places.map(|share| (STEPS * share).round().clamp(0.0, STEPS) as u16))
+            };
+            let counts = (cells.counts.iter().any(|count| *count > 1)).then(|| {
+                // The logarithm tells enough: 65,535 is a number of 28 digits.
+                let all = cells
+                    .counts
+                    .iter()
+                    .map(|count| (1000.0 * (*count as f64).ln()).round() as u16);
+                words(all)
+            });
+            frames.push(json!({
+                "name": frame.name,
+                "tasks": frame.tasks,
+                "points": frame.objects.len(),
+                "noise": clusters.noise(at),
+                "cells": cells.len(),
+                "places": (0..clusters.axes.len()).map(axis).collect::<Vec<_>>(),
+                "objects": words(cells.objects.iter().map(|id| (*id).min(u32::from(u16::MAX)) as u16)),
+                "counts": counts,
+            }));
+            progress.advance("clusters", 1, clusters.frames.len() as u64);
+        }
+        let shown = clusters.objects.len().min(OBJECTS);
+        let data = json!({
+            "noun": clusters.noun,
+            "ranges": ranges,
+            "axes": clusters.axes.iter().map(|axis| json!({
+                "name": axis.name, "unit": axis.unit, "log": axis.log, "frames": axis.frames,
+            })).collect::<Vec<_>>(),
+            "frames": frames,
+            "objects": clusters.objects.iter().take(shown).map(object_value).collect::<Vec<_>>(),
+            "metrics": clusters.metrics.iter().map(|metric| metric_value(metric, shown)).collect::<Vec<_>>(),
+            "pairs": clusters.pairs.iter().map(pair_value).collect::<Vec<_>>(),
+        });
+        let mut notes = Vec::new();
+        notes.extend(steps.map(|steps| note(clusters.points(), &cells, steps)));
+        let more = clusters.objects.len() - shown;
+        if more > 0 {
+            notes.push(format!(
+                "{more} more {}s take less time and are drawn in grey.",
+                clusters.noun
+            ));
+        }
+        let scene = Picture::new(clusters).titled(&self.heading).scene();
+        let still = (base64(&scene.png()?), scene.title);
+        let body = self.body(&notes, &still);
+        Ok(Section::new(
+            "track",
+            &self.id,
+            &self.heading,
+            body,
+            data,
+            SCRIPT,
+            STYLE,
+        ))
+    }
+
+    fn body(&self, notes: &[String], (still, words): &(String, String)) -> Markup {
+        let (many, noun) = (self.clusters.frames.len() > 1, self.clusters.noun);
+        html! {
+            div.tools role="group" aria-label="Clusters" {
+                label { "Across " select.x {} }
+                label { "Up " select.y {} }
+                @if many {
+                    label { "Frame " input.at type="range" min="0" step="0.02" value="0"; }
+                    button.play type="button" aria-pressed="false" { "Play" }
+                }
+                button.none type="button" { "All " (noun) "s" }
+            }
+            output.status aria-live="polite" {}
+            div.stage {
+                canvas.cloud tabindex="0" role="img" aria-label=(words) {}
+                canvas.trend role="img" aria-label={ "A metric of each " (noun) } {}
+            }
+            div.tools role="group" aria-label="Trend" {
+                label { "Metric " select.metric {} }
+                label { "as " select.kind {
+                    option value="lines" { "mean and deviation" }
+                    option value="boxes" { "boxes" }
+                } }
+                @if many { label { input.relative type="checkbox"; "relative to the first frame" } }
+            }
+            p.note {
+                "Point at a burst, or choose " (noun) "s with the up and down keys"
+                @if many { " and frames with left and right" }
+                ". Escape shows all."
+            }
+            @for line in notes { p.note.aggregated { (line) } }
+            @if many {
+                h3 { "All frames" }
+                canvas.frames role="img" aria-label={ "All frames in common axes. " (words) } {}
+            }
+            h3 { "What they are" }
+            div.scroll { (self.table()) }
+            @if !self.clusters.pairs.is_empty() {
+                h3 { "What says that they are the same" }
+                div.tools role="group" aria-label="Matrices" {
+                    label { "Frames " select.pair {} }
+                    label { "by " select.by {} }
+                }
+                output.votes aria-live="polite" {}
+                div.scroll { table.matrix {} }
+            }
+            noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
+        }
+    }
+
+    /// The objects in words.
+    fn table(&self) -> Markup {
+        let clusters = self.clusters;
+        let tracked = clusters
+            .objects
+            .iter()
+            .any(|object| object.confidence.is_some());
+        html! {
+            table.objects {
+                thead { tr {
+                    th scope="col" { (clusters.noun) }
+                    @for frame in &clusters.frames { th scope="col" { (frame.name) } }
+                    @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "What happens" } }
+                } }
+                tbody {
+                    @for object in clusters.objects.iter().take(OBJECTS) {
+                        tr data-object=(object.id) {
+                            th scope="row" {
+                                button.pick type="button" aria-pressed="false" {
+                                    svg viewBox="0 0 13 13" aria-hidden="true" {
+                                        rect width="13" height="13"
+                                            fill=(super::colour(object.id, &Theme::light())) {}
+                                    }
+                                    (object.id)
+                                }
+                            }
+                            @for (members, share) in object.members.iter().zip(&object.share) {
+                                td { @if !members.is_empty() {
+                                    (joined(members)) ": " (number::percent(*share))
+                                } }
+                            }
+                            @if tracked {
+                                td.n { @if let Some(confidence) = object.confidence { (format!("{confidence:.2}")) } }
+                                td { (object.events.join("; ")) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn joined(members: &[u32]) -> String {
+    let members: Vec<String> = members.iter().map(u32::to_string).collect();
+    members.join(" + ")
+}
+
+/// Numbers of 16 bits, the lower byte first, as base64.
+fn words(values: impl Iterator<Item = u16>) -> String {
+    base64(&values.flat_map(u16::to_le_bytes).collect::<Vec<_>>())
+}
+
+fn object_value(object: &Shown) -> Value {
+    let centre = |centre: &Option<(Vec<f64>, usize)>| {
+        centre
+            .as_ref()
+            .map(|(at, count)| json!([at.iter().map(|v| rounded(*v)).collect::<Vec<_>>(), count]))
+    };
+    json!({
+        "id": object.id,
+        "colour": super::colour(object.id, &Theme::light()).to_string(),
+        "members": object.members,
+        "share": object.share.iter().map(|share| rounded(*share)).collect::<Vec<_>>(),
+        "links": object.links.iter().map(link_value).collect::<Vec<_>>(),
+        "centres": object.centres.iter().map(centre).collect::<Vec<_>>(),
+        "events": object.events,
+    })
+}
+
+fn link_value(link: &Match) -> Value {
+    let votes = link
+        .votes
+        .iter()
+        .map(|(who, value)| json!([who, rounded(*value)]));
+    json!({
+        "from": link.from, "to": link.to, "kind": link.kind,
+        "confidence": rounded(link.confidence), "evidence": rounded(link.evidence),
+        "votes": votes.collect::<Vec<_>>(),
+    })
+}
+
+/// Of each object and frame mean, deviation, then the box from its least to its largest value.
+fn metric_value(metric: &Metric, shown: usize) -> Value {
+    let summary = |s: &Option<Summary>| {
+        s.as_ref().map(|s| {
+            [
+                s.mean,
+                s.deviation,
+                s.min,
+                s.low,
+                s.q1,
+                s.median,
+                s.q3,
+                s.high,
+                s.max,
+            ]
+        })
+    };
+    let series = metric.series.iter().take(shown);
+    let series = series.map(|series| series.iter().map(summary).collect::<Vec<_>>());
+    json!({"name": metric.name, "unit": metric.unit, "series": series.collect::<Vec<_>>()})
+}
+
+fn pair_value(pair: &Compared) -> Value {
+    let row = |row: &Vec<f64>| -> Vec<Value> {
+        let cell = |value: &f64| match value.is_nan() {
+            true => Value::Null,
+            false => json!(rounded(*value)),
+        };
+        row.iter().map(cell).collect()
+    };
+    let matrices = pair.matrices.iter();
+    let matrices =
+        matrices.map(|(name, rows)| json!([name, rows.iter().map(row).collect::<Vec<_>>()]));
+    json!({
+        "from": pair.from, "to": pair.to, "left_out": pair.left_out,
+        "matrices": matrices.collect::<Vec<_>>(),
+    })
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}

@@ -1,0 +1,252 @@
+//! Clusters: what is drawn is what was tracked, and names of users stay text.
+
+use perf_core::{CancelToken, Nanos};
+use perf_track::track::{Observation, Tracking};
+use perf_track::trend::{Measured, Trends};
+use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Scaled, Thread};
+use perf_view::track::{Clusters, Picture, View};
+use perf_view::{Error, Page, Theme, numbered};
+use serde_json::Value;
+
+/// Phases of a frame: work of a burst, and the caller before it.
+const PHASES: [(f64, &str); 3] = [
+    (6.4e9, "solve"),
+    (8.0e8, "exchange"),
+    (1.5e8, "<img src=x onerror=alert(1)>"),
+];
+
+/// Each of some tasks goes through three phases, again and again; one burst a task is far off.
+fn bursts(tasks: u32, steps: u32) -> Bursts {
+    let mut bursts = Bursts::with_units([("work", ""), ("rate", "")]);
+    for process in 0..tasks {
+        let thread = Thread {
+            process,
+            ..Thread::default()
+        };
+        let thread = bursts.add_thread(thread).expect("few threads");
+        for step in 0..steps {
+            let (work, caller) = PHASES[step as usize % 3];
+            let noise = 1.0 + 0.002 * f64::from((step * 37 + process * 11) % 13);
+            let work = if step == 4 {
+                3.1e7
+            } else {
+                work * noise / f64::from(tasks)
+            };
+            let begin = Nanos(i64::from(step) * 10_000_000_000);
+            let end = Nanos(begin.0 + work as i64);
+            let before = bursts.add_chain(&[caller]).expect("few callers");
+            let burst = Burst {
+                thread,
+                begin,
+                end,
+                before: Some(before),
+                after: None,
+            };
+            bursts
+                .push(burst, &[work, 1.0 + noise])
+                .expect("a good burst");
+        }
+    }
+    bursts
+}
+
+/// The phase of each burst, by its work.
+fn labels(bursts: &Bursts, tasks: u32) -> Vec<ClusterId> {
+    let work = &bursts.column("work").expect("it has one").values;
+    let of = |work: &f64| {
+        let near = |phase: &(f64, &str)| (work * f64::from(tasks) / phase.0 - 1.0).abs() < 0.1;
+        ClusterId(PHASES.iter().position(near).map_or(0, |at| at as u32 + 1))
+    };
+    work.iter().map(of).collect()
+}
+
+fn clusters(names: [&str; 2], steps: u32) -> Clusters {
+    let tasks = [4, 8];
+    let all = tasks.map(|tasks| bursts(tasks, steps));
+    let scale = Scale::params()
+        .dimension(Dimension::new("work").log(true))
+        .dimension(Dimension::new("rate"));
+    let scaled = scale
+        .check()
+        .expect("good")
+        .fit(&[&all[0], &all[1]])
+        .expect("it fits");
+    let of: Vec<Vec<ClusterId>> = all.iter().zip(tasks).map(|(b, t)| labels(b, t)).collect();
+    let frames: Vec<Frame> = all
+        .iter()
+        .zip(&of)
+        .zip(names)
+        .map(|((bursts, of), name)| {
+            Frame::new(name, bursts.clone(), Labels::new(of.clone())).expect("a label a burst")
+        })
+        .collect();
+    let seen: Vec<_> = frames
+        .iter()
+        .zip(&scaled.frames)
+        .map(|(frame, of)| {
+            let points = of.points().expect("finite");
+            Observation::of(frame, points, of.rows()).expect("points of the frame")
+        })
+        .collect();
+    let params = Tracking::params().check().expect("good");
+    let tracking = Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks");
+    assert_eq!(tracking.objects.len(), 3);
+    let measured = frames.iter().zip(&scaled.frames).zip(&of);
+    let measured = measured.map(|((frame, points), of)| {
+        Measured::of(frame.bursts(), points.rows(), of).expect("same length")
+    });
+    let trends = Trends::of(&tracking, measured.collect()).expect("two frames");
+    let of: Vec<&[ClusterId]> = of.iter().map(Vec::as_slice).collect();
+    Clusters::of(&tracking, &trends, &scaled, &of).expect("they belong together")
+}
+
+fn data(html: &str) -> Value {
+    let begin = "<script type=\"application/json\">";
+    let from = html.find(begin).expect("a page has data") + begin.len();
+    let to = from + html[from..].find("</script>").expect("it ends");
+    serde_json::from_str(&html[from..to]).expect("it is JSON")
+}
+
+#[test]
+fn a_page_has_every_point_object_and_vote() {
+    let clusters = clusters(["4 tasks", "8 tasks"], 60);
+    let section = View::new(&clusters)
+        .section(&(), &CancelToken::new())
+        .expect("it is drawn");
+    let html = Page::new("x").with(section).html();
+    let data = data(&html);
+    assert_eq!(
+        (&data["frames"][0]["points"], &data["frames"][0]["cells"]),
+        (&Value::from(240), &Value::from(240))
+    );
+    assert_eq!(data["frames"][0]["noise"], 4);
+    let objects = data["objects"].as_array().expect("a list");
+    assert_eq!(objects.len(), 3);
+    for (at, object) in objects.iter().enumerate() {
+        assert_eq!(object["colour"], numbered(at).to_string());
+        assert_eq!(object["links"].as_array().expect("a list").len(), 1);
+        let votes = object["links"][0]["votes"].as_array().expect("a list");
+        assert!(
+            votes
+                .iter()
+                .any(|vote| vote[0] == "callers before" && vote[1] == 1.0)
+        );
+    }
+    // A row a cluster, and the diagonal is what tracking says.
+    let matrices = data["pairs"][0]["matrices"].as_array().expect("a list");
+    assert_eq!(matrices[0][0], "evidence");
+    for at in 0..3 {
+        assert!(matrices[0][1][at][at].as_f64().expect("a number") > 0.7);
+    }
+    assert!(!html.contains("are drawn as"));
+    assert!(html.contains("<th scope=\"col\">8 tasks</th>"));
+}
+
+#[test]
+fn many_points_are_taken_together_and_the_page_says_so() {
+    let clusters = clusters(["4 tasks", "8 tasks"], 900);
+    let view = View::new(&clusters).most(1_000);
+    let section = view.section(&(), &CancelToken::new()).expect("it is drawn");
+    let html = Page::new("x").with(section).html();
+    assert!(html.contains("10,800 bursts are drawn as"));
+    let data = data(&html);
+    let cells: u64 = (0..2)
+        .map(|frame| data["frames"][frame]["cells"].as_u64().expect("a number"))
+        .sum();
+    assert!(cells <= 1_000, "{cells}");
+    assert!(!data["frames"][0]["counts"].is_null());
+}
+
+#[test]
+fn pictures_show_equal_objects_in_equal_colours() {
+    let clusters = clusters(["four", "eight"], 60);
+    let picture = Picture::new(&clusters).titled("Three phases, twice as many tasks");
+    let scene = picture.scene();
+    let svg = scene.svg();
+    // A circle a burst, one a mean in either frame, two a badge.
+    let circles = |colour: &str| svg.matches(&format!("{colour}\"/>")).count();
+    for at in 0..3 {
+        let bursts = [80, 76, 80][at] + [160, 152, 160][at];
+        let found = circles(&numbered(at).to_string());
+        assert!(
+            found > bursts && found < bursts + 60,
+            "object {}: {found}",
+            at + 1
+        );
+    }
+    for text in [
+        "Three phases, twice as many tasks",
+        "four",
+        "eight",
+        "work, logarithmic",
+        "object 1",
+        "in none",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
+    assert!(!svg.contains("<animate"));
+    assert!(
+        picture
+            .clone()
+            .moving(true)
+            .scene()
+            .svg()
+            .contains("<animate")
+    );
+    let canvas = picture
+        .clone()
+        .theme(Theme::dark())
+        .scene()
+        .canvas()
+        .expect("it is small");
+    assert_eq!(canvas.pixel(2, 2), Some(Theme::dark().paper));
+    assert_eq!(scene, picture.scene());
+    let trend = picture.trend("rate").expect("a metric");
+    assert!(trend.svg().contains("quartiles, whiskers and extremes"));
+    assert!(picture.trend("nothing").is_none());
+    let matrices = picture.matrices(0, 1).expect("two frames").svg();
+    assert!(matrices.contains("evidence") && matrices.contains("callers before"));
+    assert!(picture.matrices(1, 0).is_none());
+}
+
+#[test]
+fn names_of_users_are_text() {
+    let clusters = clusters(["</script><script>alert(1)</script>", "<b>&\"'"], 30);
+    let section = View::new(&clusters)
+        .named("<i>", "<i>")
+        .section(&(), &CancelToken::new());
+    let html = Page::new("x").with(section.expect("it is drawn")).html();
+    assert!(!html.contains("<script>alert") && !html.contains("<b>&\"") && !html.contains("<i>"));
+    let svg = Picture::new(&clusters).titled("<i>").scene().svg();
+    assert!(!svg.contains("<script") && !svg.contains("<b>") && !svg.contains("<i>"));
+}
+
+#[test]
+fn what_does_not_belong_together_is_an_error() {
+    let bursts = bursts(2, 6);
+    let scale = Scale::params()
+        .dimension(Dimension::new("work"))
+        .check()
+        .expect("good");
+    let scaled = scale.fit(&[&bursts]).expect("it fits");
+    let few = Clusters::of_frame("x", &scaled, &[ClusterId(1)]);
+    assert!(matches!(
+        few,
+        Err(Error::Mismatch {
+            expected: 12,
+            got: 1,
+            ..
+        })
+    ));
+    let none = Clusters::of_frame("x", &Scaled::default(), &[]);
+    assert!(matches!(none, Err(Error::Empty { .. })));
+    // A number of a cluster beyond all reason costs nothing.
+    let mut labels = vec![ClusterId(1); 12];
+    labels[3] = ClusterId(u32::MAX);
+    let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");
+    assert_eq!((found.objects(), found.points()), (1, 12));
+    assert!(matches!(
+        found.metric("m", "", &[1.0]),
+        Err(Error::Mismatch { .. })
+    ));
+}
