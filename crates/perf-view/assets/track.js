@@ -105,20 +105,21 @@ perfkit.view("track", (section, data) => {
         context.fill();
       }
       context.globalAlpha = seen * faint;
+      const [right, above] = [x + 13, y - 13];
       context.fillStyle = "#ffffff";
       context.beginPath();
-      context.arc(x, y, 10, 0, 7);
+      context.arc(right, above, 10, 0, 7);
       context.fill();
       context.fillStyle = object.colour;
       context.beginPath();
-      context.arc(x, y, 9, 0, 7);
+      context.arc(right, above, 9, 0, 7);
       context.fill();
       const [r, g, b2] = perfkit.rgb(object.colour);
       context.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b2 > 130 ? "#000000" : "#ffffff";
       context.font = "600 11px system-ui, sans-serif";
       context.textAlign = "center";
       context.textBaseline = "middle";
-      context.fillText(object.id, x, y + 0.5);
+      context.fillText(object.id, right, above + 0.5);
       context.globalAlpha = 1;
     }
   };

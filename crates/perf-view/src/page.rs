@@ -92,6 +92,14 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 const STYLE: &str = include_str!("../assets/page.css");
 
 impl Page {
+    /// What the scripts of all views share: it defines `perfkit`.
+    pub const SCRIPT: &str = SCRIPT;
+
+    /// The style of all pages, with the colours of both themes.
+    pub fn style() -> String {
+        colours() + STYLE
+    }
+
     /// A page without sections.
     pub fn new(title: impl Into<String>) -> Self {
         Page {
@@ -121,7 +129,7 @@ impl Page {
     /// The file: the same bytes for the same page.
     pub fn html(&self) -> String {
         let mut scripts = vec![SCRIPT];
-        let mut styles = vec![colours(), STYLE.to_string()];
+        let mut styles = vec![Self::style()];
         for section in &self.sections {
             if !section.script.is_empty() && !scripts.contains(&section.script) {
                 scripts.push(section.script);

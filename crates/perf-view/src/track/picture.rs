@@ -473,16 +473,15 @@ fn readable(on: Colour, theme: &Theme) -> Colour {
     }
 }
 
-/// A number on a disc of its colour.
+/// A number on a disc of its colour, beside what it names.
 fn badge([x, y]: [f64; 2], text: &str, colour: Colour, scene: &mut Scene) {
-    let white = Colour::hex(0xffffff);
-    let black = Colour::hex(0x000000);
-    let ink = if colour.contrast(white) > colour.contrast(black) {
-        white
-    } else {
-        black
+    let [white, black] = [Colour::hex(0xffffff), Colour::hex(0x000000)];
+    let ink = match colour.contrast(white) > colour.contrast(black) {
+        true => white,
+        false => black,
     };
-    let radius = 5.0 + 4.0 * text.chars().count() as f64;
+    let radius = 4.0 + 4.0 * text.chars().count() as f64;
+    let (x, y) = (x + 14.0, y - 14.0);
     scene.push(Mark::Circle([x, y, radius + 1.5], white.opacity(0.9)));
     scene.push(Mark::Circle([x, y, radius], colour));
     scene.push(Mark::Title([x, y], Anchor::Middle, ink, text.into()));

@@ -143,6 +143,24 @@ impl Sketch {
         Some(Nanos(value.max(0.0) as i64))
     }
 
+    /// The distribution: ranges of run times in nanoseconds that hold something, shortest first, each with
+    /// how many there are in it.
+    ///
+    /// ```
+    /// use perf_anomaly::Sketch;
+    /// use perf_core::Nanos;
+    /// let mut sketch = Sketch::new(Nanos(1));
+    /// [70, 9_000, 9_000].into_iter().for_each(|time| sketch.push(Nanos(time)));
+    /// let all: Vec<_> = sketch.counts().collect();
+    /// assert!(all[0].0.contains(&70.0) && all[1].0.contains(&9_000.0));
+    /// assert_eq!((all[0].1, all[1].1), (1, 2));
+    /// ```
+    pub fn counts(&self) -> impl Iterator<Item = (std::ops::Range<f64>, u64)> {
+        let time = |value: f64| (value - self.resolution as f64).max(0.0);
+        self.filled()
+            .map(move |(bucket, count)| (time(edge(bucket))..time(edge(bucket + 1)), count))
+    }
+
     /// Buckets that hold something, with their counts.
     pub(crate) fn filled(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + Clone {
         let counts = self.counts.iter().enumerate();

@@ -1,0 +1,242 @@
+"use strict";
+// Charts of anomalies: each draws data of the model into an element, and knows nothing of where it is from.
+const perfkitAnomaly = (() => {
+  const { element, count, time, percent, writer, scale, chart } = perfkit;
+  const LEFT = 66, ABOVE = 44, BELOW = 42;
+  const colourOf = (data, rank) => data.colours[rank % data.colours.length];
+  const disc = (context, x, y, radius) => {
+    context.beginPath();
+    context.arc(x, y, radius, 0, 7);
+    context.fill();
+  };
+  const box = (width, height) => [LEFT, ABOVE, width - LEFT - 14, height - ABOVE - BELOW];
+
+  // The ranks in order of a statistic, the highest first.
+  const ranked = (data, by) => data.ranks.map((_, at) => at).sort((a, b) => data.ranks[b].values[by] - data.ranks[a].values[by] || a - b);
+
+  // Bars of the highest and, where wanted, the lowest ranks.
+  const ranking = (into, data, { by, top, lowest, chosen }, choose) => {
+    const order = ranked(data, by), write = writer(data.statistics[by][1]);
+    const most = order.length ? data.ranks[order[0]].values[by] : 0;
+    const bar = (at, faint) => {
+      const { name, values } = data.ranks[at];
+      const fill = element("span", { class: "fill" });
+      fill.style.width = `calc((100% - 5.5em) * ${most > 0 ? Math.max(0, values[by]) / most : 0})`;
+      fill.style.background = faint ? perfkit.variable("quiet") : colourOf(data, at);
+      return element("button", { type: "button", "data-rank": at, "aria-pressed": String(at === chosen), on: { click: () => choose(at) } },
+        element("span", { class: "name" }, name), element("span", { class: "rest" }, fill, element("span", {}, write(values[by]))));
+    };
+    const head = order.slice(0, top), tail = lowest ? order.slice(Math.max(top, order.length - top)) : [];
+    const between = order.length - head.length - tail.length;
+    into.replaceChildren(...head.map((at) => bar(at, false)),
+      ...(between > 0 ? [element("span", { class: "gap" }, count(between) + " more ranks")] : []), ...tail.map((at) => bar(at, true)));
+  };
+
+  // Counts by step and rank: points, of a chosen rank joined; what can be pointed at.
+  const steps = (canvas, width, data, { by, top, chosen, step, kind }) => {
+    const height = Math.min(420, Math.max(280, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
+    const all = data.steps.flatMap(([rank, list]) => list.map(([at, found, lost]) => ({ rank, step: at, found, lost })));
+    const numbers = [...all.map((one) => one.step), ...data.rest.map(([at]) => at)];
+    let [first, last, most] = [Infinity, -Infinity, 1];
+    for (const at of numbers) [first, last] = [Math.min(first, at), Math.max(last, at)];
+    for (const one of all) most = Math.max(most, one.found);
+    for (const one of data.rest) most = Math.max(most, one[4]);
+    if (first > last) [first, last] = [0, 1];
+    const x = scale(first - 0.5, last + 0.5, "", Math.max(3, Math.round(inside[2] / 90))), y = scale(-0.04 * most, 1.05 * most, "", 5);
+    const whole = (of) => of.ticks.map(([share]) => [share, of.value(share)]).filter(([, value]) => value > -0.01 && Math.abs(value - Math.round(value)) < 1e-6)
+      .map(([share, value]) => [share, count(value)]);
+    chart(context, inside, { x: whole(x), y: whole(y), xName: "step", yName: "abnormal calls of a rank", title: "Anomalies by step and rank" });
+    const px = (at) => inside[0] + x.share(at) * inside[2], py = (found) => inside[1] + inside[3] * (1 - y.share(found));
+    for (const [at, ranks, mean, deviation, largest] of data.rest) {
+      context.fillStyle = perfkit.variable("idle");
+      context.fillRect(px(at) - 1.5, py(largest), 3, py(0) - py(largest));
+      context.fillStyle = perfkit.variable("quiet");
+      context.fillRect(px(at) - 2, py(mean) - 1, 4, 2);
+      if (kind === "spread") context.fillRect(px(at) - 0.5, py(mean + deviation), 1, py(Math.max(0, mean - deviation)) - py(mean + deviation));
+    }
+    const high = new Set(ranked(data, by).slice(0, top));
+    if (step !== null) {
+      context.fillStyle = perfkit.variable("equal");
+      context.fillRect(px(step) - 4, inside[1], 8, inside[3]);
+    }
+    if (chosen !== null) {
+      context.strokeStyle = colourOf(data, chosen);
+      context.lineWidth = 1;
+      context.beginPath();
+      all.filter((one) => one.rank === chosen).forEach((one, at) => context[at ? "lineTo" : "moveTo"](px(one.step), py(one.found)));
+      context.stroke();
+    }
+    const shown = all.filter((one) => one.found > 0 || one.rank === chosen);
+    shown.sort((a, b) => (a.rank === chosen) - (b.rank === chosen) || high.has(a.rank) - high.has(b.rank));
+    for (const one of shown) {
+      context.globalAlpha = chosen !== null && one.rank !== chosen ? 0.2 : 1;
+      context.fillStyle = high.has(one.rank) || one.rank === chosen ? colourOf(data, one.rank) : perfkit.variable("quiet");
+      disc(context, px(one.step), py(one.found), one.rank === chosen && one.step === step ? 5.5 : 3);
+      context.globalAlpha = 1;
+    }
+    return shown.map((one) => ({ x: px(one.step), y: py(one.found), ...one }));
+  };
+
+  // What executions can be laid out by: name, unit, value, whether over factors.
+  const AXES = [
+    ["time of entry", "ns", (call) => call.call[1], false], ["run time", "ns", (call) => call.time, true], ["exclusive time", "ns", (call) => call.exclusive, true],
+    ["time lost", "ns", (call) => call.lost, true], ["score", "", (call) => call.score, false], ["step", "", (call) => call.step, false],
+    ["rank", "", (call) => call.rank, false], ["thread", "", (call) => call.thread, false],
+  ];
+
+  // Recorded calls in two axes: abnormal ones red, normal ones to compare with; what can be pointed at.
+  const executions = (canvas, width, data, calls, { x: across, y: up, chosen, title }) => {
+    const height = Math.min(420, Math.max(280, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
+    const axis = (at, most) => {
+      const [name, unit, value, factors] = AXES[at], all = calls.map(value), positive = all.filter((found) => found > 0);
+      let [low, high] = [Math.min(...all), Math.max(...all)];
+      if (!all.length) [low, high] = [0, 1];
+      const least = Math.min(...positive), log = factors && positive.length > 0 && high > 20 * least;
+      const margin = (high - low) * 0.05 || 0.5;
+      const of = log ? scale(least / 1.3, high * 1.3, unit, most, true) : scale(low - margin, high + margin, unit, most);
+      return { ...of, name: name + (log ? ", logarithmic" : ""), of: (call) => of.share(log ? Math.max(least, value(call)) : value(call)) };
+    };
+    const x = axis(across, Math.max(3, Math.round(inside[2] / 90))), y = axis(up, 5);
+    chart(context, inside, { x: x.ticks, y: y.ticks, xName: x.name, yName: y.name, title });
+    const places = calls.map((call) => ({ x: inside[0] + x.of(call) * inside[2], y: inside[1] + inside[3] * (1 - y.of(call)), call }));
+    // Abnormal ones on top, the chosen one above all.
+    places.sort((a, b) => (a.call === chosen) - (b.call === chosen) || (a.call.is !== "normal") - (b.call.is !== "normal"));
+    for (const { x: px, y: py, call } of places) {
+      context.fillStyle = perfkit.variable(call.is === "normal" ? "quiet" : "alarm");
+      if (call.is === "normal") context.fillRect(px - 2.5, py - 2.5, 5, 5);
+      else disc(context, px, py, 3.6);
+      if (call !== chosen) continue;
+      context.strokeStyle = perfkit.variable("ink");
+      context.lineWidth = 2;
+      context.beginPath();
+      context.arc(px, py, 7, 0, 7);
+      context.stroke();
+    }
+    return places;
+  };
+
+  // Run times of a function: counts, what is normal, thresholds, and its recorded calls.
+  const distribution = (canvas, width, found, calls, chosen) => {
+    const height = Math.min(420, Math.max(280, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
+    const of = found && found.distribution;
+    if (!of) {
+      chart(context, inside, { title: found ? `No distribution of ${found.name}` : "Choose a function for its run times" });
+      return;
+    }
+    const times = [...of.bins.flatMap(([from, to]) => [from, to]), ...of.normal.flat(), ...calls.map((call) => call.time)].map((found) => Math.max(1, found));
+    const x = scale(Math.min(...times) / 1.15, Math.max(...times) * 1.15, "ns", Math.max(3, Math.round(inside[2] / 90)), true);
+    const most = Math.max(1, ...of.bins.map((bin) => bin[2])), high = (found) => Math.log10(1 + found) / Math.log10(1 + most) / 1.08;
+    const ticks = [];
+    for (let value = 1; value <= most * 1.2; value *= 10) ticks.push([high(value), count(value)]);
+    const px = (found) => inside[0] + Math.min(1, Math.max(0, x.share(Math.max(1, found)))) * inside[2], bottom = inside[1] + inside[3];
+    context.fillStyle = perfkit.variable("equal");
+    for (const [from, to] of of.normal) context.fillRect(px(from), inside[1], Math.max(1, px(to) - px(from)), inside[3]);
+    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded is normal", yName: "calls, logarithmic; marks are abnormal calls", title: `Run times of ${found.name}` });
+    context.fillStyle = perfkit.variable("quiet");
+    for (const [from, to, calls] of of.bins) context.fillRect(px(from), bottom - high(calls) * inside[3], Math.max(1.2, px(to) - px(from)), high(calls) * inside[3]);
+    context.fillStyle = perfkit.variable("alarm");
+    for (const threshold of of.normal.flat()) context.fillRect(px(threshold) - 0.75, inside[1], 1.5, inside[3]);
+    for (const call of calls) {
+      if (call.is === "normal") continue;
+      const at = px(call.time), size = call === chosen ? 7 : 4;
+      context.beginPath();
+      context.moveTo(at, bottom - 12);
+      context.lineTo(at - size, bottom - 12 - 2 * size);
+      context.lineTo(at + size, bottom - 12 - 2 * size);
+      context.closePath();
+      context.fill();
+    }
+    const facts = of.facts.map(([name, value]) => name + " " + (/from|to$|median|mean|deviation|minimum|maximum/.test(name) ? time(value) : perfkit.short(value)));
+    canvas.setAttribute("aria-label", `Run times of ${found.name}: ${facts.join(", ")}`);
+  };
+
+  // Calls by depth and time around one, and its messages as arrows to the lines of other ranks.
+  const stack = (canvas, width, data, call) => {
+    const levels = new Map(), bars = [], name = (one) => data.names[one[0]];
+    [...call.stack, call.call].forEach((one, depth) => {
+      levels.set(one[4], depth);
+      bars.push({ one, depth, own: one === call.call });
+    });
+    for (const one of [...call.before, ...call.after].sort((a, b) => a[4] - b[4])) {
+      if (levels.has(one[4])) continue;
+      const depth = levels.has(one[5]) ? levels.get(one[5]) + 1 : 0;
+      levels.set(one[4], depth);
+      bars.push({ one, depth, own: false });
+    }
+    const above = new Set(call.stack.map((one) => one[4])), near = [...call.before, ...call.after, call.call].filter((one) => !above.has(one[4]));
+    const end = (one) => (one[2] === null ? one[1] : one[2]);
+    let [low, high] = [Math.min(...near.map((one) => one[1])), Math.max(...near.map(end))];
+    const margin = Math.max(1, (high - low) / 25);
+    [low, high] = [low - margin, high + margin];
+    const peers = [...new Set(call.messages.map((message) => message[2]))].sort((a, b) => a - b), shown = peers.slice(0, 12);
+    const BAR = 24, depth = Math.max(...bars.map((bar) => bar.depth + 1)), left = width < 560 ? 56 : 76, span = width - left - 8;
+    const foot = 6 + depth * BAR, lines = new Map(shown.map((rank, at) => [rank, foot + 22 + at * 24]));
+    const axis = foot + (shown.length ? 16 + shown.length * 24 : 6), height = axis + 34;
+    const [context] = perfkit.fit(canvas, width, height);
+    const x = (at) => left + Math.min(1, Math.max(0, (at - low) / (high - low))) * span;
+    context.textBaseline = "middle";
+    context.font = "12px system-ui, sans-serif";
+    context.fillStyle = perfkit.variable("ink");
+    context.fillText("rank " + call.rank, 2, 6 + BAR / 2 - 1, left - 6);
+    const places = bars.map(({ one, depth: level, own }) => {
+      const [from, to] = [x(one[1]), x(one[2] === null ? high : one[2])], wide = Math.max(2, to - from), y = 6 + level * BAR, abnormal = own || one[3];
+      if (abnormal) {
+        context.fillStyle = perfkit.variable("alarm");
+        context.fillRect(from - 2, y, wide + 4, BAR - 2);
+      }
+      context.fillStyle = data.name_colours[one[0]];
+      context.fillRect(from, y + 2, wide, BAR - 6);
+      if (wide > 34) {
+        context.font = (abnormal ? "600 " : "") + "12px system-ui, sans-serif";
+        let text = name(one);
+        while (text.length > 3 && context.measureText(text).width > wide - 10) text = text.slice(0, -3) + "..";
+        context.globalAlpha = 0.88;
+        context.fillStyle = perfkit.variable("paper");
+        context.fillRect(from + 2, y + 3, context.measureText(text).width + 6, BAR - 8);
+        context.globalAlpha = 1;
+        context.fillStyle = perfkit.variable(abnormal ? "alarm" : "ink");
+        context.fillText(text, from + 5, y + BAR / 2 - 1, wide - 6);
+      }
+      return { x: from, y, width: wide, height: BAR, one, name: name(one), abnormal };
+    });
+    context.font = "12px system-ui, sans-serif";
+    context.lineWidth = 1;
+    for (const [rank, line] of lines) {
+      context.fillStyle = perfkit.variable("ink");
+      context.fillText("rank " + rank, 2, line, left - 6);
+      context.fillStyle = perfkit.variable("quiet");
+      context.fillRect(left, line, span, 1);
+    }
+    const own = bars.find((bar) => bar.own), bottom = 6 + (own.depth + 1) * BAR - 3;
+    context.strokeStyle = context.fillStyle = perfkit.variable("ink");
+    const arrows = call.messages.filter((message) => lines.has(message[2]));
+    for (const [at, sent, rank] of arrows) {
+      const px = x(at), [from, to] = sent ? [bottom, lines.get(rank)] : [lines.get(rank), bottom], back = to > from ? -7 : 7;
+      context.beginPath();
+      context.moveTo(px, from);
+      context.lineTo(px, to);
+      context.stroke();
+      context.beginPath();
+      context.moveTo(px, to);
+      context.lineTo(px - 4, to + back);
+      context.lineTo(px + 4, to + back);
+      context.closePath();
+      context.fill();
+    }
+    context.fillStyle = perfkit.variable("quiet");
+    context.fillRect(left, axis, span, 1);
+    context.textAlign = "center";
+    for (const [at, text] of perfkit.ticks(low, high, Math.max(2, span / 110), true)) {
+      const half = context.measureText(text).width / 2;
+      context.fillRect(x(at), axis, 1, 5);
+      context.fillText(text, Math.min(Math.max(left + half, x(at)), left + span - half), axis + 14);
+    }
+    context.textAlign = "left";
+    const more = peers.length - shown.length;
+    const words = `${arrows.length} messages with ${peers.length} ranks${more > 0 ? `, of which ${more} have no line` : ""}`;
+    canvas.setAttribute("aria-label", `${name(call.call)} and the calls around it; ${words}`);
+    return { places, arrows: arrows.length, words: call.messages.length ? words : "" };
+  };
+
+  return { ranked, ranking, steps, executions, distribution, stack, AXES, colourOf, percent };
+})();

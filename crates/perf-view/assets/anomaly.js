@@ -1,0 +1,171 @@
+perfkit.view("anomaly", (section, data) => {
+  const { element, count, time } = perfkit, parts = perfkitAnomaly;
+  const find = (name) => section.querySelector(name);
+  const status = find(".status"), ranksBox = find(".ranks"), stepsBox = find(".steps"), executionsBox = find(".executions"), distributionBox = find(".distribution");
+  const byBox = find(".by"), topBox = find(".top"), lowest = find(".lowest"), xBox = find(".x"), yBox = find(".y");
+  const callsBox = find(".calls tbody"), stackBox = find(".stack"), caption = find(".call figcaption"), path = find(".path"), about = find(".about");
+  const asked = perfkit.linked(section.id), whole = (name) => (/^\d+$/.test(asked.get(name) || "") ? Number(asked.get(name)) : null);
+  const within = (value, list) => (value !== null && value < list.length ? value : null);
+  const state = {
+    by: within(whole("by"), data.statistics) || 0, rank: within(whole("rank"), data.ranks), step: whole("step"),
+    function: within(whole("function"), data.functions), call: within(whole("call"), data.calls), x: 0, y: 1, focus: null,
+  };
+  const nameOf = (call) => data.names[call.call[0]];
+  const of = (call) => data.ranks.findIndex((rank) => rank.program === call.program && rank.rank === call.rank);
+  const places = new Map(data.calls.map((call) => [call, of(call)]));
+  const here = (call) => (state.rank === null || places.get(call) === state.rank) && (state.step === null || call.step === state.step);
+  const model = (call) => (state.function === null ? true : data.names[call.model] === data.functions[state.function].name);
+
+  data.statistics.forEach(([name], at) => byBox.append(element("option", { value: at }, name)));
+  byBox.value = state.by;
+  parts.AXES.forEach(([name], at) => [xBox, yBox].forEach((select) => select.append(element("option", { value: at }, name))));
+  xBox.value = state.x;
+  yBox.value = state.y;
+
+  const widths = (element) => Math.max(260, Math.floor(element.getBoundingClientRect().width || element.parentElement.clientWidth));
+  const half = (at) => {
+    const pair = section.querySelectorAll(".pair")[at], columns = getComputedStyle(pair).gridTemplateColumns.split(" ");
+    return Math.max(260, Math.floor(parseFloat(columns[columns.length - 1])));
+  };
+  let points = [], marks = [], stackPlaces = [];
+  const overview = () => {
+    const top = Number(topBox.value);
+    parts.ranking(ranksBox, data, { by: state.by, top, lowest: lowest.checked, chosen: state.rank }, (at) => {
+      go({ rank: at === state.rank ? null : at, step: null });
+      const again = ranksBox.querySelector(`[data-rank="${at}"]`);
+      if (again) again.focus();
+    });
+    points = parts.steps(stepsBox, half(0), data, { by: state.by, top, chosen: state.rank, step: state.step, kind: "spread" });
+  };
+  const functions = () => {
+    for (const row of section.querySelectorAll(".functions tbody tr")) {
+      const at = Number(row.dataset.function), name = data.functions[at].name;
+      const found = data.calls.filter((call) => call.is !== "normal" && here(call) && data.names[call.model] === name).length;
+      row.querySelector(".here").textContent = count(found);
+      row.classList.toggle("chosen", at === state.function);
+      row.querySelector("button").setAttribute("aria-pressed", String(at === state.function));
+    }
+    const shown = data.calls.filter((call) => here(call) && model(call)), chosen = state.call === null ? null : data.calls[state.call];
+    const title = state.function === null ? "Recorded calls" : `Recorded calls of ${data.functions[state.function].name}`;
+    marks = parts.executions(executionsBox, half(1), data, shown, { x: state.x, y: state.y, chosen, title });
+    const worst = state.function === null ? (chosen && data.functions.find((one) => one.name === data.names[chosen.model])) || data.functions[0] : data.functions[state.function];
+    const own = worst ? data.calls.filter((call) => data.names[call.model] === worst.name && here(call)) : [];
+    parts.distribution(distributionBox, half(1), worst, own, chosen);
+    callsBox.replaceChildren(...shown.filter((call) => call.is !== "normal").slice(0, 100).map((call) => {
+      const at = data.calls.indexOf(call), button = element("button", { type: "button", "aria-pressed": String(at === state.call), on: { click: () => { go({ call: at }); caption.focus(); } } }, nameOf(call));
+      const cell = (text) => element("td", { class: "n" }, text);
+      return element("tr", { "data-call": at, class: at === state.call ? "chosen" : "" }, element("th", { scope: "row" }, button),
+        element("td", {}, `rank ${call.rank}, thread ${call.thread}`), cell(count(call.step)), cell(time(call.time)),
+        cell(call.expected === null ? "" : time(call.expected)), cell(time(call.lost)), cell(call.score.toFixed(1)));
+    }));
+    section.dataset.calls = shown.length;
+  };
+  const call = () => {
+    const found = state.call === null ? data.calls.find((one) => one.is !== "normal" && here(one) && model(one)) : data.calls[state.call];
+    find(".call").hidden = !found;
+    if (!found) return;
+    const drawn = parts.stack(stackBox, Math.max(280, section.clientWidth), data, found);
+    stackPlaces = drawn.places;
+    const expected = found.expected === null ? "" : `, expected ${time(found.expected)}`;
+    caption.textContent = `${nameOf(found)} on rank ${found.rank}, thread ${found.thread}${found.host ? " of " + found.host : ""}, step ${found.step}: ${found.is}, took ${time(found.time)}${expected}, ${time(found.lost)} lost`;
+    const line = (one, abnormal) => element("li", abnormal ? { class: "abnormal" } : {}, data.names[one[0]] + (abnormal ? " (abnormal)" : ""));
+    path.replaceChildren(...found.stack.map((one) => line(one, one[3])), line(found.call, found.is !== "normal"));
+    const around = (name, list) => (list.length ? `${name}: ${list.map((one) => data.names[one[0]]).join(", ")}. ` : "");
+    about.textContent = around("Before", found.before) + around("After", found.after) + (drawn.words ? drawn.words + ". " : "")
+      + (found.launch ? `Launched by ${found.launch}. ` : "") + (found.repair ? `Its end is not its own: ${found.repair}. ` : "")
+      + (found.counters.length ? `Counters: ${found.counters.map(([name, value]) => name + " " + value).join(", ")}. ` : "")
+      + (found.cut[0] ? `${found.cut[0]} outer calls are left out. ` : "") + (found.cut[1] ? `${found.cut[1]} messages are left out. ` : "");
+    section.dataset.stack = found.id;
+    section.dataset.arrows = drawn.arrows;
+  };
+  const tell = () => {
+    const where = [];
+    if (state.rank !== null) where.push(data.ranks[state.rank].name);
+    if (state.step !== null) where.push("step " + state.step);
+    if (state.function !== null) where.push(data.functions[state.function].name);
+    const found = data.calls.filter((one) => one.is !== "normal" && here(one) && model(one));
+    const lost = found.reduce((sum, one) => sum + one.lost, 0);
+    status.textContent = `${where.length ? where.join(", ") : "All ranks and steps"}: ${count(found.length)} abnormal calls recorded, ${time(lost)} lost.`;
+  };
+  let pending = 0;
+  const share = () => {
+    clearTimeout(pending);
+    const values = {};
+    for (const name of ["by", "rank", "step", "function", "call"]) if (state[name] !== null && state[name] !== 0 || ["rank", "step", "function", "call"].includes(name) && state[name] === 0) values[name] = state[name];
+    pending = setTimeout(() => perfkit.link(section.id, values), 250);
+  };
+  const paint = () => {
+    overview();
+    functions();
+    call();
+    for (const name of ["rank", "step", "function"]) section.dataset[name] = state[name] === null ? "" : state[name];
+  };
+  // Goes on from where one is; what no longer fits is let go.
+  const go = (to) => {
+    Object.assign(state, to);
+    if (state.call !== null && !("call" in to) && !(here(data.calls[state.call]) && model(data.calls[state.call]))) state.call = null;
+    paint();
+    tell();
+    share();
+  };
+
+  byBox.addEventListener("change", () => go({ by: Number(byBox.value) }));
+  topBox.addEventListener("change", () => paint());
+  lowest.addEventListener("change", () => paint());
+  xBox.addEventListener("change", () => { state.x = Number(xBox.value); functions(); });
+  yBox.addEventListener("change", () => { state.y = Number(yBox.value); functions(); });
+  find(".all").addEventListener("click", () => go({ rank: null, step: null, function: null, call: null }));
+  for (const row of section.querySelectorAll(".functions tbody tr")) {
+    const at = Number(row.dataset.function);
+    row.querySelector("button").addEventListener("click", () => go({ function: at === state.function ? null : at }));
+  }
+
+  const nearest = (canvas, all, event) => {
+    const bounds = canvas.getBoundingClientRect(), x = event.clientX - bounds.left, y = event.clientY - bounds.top;
+    let best = null, least = 14 * 14;
+    for (const one of all) {
+      const far = (one.x - x) ** 2 + (one.y - y) ** 2;
+      if (far <= least) [best, least] = [one, far];
+    }
+    return best;
+  };
+  const sayStep = (one) => { status.textContent = `${data.ranks[one.rank].name}, step ${one.step}: ${count(one.found)} abnormal calls, ${time(one.lost)} lost.`; };
+  const sayCall = (one) => { status.textContent = `${nameOf(one)} on rank ${one.rank}, step ${one.step}: ${one.is}, ${time(one.time)}${one.expected === null ? "" : ", expected " + time(one.expected)}, score ${one.score.toFixed(1)}.`; };
+  stepsBox.addEventListener("pointermove", (event) => { const one = nearest(stepsBox, points, event); if (one) sayStep(one); });
+  stepsBox.addEventListener("click", (event) => {
+    const one = nearest(stepsBox, points, event);
+    if (one) go({ rank: one.rank, step: one.step });
+  });
+  stepsBox.addEventListener("pointerleave", tell);
+  executionsBox.addEventListener("pointermove", (event) => { const one = nearest(executionsBox, marks, event); if (one) sayCall(one.call); });
+  executionsBox.addEventListener("click", (event) => {
+    const one = nearest(executionsBox, marks, event);
+    if (one) go({ call: data.calls.indexOf(one.call) });
+  });
+  executionsBox.addEventListener("pointerleave", tell);
+  stackBox.addEventListener("pointermove", (event) => {
+    const bounds = stackBox.getBoundingClientRect(), x = event.clientX - bounds.left, y = event.clientY - bounds.top;
+    const one = stackPlaces.find((place) => x >= place.x - 2 && x <= place.x + place.width + 2 && y >= place.y && y < place.y + place.height);
+    if (one) status.textContent = `${one.name}: ${one.one[2] === null ? "still open" : time(one.one[2] - one.one[1])}${one.abnormal ? ", abnormal" : ""}.`;
+  });
+  // Arrow keys go from one point to the next, Enter chooses it.
+  const keys = (canvas, list, say, choose) => {
+    let at = -1;
+    canvas.addEventListener("keydown", (event) => {
+      const all = list(), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!all.length || event.ctrlKey || event.metaKey || event.altKey || (!step && event.key !== "Enter")) return;
+      event.preventDefault();
+      if (step) {
+        at = (at + step + all.length) % all.length;
+        say(all[at]);
+      } else if (all[at]) choose(all[at]);
+    });
+  };
+  const ordered = () => points.filter((one) => state.rank === null || one.rank === state.rank).sort((a, b) => a.step - b.step || a.rank - b.rank);
+  keys(stepsBox, ordered, sayStep, (one) => go({ rank: one.rank, step: one.step }));
+  keys(executionsBox, () => [...marks].sort((a, b) => a.x - b.x || a.y - b.y), (one) => sayCall(one.call), (one) => go({ call: data.calls.indexOf(one.call) }));
+
+  perfkit.onPaint(paint);
+  paint();
+  tell();
+});

@@ -1,0 +1,158 @@
+//! [`Distribution`]: the run times of a function, and which of them are normal.
+
+use perf_anomaly::{Detector, FunctionId, Histogram, Model};
+
+/// The run times of a function, all in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Distribution {
+    /// From, to, how many.
+    pub(super) bins: Vec<([f64; 2], u64)>,
+    /// What is normal, shortest first; none where the detector does not say it as times.
+    pub(super) normal: Vec<[f64; 2]>,
+    /// What the detector knows, as names and numbers.
+    pub(super) facts: Vec<(String, f64)>,
+}
+
+/// Most bins.
+const BINS: usize = 160;
+/// What HBOS adds to a probability before its logarithm.
+const HBOS: f64 = 78.88e-32;
+
+impl Distribution {
+    pub(super) fn of(model: &Model, detector: &dyn Detector, id: FunctionId) -> Option<Self> {
+        let facts = detector.describe(id);
+        if facts.is_empty() {
+            return None;
+        }
+        let (bins, normal) = match model {
+            Model::Tail(functions) => {
+                let sketch = functions.get(id)?;
+                let bins = sketch
+                    .counts()
+                    .map(|(range, count)| ([range.start, range.end], count));
+                (bins.collect(), modes(&facts))
+            }
+            Model::Hbos(functions) => {
+                let scored = functions.get(id)?;
+                let bins = bins(scored.histogram());
+                let normal = likely(&bins, scored.threshold());
+                (bins, normal)
+            }
+            Model::Copod(functions) => (bins(functions.get(id)?.histogram()), Vec::new()),
+            _ => (Vec::new(), Vec::new()),
+        };
+        Some(Distribution {
+            bins: fewer(bins),
+            normal,
+            facts,
+        })
+    }
+
+    /// The shortest and the longest time that is shown.
+    pub(super) fn range(&self) -> Option<[f64; 2]> {
+        let (first, last) = (self.bins.first()?, self.bins.last()?);
+        Some([first.0[0], last.0[1]])
+    }
+}
+
+/// The ranges that the default detector calls normal, one a mode.
+fn modes(facts: &[(String, f64)]) -> Vec<[f64; 2]> {
+    let of = |end: &str| -> Vec<f64> {
+        let found = facts
+            .iter()
+            .filter(|(name, _)| name.starts_with("mode ") && name.ends_with(end));
+        found.map(|(_, value)| *value).collect()
+    };
+    let pairs = of(" from").into_iter().zip(of(" to"));
+    pairs.map(|(from, to)| [from, to]).collect()
+}
+
+/// The bins of a histogram of microseconds.
+fn bins(histogram: &Histogram) -> Vec<([f64; 2], u64)> {
+    let half = 500.0 * histogram.bin_width();
+    let counts = histogram.counts().iter().enumerate();
+    counts
+        .map(|(at, count)| {
+            let middle = 1e3 * histogram.middle(at);
+            ([(middle - half).max(0.0), middle + half], *count)
+        })
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}
+
+/// Ranges of bins whose score `-log2(p)` is below the threshold.
+fn likely(bins: &[([f64; 2], u64)], threshold: f64) -> Vec<[f64; 2]> {
+    let total: u64 = bins.iter().map(|bin| bin.1).sum();
+    let score = |count: u64| -(count as f64 / total.max(1) as f64 + HBOS).log2();
+    let mut normal: Vec<[f64; 2]> = Vec::new();
+    for (range, count) in bins.iter().filter(|bin| score(bin.1) < threshold) {
+        debug_assert!(*count > 0);
+        match normal.last_mut() {
+            Some(last) if range[0] <= last[1] * 1.000_001 => last[1] = range[1],
+            _ => normal.push(*range),
+        }
+    }
+    normal
+}
+
+/// Neighbours taken together until there are few enough.
+fn fewer(mut bins: Vec<([f64; 2], u64)>) -> Vec<([f64; 2], u64)> {
+    while bins.len() > BINS {
+        let pair = |pair: &[([f64; 2], u64)]| {
+            let (first, last) = (pair.first()?, pair.last()?);
+            let count = pair.iter().map(|bin| bin.1).sum();
+            Some(([first.0[0], last.0[1]], count))
+        };
+        // What lies far apart stays apart: a gap is what a distribution is looked at for.
+        let mut merged = Vec::with_capacity(bins.len() / 2 + 1);
+        let mut at = 0;
+        let mut joined = false;
+        while let Some(first) = bins.get(at) {
+            let next = bins
+                .get(at + 1)
+                .filter(|next| next.0[0] <= first.0[1] * 1.1 + 1.0);
+            let width = 1 + usize::from(next.is_some());
+            joined |= width == 2;
+            merged.extend(bins.get(at..at + width).and_then(pair));
+            at += width;
+        }
+        bins = merged;
+        if !joined {
+            bins = bins.chunks(2).filter_map(pair).collect();
+        }
+    }
+    bins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_bins_hold_as_many_calls_and_keep_gaps() {
+        let mut bins: Vec<_> = (0..700)
+            .map(|at| ([f64::from(at) + 100.0, f64::from(at) + 101.0], 2))
+            .collect();
+        bins.push(([90_000.0, 91_000.0], 1));
+        let few = fewer(bins);
+        assert!(few.len() <= BINS);
+        assert_eq!(few.iter().map(|bin| bin.1).sum::<u64>(), 1_401);
+        assert_eq!(few.last(), Some(&([90_000.0, 91_000.0], 1)));
+    }
+
+    #[test]
+    fn ranges_of_two_modes_come_from_their_facts() {
+        let facts = [
+            ("calls", 9.0),
+            ("mode 1 from", 2.0),
+            ("mode 1 median", 3.0),
+            ("mode 1 to", 4.0),
+            ("mode 2 from", 7.0),
+            ("mode 2 to", 8.0),
+        ];
+        let facts = facts.map(|(name, value)| (name.to_string(), value));
+        assert_eq!(modes(&facts), [[2.0, 4.0], [7.0, 8.0]]);
+        let bins = [([0.0, 1.0], 40), ([1.0, 2.0], 59), ([5.0, 6.0], 1)];
+        assert_eq!(likely(&bins, 3.0), [[0.0, 2.0]]);
+    }
+}

@@ -1,0 +1,388 @@
+//! [`Picture`]: ranking, counts, distributions and call stacks as scenes.
+
+use super::distribution::Distribution;
+use super::model::{Anomalies, Function, RANKINGS, rank_name};
+use crate::chart::{ABOVE, Around, BELOW, LEFT, Panel};
+use crate::{Anchor, Axis, Mark, Scene, Theme, Unit, number, numbered, shortened, text};
+use perf_anomaly::provenance::{Kind, Record};
+use perf_anomaly::server::Ranking;
+
+/// What is abnormal, as PNG or SVG: a ranking of ranks, counts by step and rank, the distribution of a
+/// function, the call stack of a call.
+///
+/// ```
+/// use perf_anomaly::server::Ranking;
+/// use perf_view::anomaly::{Anomalies, Picture};
+/// let found = Anomalies::new();
+/// let picture = Picture::new(&found).titled("Nothing yet").by(Ranking::TimeLost);
+/// assert!(picture.scene().svg().contains("Nothing yet"));
+/// assert!(picture.stack(0).is_none());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Picture<'a> {
+    pub(super) found: &'a Anomalies,
+    title: String,
+    pub(super) theme: Theme,
+    by: Ranking,
+    top: usize,
+}
+
+const MARGIN: f64 = 16.0;
+const TITLE: f64 = 30.0;
+const WIDE: f64 = 460.0;
+const HIGH: f64 = 260.0;
+const GAP: f64 = 28.0;
+const BAR: f64 = 22.0;
+
+impl<'a> Picture<'a> {
+    /// A picture of what was found.
+    pub fn new(found: &'a Anomalies) -> Self {
+        Picture {
+            found,
+            title: String::new(),
+            theme: Theme::light(),
+            by: Ranking::Total,
+            top: 8,
+        }
+    }
+
+    /// A title above it.
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Paper and ink, default [`Theme::light`].
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// What ranks are ranked by, default [`Ranking::Total`].
+    pub fn by(mut self, by: Ranking) -> Self {
+        self.by = by;
+        self
+    }
+
+    /// How many ranks are shown of the highest, and of the lowest; default 8.
+    pub fn top(mut self, ranks: usize) -> Self {
+        self.top = ranks.clamp(1, 256);
+        self
+    }
+
+    /// All of it: ranking and counts by step, the function that lost most, and the worst call.
+    pub fn scene(&self) -> Scene {
+        let width = 2.0 * MARGIN + 2.0 * (LEFT + WIDE) + GAP;
+        let mut scene = Scene::new(width as u32, 0, self.theme.paper);
+        scene.title = self.words();
+        let mut top = MARGIN;
+        if !self.title.is_empty() {
+            let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
+            let title = shortened(&self.title, most);
+            scene.push(Mark::Title(
+                [MARGIN, MARGIN + 8.0],
+                Anchor::Start,
+                self.theme.ink,
+                title,
+            ));
+            top += TITLE;
+        }
+        let left = MARGIN + LEFT;
+        let right = left + WIDE + GAP + LEFT;
+        let bars = self.draw_ranking([MARGIN, top], LEFT + WIDE, &mut scene);
+        self.draw_steps(([right, top + ABOVE], [WIDE, HIGH]), &mut scene);
+        top += bars.max(ABOVE + HIGH + BELOW) + 8.0;
+        let worst = self
+            .found
+            .functions
+            .iter()
+            .find_map(|one| Some((one, one.distribution.as_ref()?)));
+        let record = self.found.records.first();
+        let mut below: f64 = 0.0;
+        if let Some((function, distribution)) = worst {
+            let room = ([right, top + ABOVE], [WIDE, HIGH]);
+            self.draw_distribution((function, distribution), room, &mut scene);
+            below = ABOVE + HIGH + BELOW;
+        }
+        if let Some(record) = record {
+            below = below.max(self.draw_stack(record, [MARGIN, top], LEFT + WIDE, &mut scene));
+        }
+        scene.height = (top + below + MARGIN).ceil() as u32;
+        scene
+    }
+
+    /// The ranks that are highest and lowest by the statistic.
+    pub fn ranking(&self) -> Scene {
+        self.alone(LEFT + WIDE, |scene, top| {
+            self.draw_ranking([MARGIN, top], LEFT + WIDE, scene)
+        })
+    }
+
+    /// Anomalies by step; the highest ranks by the statistic have colours.
+    pub fn steps(&self) -> Scene {
+        self.alone(LEFT + WIDE, |scene, top| {
+            self.draw_steps(([MARGIN + LEFT, top + ABOVE], [WIDE, HIGH]), scene);
+            ABOVE + HIGH + BELOW
+        })
+    }
+
+    /// The run times of a function, what is normal of them, and the abnormal calls that were recorded.
+    /// `None` for a function without anomalies or without a distribution.
+    pub fn distribution(&self, function: &str) -> Option<Scene> {
+        let mut all = self.found.functions.iter();
+        let function = all.find(|one| one.name == function)?;
+        let distribution = function.distribution.as_ref()?;
+        Some(self.alone(LEFT + WIDE, |scene, top| {
+            let room = ([MARGIN + LEFT, top + ABOVE], [WIDE, HIGH]);
+            self.draw_distribution((function, distribution), room, scene);
+            ABOVE + HIGH + BELOW
+        }))
+    }
+
+    /// A recorded call by its place in [`Anomalies::records`]: the calls it ran in and those around it,
+    /// abnormal ones in red, and its messages as arrows to the lines of other ranks.
+    pub fn stack(&self, record: usize) -> Option<Scene> {
+        let record = self.found.records.get(record)?;
+        let width = LEFT + WIDE + 120.0;
+        Some(self.alone(width, |scene, top| {
+            self.draw_stack(record, [MARGIN, top], width, scene)
+        }))
+    }
+
+    fn alone(&self, width: f64, draw: impl FnOnce(&mut Scene, f64) -> f64) -> Scene {
+        let mut scene = Scene::new((width + 2.0 * MARGIN) as u32, 0, self.theme.paper);
+        scene.title = self.words();
+        let high = draw(&mut scene, MARGIN);
+        scene.height = (high + 2.0 * MARGIN).ceil() as u32;
+        scene
+    }
+
+    fn words(&self) -> String {
+        let anomalies: u64 = self
+            .found
+            .ranks
+            .iter()
+            .map(|rank| rank.loss.anomalies())
+            .sum();
+        let calls: u64 = self.found.ranks.iter().map(|rank| rank.loss.calls).sum();
+        let lost: i64 = self.found.ranks.iter().map(|rank| rank.loss.time.0).sum();
+        let title = match self.title.as_str() {
+            "" => String::new(),
+            title => format!("{title}: "),
+        };
+        format!(
+            "{title}{} abnormal calls of {} on {} ranks, {} lost",
+            number::count(anomalies),
+            number::count(calls),
+            number::count(self.found.ranks.len() as u64),
+            number::time(lost as f64)
+        )
+    }
+
+    pub(super) fn heading(&self, [left, top]: [f64; 2], words: &str, scene: &mut Scene) {
+        let at = [left, top + 10.0];
+        scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, words.into()));
+    }
+
+    fn draw_ranking(&self, [left, top]: [f64; 2], width: f64, scene: &mut Scene) -> f64 {
+        let found = RANKINGS.iter().find(|(by, _)| *by == self.by);
+        let (by, name) = found.copied().unwrap_or(RANKINGS[0]);
+        self.heading([left, top], &format!("Ranks by {name}"), scene);
+        let unit = match by {
+            Ranking::TimeLost => Unit::Nanos,
+            _ => Unit::Number,
+        };
+        let all = self.found.ranked(by);
+        let most = all.first().map_or(0.0, |first| first.2);
+        let (head, tail) = match all.len() > 2 * self.top {
+            true => (self.top, all.len() - self.top),
+            false => (all.len(), all.len()),
+        };
+        let names = 13.0 * text::ADVANCE;
+        let room = width - names - 9.0 * text::ADVANCE;
+        let mut y = top + 36.0;
+        for (place, (at, rank, value)) in all.iter().enumerate() {
+            if place == head {
+                let words = format!("{} more", number::count((tail - head) as u64));
+                scene.text([left + names, y], Anchor::Start, self.theme.quiet, &words);
+                y += BAR;
+            }
+            if (head..tail).contains(&place) {
+                continue;
+            }
+            let label = shortened(&rank_name(rank.program, rank.rank), 12);
+            scene.text([left + names - 8.0, y], Anchor::End, self.theme.ink, &label);
+            let length = if most > 0.0 { room * value / most } else { 0.0 };
+            let colour = if place < head {
+                numbered(*at)
+            } else {
+                self.theme.quiet
+            };
+            let place = [left + names, y - 7.0, length.max(1.0), 14.0];
+            scene.push(Mark::Rect(place, colour));
+            let end = [left + names + length + 6.0, y];
+            scene.text(end, Anchor::Start, self.theme.ink, &unit.write(*value));
+            y += BAR;
+        }
+        if all.is_empty() {
+            scene.text(
+                [left, y],
+                Anchor::Start,
+                self.theme.quiet,
+                "no rank completed a call",
+            );
+            y += BAR;
+        }
+        y - top
+    }
+
+    fn draw_steps(&self, (corner, size): ([f64; 2], [f64; 2]), scene: &mut Scene) {
+        let counts = &self.found.counts;
+        let points = || {
+            counts
+                .ranks
+                .iter()
+                .flat_map(|(at, steps)| steps.iter().map(move |one| (*at, one)))
+        };
+        let steps = points()
+            .map(|(_, one)| one.step)
+            .chain(counts.rest.iter().map(|one| one.step));
+        let (first, last) = steps.fold((u64::MAX, 0), |(a, b), step| (a.min(step), b.max(step)));
+        let (first, last) = if first > last { (0, 1) } else { (first, last) };
+        let most = points().map(|(_, one)| one.anomalies);
+        let most = most
+            .chain(counts.rest.iter().map(|one| one.most))
+            .max()
+            .unwrap_or(0)
+            .max(1);
+        let panel = Panel {
+            corner,
+            size,
+            x: [first as f64 - 0.5, last as f64 + 0.5],
+            y: [-0.04 * most as f64, 1.05 * most as f64],
+        };
+        let whole = |axis: Axis, most: usize| -> Vec<(f64, String)> {
+            let ticks = axis.ticks(most).into_iter();
+            let ticks = ticks.filter(|(value, _)| value.fract() == 0.0 && *value >= 0.0);
+            ticks
+                .map(|(value, _)| (value, number::count(value as u64)))
+                .collect()
+        };
+        let around = Around {
+            title: "Anomalies by step and rank",
+            x: "step",
+            y: "abnormal calls of a rank",
+            x_ticks: whole(Axis::over(panel.x, Unit::Number), 6),
+            y_ticks: whole(Axis::over(panel.y, Unit::Number), 5),
+        };
+        panel.frame(&around, &self.theme, scene);
+        for one in &counts.rest {
+            let [x, top] = panel.place([one.step as f64, one.most as f64]);
+            let bottom = panel.place([0.0, 0.0])[1];
+            scene.push(Mark::Path(
+                vec![[x, bottom], [x, top]],
+                2.0,
+                self.theme.idle,
+            ));
+            let [_, mean] = panel.place([0.0, one.mean()]);
+            scene.push(Mark::Rect(
+                [x - 1.5, mean - 1.0, 3.0, 2.0],
+                self.theme.quiet,
+            ));
+        }
+        let ranked = self.found.ranked(self.by);
+        let high: Vec<usize> = ranked.iter().take(self.top).map(|one| one.0).collect();
+        let mut shown: Vec<_> = points().filter(|(_, one)| one.anomalies > 0).collect();
+        shown.sort_by_key(|(at, _)| high.contains(at));
+        for (at, one) in shown {
+            let [x, y] = panel.place([one.step as f64, one.anomalies as f64]);
+            let colour = if high.contains(&at) {
+                numbered(at)
+            } else {
+                self.theme.quiet
+            };
+            scene.push(Mark::Circle([x, y, 2.8], colour));
+        }
+    }
+
+    fn draw_distribution(
+        &self,
+        (function, of): (&Function, &Distribution),
+        (corner, size): ([f64; 2], [f64; 2]),
+        scene: &mut Scene,
+    ) {
+        let own: Vec<&Record> = self
+            .found
+            .records
+            .iter()
+            .filter(|one| one.function == function.name)
+            .collect();
+        let times = own.iter().map(|one| one.runtime.0 as f64);
+        let ends = of.range().into_iter().flatten();
+        let normal = of.normal.iter().flatten().copied();
+        let all: Vec<f64> = times
+            .chain(ends)
+            .chain(normal)
+            .map(|time| time.max(1.0))
+            .collect();
+        let place = |time: f64| time.max(1.0).log10();
+        let x = crate::chart::range(all.iter().map(|time| place(*time)));
+        let most = of.bins.iter().map(|bin| bin.1).max().unwrap_or(1).max(1);
+        let high = |count: u64| (1.0 + count as f64).log10();
+        let panel = Panel {
+            corner,
+            size,
+            x,
+            y: [0.0, 1.08 * high(most)],
+        };
+        let decades = |low: f64, high: f64, write: &dyn Fn(f64) -> String| -> Vec<(f64, String)> {
+            let (first, last) = (low.ceil() as i32, high.floor() as i32);
+            let values = (first..=last).map(|at| (f64::from(at), write(10.0_f64.powi(at))));
+            values.collect()
+        };
+        let counts = decades(0.0, panel.y[1], &|value| number::count(value as u64));
+        let around = Around {
+            title: &format!("Run times of {}", function.name),
+            x: "run time, logarithmic; shaded is normal",
+            y: "calls, logarithmic; marks are abnormal calls",
+            x_ticks: decades(x[0], x[1], &number::time),
+            y_ticks: counts
+                .into_iter()
+                .map(|(at, label)| (high(10.0_f64.powf(at) as u64), label))
+                .collect(),
+        };
+        let shade = self.theme.equal;
+        for [from, to] in &of.normal {
+            let [left, top] = panel.place([place(*from).max(x[0]), panel.y[1]]);
+            let [right, bottom] = panel.place([place(*to).min(x[1]), 0.0]);
+            scene.push(Mark::Rect(
+                [left, top, (right - left).max(1.0), bottom - top],
+                shade,
+            ));
+        }
+        panel.frame(&around, &self.theme, scene);
+        for ([from, to], count) in &of.bins {
+            let [left, top] = panel.place([place(*from), high(*count)]);
+            let [right, bottom] = panel.place([place(*to), 0.0]);
+            let bar = [left, top, (right - left).max(1.2), bottom - top];
+            scene.push(Mark::Rect(bar, self.theme.quiet));
+        }
+        // The thresholds themselves.
+        for [from, to] in &of.normal {
+            for time in [from, to] {
+                let [x, top] = panel.place([place(*time), panel.y[1]]);
+                let bottom = panel.place([0.0, 0.0])[1];
+                scene.push(Mark::Path(
+                    vec![[x, top], [x, bottom]],
+                    1.5,
+                    self.theme.alarm,
+                ));
+            }
+        }
+        for record in own.iter().filter(|one| one.kind == Kind::Anomaly) {
+            let [x, y] = panel.place([place(record.runtime.0 as f64), 0.0]);
+            let corners = vec![[x, y - 12.0], [x - 4.0, y - 20.0], [x + 4.0, y - 20.0]];
+            scene.push(Mark::Polygon(corners, self.theme.alarm));
+        }
+    }
+}

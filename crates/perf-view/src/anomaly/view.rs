@@ -1,0 +1,194 @@
+//! [`View`]: anomalies in a page.
+
+use super::Picture;
+use super::model::Anomalies;
+use crate::pack::base64;
+use crate::{Result, Section, number, numbered};
+use maud::{Markup, html};
+use perf_anomaly::provenance::Kind;
+use perf_core::{CancelToken, Progress};
+
+/// Anomalies in a page: the ranking of ranks, counts by step, functions with their executions in axes of
+/// choice and their distribution, and the call stack of a call. A click leads from a rank to its steps,
+/// from a step to its functions, and from an execution to its call stack.
+///
+/// See [`Anomalies`] for an example.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    found: &'a Anomalies,
+    heading: String,
+    id: String,
+    most: usize,
+}
+
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/anomaly-parts.js"),
+    include_str!("../../assets/anomaly.js")
+);
+const STYLE: &str = include_str!("../../assets/anomaly.css");
+/// Colours of ranks, again and again.
+const COLOURS: usize = 48;
+/// Functions of the table in words.
+const FUNCTIONS: usize = 200;
+
+impl<'a> View<'a> {
+    /// A view of what was found.
+    pub fn new(found: &'a Anomalies) -> Self {
+        View {
+            found,
+            heading: "Anomalies".into(),
+            id: "anomalies".into(),
+            most: 4_000,
+        }
+    }
+
+    /// Heading of the section, and what a link to it ends with. Default `Anomalies` and `anomalies`.
+    pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
+        (self.heading, self.id) = (heading.into(), id.into());
+        self
+    }
+
+    /// Most recorded calls in the page, default 4,000: the worst, then normal ones to compare them with.
+    pub fn most(mut self, calls: usize) -> Self {
+        self.most = calls;
+        self
+    }
+
+    /// Draws it. Reports parts of the phase `anomalies`.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
+        cancel.check()?;
+        let mut data = self.found.value(self.most);
+        let colours: Vec<String> = (0..COLOURS).map(|at| numbered(at).to_string()).collect();
+        data["colours"] = colours.into();
+        progress.advance("anomalies", 1, 2);
+        cancel.check()?;
+        let scene = Picture::new(self.found).titled(&self.heading).scene();
+        let still = (base64(&scene.png()?), scene.title);
+        progress.advance("anomalies", 1, 2);
+        Ok(Section::new(
+            "anomaly",
+            &self.id,
+            &self.heading,
+            self.body(&still),
+            data,
+            SCRIPT,
+            STYLE,
+        ))
+    }
+
+    fn body(&self, (still, words): &(String, String)) -> Markup {
+        html! {
+            p.words { (words) "." }
+            div.tools role="group" aria-label="Ranking" {
+                label { "Ranks by " select.by {} }
+                label { "show " select.top {
+                    @for count in [5, 10, 20, 50] {
+                        option value=(count) selected[count == 10] { (count) }
+                    }
+                } }
+                label { input.lowest type="checkbox" checked; "and the lowest" }
+                button.all type="button" { "All ranks and steps" }
+            }
+            output.status aria-live="polite" {}
+            div.pair {
+                div.ranks role="group" aria-label="Ranks" {}
+                canvas.steps tabindex="0" role="img" aria-label="Abnormal calls by step and rank" {}
+            }
+            @for line in self.notes() { p.note.aggregated { (line) } }
+            h3 { "Functions" }
+            div.scroll { (self.table()) }
+            div.pair {
+                div {
+                    div.tools role="group" aria-label="Axes of executions" {
+                        label { "Across " select.x {} }
+                        label { "up " select.y {} }
+                    }
+                    canvas.executions tabindex="0" role="img" aria-label="Recorded calls" {}
+                }
+                canvas.distribution role="img" aria-label="Run times of the function" {}
+            }
+            h3 { "Calls, the worst first" }
+            div.scroll { table.calls {
+                thead { tr {
+                    th scope="col" { "Call" } th scope="col" { "Where" } th.n scope="col" { "Step" }
+                    th.n scope="col" { "Took" } th.n scope="col" { "Expected" } th.n scope="col" { "Lost" }
+                    th.n scope="col" { "Score" }
+                } }
+                tbody {}
+            } }
+            figure.call {
+                figcaption tabindex="-1" {}
+                canvas.stack role="img" aria-label="The calls around it" {}
+                ol.path aria-label="Call stack" {}
+                p.about {}
+            }
+            p.note {
+                "A click leads from a rank to its steps, from a step or function to its calls, from a call to its "
+                "stack. In the charts the arrow keys go from one to the next, and Enter chooses."
+            }
+            noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let others = self.found.counts.others;
+        if others > 0 {
+            notes.push(format!(
+                "{} ranks that are neither high nor low in any way are shown together: bars to the largest \
+                 count of a step, a mark at the mean, and the deviation on request.",
+                number::count(others as u64)
+            ));
+        }
+        let records = self.found.records.iter().take(self.most);
+        let shown = records
+            .filter(|record| record.kind == Kind::Anomaly)
+            .count();
+        let all = self
+            .found
+            .records
+            .iter()
+            .filter(|record| record.kind == Kind::Anomaly);
+        let missing = self.found.unrecorded + (all.count() - shown) as u64;
+        if missing > 0 {
+            notes.push(format!(
+                "Of {} more abnormal calls there is no record in this page; they are in all counts.",
+                number::count(missing)
+            ));
+        }
+        notes
+    }
+
+    /// The functions in words.
+    fn table(&self) -> Markup {
+        let more = self.found.functions.len().saturating_sub(FUNCTIONS);
+        html! {
+            table.functions {
+                thead { tr {
+                    th scope="col" { "Function" } th.n scope="col" { "Calls" } th.n scope="col" { "Too slow" }
+                    th.n scope="col" { "Too fast" } th.n scope="col" { "Too few to tell" }
+                    th.n scope="col" { "Time lost" } th.n scope="col" { "Here" }
+                } }
+                tbody {
+                    @for (at, function) in self.found.functions.iter().take(FUNCTIONS).enumerate() {
+                        tr data-function=(at) {
+                            th scope="row" {
+                                button type="button" aria-pressed="false" { (function.name) }
+                            }
+                            td.n { (number::count(function.loss.calls)) }
+                            td.n { (number::count(function.loss.too_slow)) }
+                            td.n { (number::count(function.loss.too_fast)) }
+                            td.n { (number::count(function.loss.not_enough_data)) }
+                            td.n { (number::time(function.loss.time.0 as f64)) }
+                            td.n.here {}
+                        }
+                    }
+                }
+            }
+            @if more > 0 { p.note { "and " (number::count(more as u64)) " more" } }
+        }
+    }
+}
