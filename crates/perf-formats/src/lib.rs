@@ -68,6 +68,8 @@ mod error;
     )
 )]
 mod json;
+#[cfg(any(feature = "chrome", feature = "perfetto"))]
+mod lanes;
 #[cfg(feature = "nsys")]
 pub mod nsys;
 mod options;

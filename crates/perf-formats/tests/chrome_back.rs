@@ -206,6 +206,64 @@ fn clocks_and_ranks_that_do_not_fit_are_counted() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Begin, end and name of what stands on each thread of a file.
+fn threads(file: &[u8]) -> BTreeMap<(u64, u64), Vec<(u64, u64)>> {
+    let text: serde_json::Value = serde_json::from_slice(file).unwrap();
+    let mut threads: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for event in text["traceEvents"].as_array().unwrap() {
+        if event["ph"] == "X" {
+            let number = |key: &str| event[key].as_u64().unwrap();
+            let nanos = |key: &str| (event[key].as_f64().unwrap() * 1000.0).round() as u64;
+            let of = threads.entry((number("pid"), number("tid"))).or_default();
+            of.push((nanos("ts"), nanos("ts") + nanos("dur")));
+        }
+    }
+    threads
+}
+
+#[test]
+fn work_that_overlaps_goes_to_lanes_and_comes_back_to_its_stream() {
+    let work = |name: &str, start: u32, length: u32, id: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"kernel","name":"{name}","pid":0,"tid":7,"ts":{start},"dur":{length},"args":{{"device":0,"stream":7,"context":"1, green 4","correlation":{id}}}}},
+            {{"ph":"X","cat":"cuda_runtime","name":"launch","pid":9,"tid":9,"ts":{id},"dur":0,"args":{{"correlation":{id}}}}}"#
+        )
+    };
+    let all = [
+        work("a", 10, 10, 1),
+        work("b", 15, 20, 2),
+        work("c", 16, 2, 3),
+        work("d", 20, 5, 4),
+        work("e", 40, 0, 5),
+    ];
+    let text = format!("[{}]", all.join(","));
+    let trace = chrome::read("lanes", std::io::Cursor::new(text), &OpenOptions::new());
+    let trace = trace.unwrap().into_trace().unwrap();
+    let mut file = Vec::new();
+    chrome::write(trace.view(), &mut file, &(), &CancelToken::new()).unwrap();
+    for (thread, spans) in threads(&file) {
+        for pair in spans.windows(2) {
+            assert!(pair[0].1 <= pair[1].0, "{thread:?}: {spans:?}");
+        }
+    }
+    let text = String::from_utf8(file).unwrap();
+    assert!(text.contains("stream 7, lane 2\""), "{text}");
+    assert!(text.contains("thread_sort_index"), "{text}");
+    let (again, _) = back(&trace);
+    assert_eq!(calls(&again), calls(&trace));
+    assert_eq!(launches(&again), 5);
+    let stream = |trace: &Trace| {
+        let locations = trace.definitions().system.locations().to_vec();
+        let mut own = locations.into_iter().filter(|it| it.kind.may_overlap());
+        let only = own.next().unwrap();
+        assert!(own.next().is_none());
+        only
+    };
+    // With its green context.
+    assert_eq!(stream(&again).properties.get("context"), Some("1, green 4"));
+    assert_eq!(stream(&again).name, stream(&trace).name);
+}
+
 #[test]
 fn messages_and_other_traces_are_written_too() {
     let trace = perf_testdata::cosmo::trace();

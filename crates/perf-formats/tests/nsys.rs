@@ -79,6 +79,18 @@ fn cloverleaf_is_what_its_database_says() {
     assert_eq!(names["Memcpy HtoD (Pageable -> Device)"].0, 254);
     assert_eq!(names["Memcpy DtoH (Device -> Pageable)"].0, 25);
     assert_eq!(names.values().map(|it| it.0).sum::<u64>(), 1_591);
+    // Each instance of a template is a region of its own, which knows its demangled name.
+    let regions = trace.definitions().regions.iter();
+    let kernels: Vec<_> = regions.filter(|it| it.name.ends_with("_kernel")).collect();
+    assert_eq!(kernels.len(), 102);
+    let mut forms: Vec<_> = kernels.iter().map(|it| it.canonical.as_str()).collect();
+    assert!(
+        forms.iter().all(|form| form.contains("clover::par_")),
+        "{forms:?}"
+    );
+    forms.sort_unstable();
+    forms.dedup();
+    assert_eq!(forms.len(), 102);
     let mut all = Vec::new();
     for location in trace.view().locations() {
         let kind = trace
@@ -264,8 +276,135 @@ fn two_processes_of_one_id_space_are_two_ranks() {
     let other = database("rank_3.sqlite", OLD);
     let opened = nsys::open(&[path, other], &OpenOptions::new()).unwrap();
     let trace = opened.trace().unwrap();
-    assert_eq!(trace.definitions().system.groups().len(), 2);
+    let groups = trace.definitions().system.groups();
+    let names: Vec<_> = groups.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["rank 3, GPU 2", "rank 4, GPU 2"]);
     assert_eq!(locations(trace, LocationKind::AcceleratorStream).len(), 4);
+}
+
+/// When the recording began: two files of it lie on one clock.
+fn began(at: i64) -> String {
+    format!(
+        "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
+         INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES ({at});"
+    )
+}
+
+#[test]
+fn files_are_aligned_by_when_they_began_or_a_warning_says_so() {
+    const T: i64 = 1_700_000_000_000_000_000;
+    let first = database("rank_0.sqlite", &format!("{OLD}{}", began(T + 500)));
+    let second = database("rank_1.sqlite", &format!("{OLD}{}", began(T)));
+    let opened = nsys::open(&[&first, &second], &OpenOptions::new()).unwrap();
+    assert_eq!(opened.diagnostics.count(nsys::rules::CLOCKS), 0);
+    let trace = opened.trace().unwrap();
+    assert_eq!(trace.definitions().clock.realtime, Some(T as u64 + 10));
+    // The same times in both files, half a microsecond apart.
+    let range = trace.range().unwrap();
+    assert_eq!((range.start.0, range.len()), (0, 500 + 15 + 1));
+    let far = database(
+        "rank_2.sqlite",
+        &format!("{OLD}{}", began(T + 60_000_000_000)),
+    );
+    let none = database("rank_3.sqlite", OLD);
+    for (other, what) in [(&far, "a minute later"), (&none, "no clock")] {
+        let opened = nsys::open(&[&first, other], &OpenOptions::new()).unwrap();
+        assert_eq!(opened.diagnostics.count(nsys::rules::CLOCKS), 1, "{what}");
+    }
+}
+
+#[test]
+fn a_launcher_without_work_is_no_rank() {
+    let launcher = "
+        INSERT INTO PROCESSES VALUES (16777216 * 5, 5, 'mpirun');
+        INSERT INTO NVTX_EVENTS VALUES (1, 900, 59, 'launch', NULL, 16777216 * 5 + 5);";
+    let other = "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE globalPid = 16777216 * 78;";
+    let path = database("rank_6.sqlite", &format!("{NEW}{launcher}{other}"));
+    let names = |recording: &Recording| -> Vec<String> {
+        let groups = recording.trace().unwrap().definitions().system.groups();
+        groups.iter().map(|it| it.name.clone()).collect()
+    };
+    let recording = read(&path);
+    // The number in the name of the file is that of the one with work.
+    assert_eq!(
+        names(&recording),
+        ["rank 6, solver (77)", "rank 6, GPU 0", "mpirun (5)"]
+    );
+    // With both there are two ranks, and the launcher is none of them.
+    let recording = read(&database("both.sqlite", &format!("{NEW}{launcher}")));
+    let all = names(&recording);
+    assert_eq!(
+        all[..3],
+        ["rank 0, solver (77)", "rank 0, GPU 0", "rank 1, GPU 0"]
+    );
+    assert_eq!(all[3], "mpirun (5)");
+}
+
+/// Exports from before there was `NULL`: what is not there is 0, -1 or without letters.
+#[test]
+fn what_old_exports_write_for_nothing_is_nothing() {
+    let text = "
+        CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER,
+            globalTid INTEGER);
+        INSERT INTO NVTX_EVENTS VALUES (5, 0, 59, '', 1, 16777216 + 1), (6, -1, 59, 'b', 0, 16777216 + 1),
+            (7, 30, 59, '', 1, 16777216 + 1), (9, 0, 34, 'mark', 0, 16777216 + 1);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,
+            correlationId INTEGER, nameId INTEGER);
+        INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 16777216 + 1, 0, 1);
+        ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN shortName INTEGER DEFAULT 0;
+        ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN greenContextId INTEGER DEFAULT 0;
+        UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = 0;";
+    let recording = read(&database("defaults.sqlite", &format!("{OLD}{text}")));
+    let found = &recording.diagnostics;
+    assert_eq!(found.count(nsys::rules::NO_END), 2, "{found}");
+    assert_eq!(found.count(nsys::rules::NEGATIVE), 0);
+    assert_eq!(found.count(nsys::rules::NAME), 0);
+    let trace = recording.trace().unwrap();
+    assert_eq!(by_name(trace)["axpy<float>(int)"], (1, 5));
+    assert_eq!(trace.links().len(), 0, "0 is no correlation id");
+    let streams = locations(trace, LocationKind::AcceleratorStream);
+    assert!(
+        streams.iter().all(|(name, _)| !name.contains("green")),
+        "{streams:?}"
+    );
+    assert_eq!(trace.definitions().kinds, ["mark"]);
+}
+
+#[test]
+fn work_without_a_process_and_events_that_nobody_knows_are_counted() {
+    let more = "
+        UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL;
+        UPDATE CUPTI_ACTIVITY_KIND_MEMSET SET globalPid = NULL;
+        INSERT INTO NVTX_EVENTS VALUES (1, 2, 99, 'what', NULL, 16777216 * 77 + 5),
+            (1, NULL, 33, 'category', NULL, 16777216 * 77 + 5);
+        CREATE TABLE GPU_METRICS (timestamp INTEGER, metricId INTEGER, value INTEGER);
+        INSERT INTO GPU_METRICS VALUES (1, 1, 1), (2, 1, 1), (3, 1, 1);
+        CREATE TABLE GENERIC_EVENTS (rawTimestamp INTEGER);
+        INSERT INTO GENERIC_EVENTS VALUES (1);";
+    let recording = read(&database("nobody.sqlite", &format!("{NEW}{more}")));
+    let found = &recording.diagnostics;
+    assert_eq!(found.count(nsys::rules::NO_PROCESS), 4, "{found}");
+    assert_eq!(found.count(nsys::rules::NVTX), 1);
+    assert_eq!(found.count(nsys::rules::TABLE), 2 + 3 + 1);
+    // One process calls the runtime: it is of that, and linked with its calls.
+    let trace = recording.trace().unwrap();
+    assert_eq!(trace.links().len(), 2);
+    assert!(
+        trace
+            .definitions()
+            .system
+            .groups()
+            .iter()
+            .all(|it| !it.name.contains("rank"))
+    );
+    // The column may not even be there.
+    let bare = OLD
+        .replace("globalPid INTEGER, ", "")
+        .replace("1, 16777216, 1)", "1, 1)");
+    let bare = bare.replace("2, 16777216, 64", "2, 64");
+    let recording = read(&database("bare-pid.sqlite", &bare));
+    assert_eq!(recording.diagnostics.count(nsys::rules::NO_PROCESS), 2);
+    assert_eq!(by_name(recording.trace().unwrap()).len(), 2);
 }
 
 #[test]

@@ -115,8 +115,8 @@ fn each_section_in_whatever_order() {
     assert_eq!(found.count(rules::SECTION), 1);
     assert_eq!(found.count(rules::NO_NAME), 1, "kernel 77");
     assert_eq!(found.count(rules::UNLINKED), 1);
-    // The agents come after the copies: nobody knew yet which one is a GPU.
-    assert_eq!(found.count(rules::NO_AGENT), 1);
+    // The agents come after the copies: these wait until somebody knows which one is a GPU.
+    assert_eq!(found.count(rules::NO_AGENT), 0);
     let trace = recording.trace().unwrap();
     let system = &trace.definitions().system;
     let names: Vec<_> = system.location_ids().map(|id| system.label(id)).collect();
@@ -137,6 +137,12 @@ fn each_section_in_whatever_order() {
         .map(|it| it.name.as_str())
         .collect();
     assert!(names.contains(&"void axpy<float>(float*)") && names.contains(&"kernel 77"));
+    let regions = &trace.definitions().regions;
+    let axpy = regions
+        .iter()
+        .find(|it| it.name.starts_with("void"))
+        .unwrap();
+    assert_eq!(axpy.canonical, "_Z4axpy");
     assert!(names.contains(&"step 1") && trace.definitions().kinds == ["here"]);
     let kernel = trace
         .definitions()
@@ -155,6 +161,137 @@ fn each_section_in_whatever_order() {
     assert_eq!(kinds[3], LocationKind::Unknown);
     // From the marker at 1 to its end at 50.
     assert_eq!(trace.range().map(|range| range.len()), Some(50));
+}
+
+/// A process of one GPU, with its number, host and kernels.
+fn process(pid: u32, host: &str, dispatches: &[(u64, u64)]) -> String {
+    let dispatch = |(start, end): &(u64, u64)| {
+        format!(
+            r#"{{"correlation_id": {{"internal": 1}}, "start_timestamp": {start}, "end_timestamp": {end}, "stream_id": {{"handle": 0}},
+            "dispatch_info": {{"agent_id": {{"handle": 2}}, "queue_id": {{"handle": 7}}, "kernel_id": 4}}}}"#
+        )
+    };
+    let dispatches: Vec<_> = dispatches.iter().map(dispatch).collect();
+    format!(
+        r#"{{"metadata": {{"pid": {pid}, "node": {{"hostname": "{host}"}}}},
+        "agents": [{{"id": {{"handle": 1}}, "type": 1, "name": "cpu"}},
+            {{"id": {{"handle": 2}}, "type": 2, "logical_node_type_id": 0, "name": "gfx942"}}],
+        "kernel_symbols": [{{"kernel_id": 4, "formatted_kernel_name": "axpy", "demangled_kernel_name": "axpy(int)"}}],
+        "buffer_records": {{"kernel_dispatch": [{}],
+            "hip_api": [{{"kind": 0, "operation": 0, "thread_id": {pid}, "correlation_id": {{"internal": 1}},
+                "start_timestamp": 5, "end_timestamp": 9}}]}}}}"#,
+        dispatches.join(",")
+    )
+}
+
+fn file(processes: &[String]) -> String {
+    format!("{{\"rocprofiler-sdk-tool\": [{}]}}", processes.join(","))
+}
+
+fn devices(recording: &Recording) -> Vec<String> {
+    let groups = recording.trace().unwrap().definitions().system.groups();
+    let own = groups.iter().filter(|it| it.kind == GroupKind::Accelerator);
+    own.map(|it| it.name.clone()).collect()
+}
+
+#[test]
+fn processes_of_a_file_are_ranks_but_for_those_without_work() {
+    let all = [
+        process(10, "n1", &[]),
+        process(11, "n1", &[(10, 20)]),
+        process(12, "n1", &[(15, 35)]),
+    ];
+    let recording = read(&file(&all));
+    assert_eq!(devices(&recording), ["rank 0, GPU 0", "rank 1, GPU 0"]);
+    let system = &recording.trace().unwrap().definitions().system;
+    let labels: Vec<_> = system.location_ids().map(|id| system.label(id)).collect();
+    assert!(
+        labels.contains(&"process 10, thread 10".into()),
+        "{labels:?}"
+    );
+    // Ids of two processes have nothing to do with each other.
+    assert_eq!(recording.trace().unwrap().links().len(), 2);
+    // One with work has no rank.
+    let recording = read(&file(&all[..2]));
+    assert_eq!(devices(&recording), ["GPU 0"]);
+}
+
+#[test]
+fn several_files_are_ranks_on_the_clock_of_their_host() {
+    let folder = std::env::temp_dir().join(format!("perfkit-rocprof-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let first = write(
+        "rank_1_results.json",
+        file(&[process(11, "n1", &[(1000, 2000)])]),
+    );
+    let second = write(
+        "rank_0_results.json",
+        file(&[process(12, "n1", &[(1500, 3500)])]),
+    );
+    let other = write(
+        "rank_2_results.json",
+        file(&[process(12, "n2", &[(1500, 3500)])]),
+    );
+    let both = rocprof::open(&[&first, &second], &OpenOptions::new()).unwrap();
+    assert_eq!(devices(&both), ["rank 0, GPU 0", "rank 1, GPU 0"]);
+    assert_eq!(both.diagnostics.count(rules::CLOCKS), 0);
+    let found = gpu::devices(both.trace().unwrap());
+    assert_eq!((found["0"].events, found["0"].busy()), (2, 2500));
+    // The clocks of two hosts have nothing in common.
+    let hosts = rocprof::open(&[&first, &other], &OpenOptions::new()).unwrap();
+    assert_eq!(hosts.diagnostics.count(rules::CLOCKS), 2);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn copies_run_on_a_gpu_or_on_none() {
+    let copy = |source: u32, target: u32, at: u32| {
+        format!(
+            r#"{{"kind": 1, "operation": 1, "correlation_id": {{"internal": {at}}}, "start_timestamp": {at}, "end_timestamp": {},
+            "src_agent_id": {{"handle": {source}}}, "dst_agent_id": {{"handle": {target}}}, "bytes": 64}}"#,
+            at + 5
+        )
+    };
+    let copies = [
+        copy(1, 2, 10),
+        copy(2, 1, 20),
+        copy(1, 1, 30),
+        copy(1, 99, 40),
+    ]
+    .join(",");
+    let agents = r#""agents": [{"id": {"handle": 1}, "type": 1}, {"id": {"handle": 2}, "type": 2, "logical_node_type_id": 0}]"#;
+    let records = format!(r#""buffer_records": {{"memory_copy": [{copies}]}}"#);
+    for members in [
+        format!("{agents}, {records}"),
+        format!("{records}, {agents}"),
+    ] {
+        let recording = read(&format!("{{\"rocprofiler-sdk-tool\": [{{{members}}}]}}"));
+        assert_eq!(recording.diagnostics.count(rules::NO_AGENT), 2);
+        assert_eq!(devices(&recording), ["GPU 0"]);
+        let trace = recording.trace().unwrap();
+        let found = gpu::devices(trace);
+        assert_eq!((found.len(), found["0"].events), (1, 2));
+        let system = &trace.definitions().system;
+        let beside: Vec<_> = system.location_ids().map(|id| system.label(id)).collect();
+        assert!(
+            beside.contains(&"process, asynchronous, copies".into()),
+            "{beside:?}"
+        );
+        assert_eq!(trace.len(), 8);
+    }
+}
+
+#[test]
+fn records_of_sections_without_a_noun_are_counted_one_by_one() {
+    let text = r#"{"rocprofiler-sdk-tool": [{
+        "callback_records": {"counter_collection": [{"a": 1}, {"a": [2, {}]}, {"a": 3}]},
+        "buffer_records": {"pc_sample_stochastic": [{}, {}], "odd": {"a": 1}, "empty": {}, "none": [], "word": 5}}]}"#;
+    assert_eq!(read(text).diagnostics.count(rules::SECTION), 3 + 2 + 1);
 }
 
 #[test]

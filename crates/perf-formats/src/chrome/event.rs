@@ -16,6 +16,7 @@ pub(super) struct Raw<'a> {
     pub(super) id: Token<'a>,
     pub(super) local_id: Token<'a>,
     pub(super) global_id: Token<'a>,
+    pub(super) scope: Token<'a>,
     /// A flow ends in the call around it.
     pub(super) binds_around: bool,
     pub(super) args: Args<'a>,
@@ -55,6 +56,7 @@ impl<'a> Raw<'a> {
                 b"ts" => raw.time = cursor.value()?,
                 b"dur" => raw.duration = cursor.value()?,
                 b"id" => raw.id = cursor.value()?,
+                b"scope" => raw.scope = cursor.value()?,
                 b"bp" => raw.binds_around = cursor.value()?.bytes() == b"e",
                 b"args" => raw.args = Args::read(cursor)?,
                 b"id2" => {

@@ -2,9 +2,8 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
-use crate::parallel::Threads;
-use crate::timeline::{Part, assemble, rank_of};
-use crate::{Content, Error, Format, Input, OpenOptions, Recording, Result};
+use crate::timeline::{finish, longest, open_files};
+use crate::{Format, Input, OpenOptions, Recording, Result};
 use std::io::Read;
 use std::path::Path;
 
@@ -55,24 +54,15 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Truncated`] and [`Error::Malformed`] for a file that holds no events,
-/// [`Error::Usage`] without a path, [`Error::Strict`] in strict mode.
+/// [`Error::Io`](crate::Error::Io), [`Error::Truncated`](crate::Error::Truncated) and
+/// [`Error::Malformed`](crate::Error::Malformed) for a file that holds no events,
+/// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
+/// strict mode.
 pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
-    if paths.is_empty() {
-        let what = "no path was given".into();
-        return Err(Error::Usage { what });
-    }
-    let threads = Threads::new(options.get_threads());
-    let parts: Result<Vec<Part>> = threads.install(|| {
-        threads.map(paths, |path| {
-            let path = path.as_ref();
-            let source = Source::open(path, longest(options))?;
-            let mut part = reader::read(source, options)?;
-            part.rank = part.rank.or_else(|| rank_of(path));
-            Ok::<_, Error>(part)
-        })
-    });
-    finish(parts?, options)
+    open_files(paths, options, FORMAT.name, |path| {
+        let source = Source::open(path, longest(options))?;
+        Ok(vec![reader::read(source, options)?])
+    })
 }
 
 /// Reads from anywhere; `name` is for messages.
@@ -97,18 +87,5 @@ pub fn read(
     options: &OpenOptions<'_>,
 ) -> Result<Recording> {
     let source = Source::read(name, from, longest(options))?;
-    finish(vec![reader::read(source, options)?], options)
-}
-
-/// Longest event, in bytes: a few of the longest strings.
-fn longest(options: &OpenOptions<'_>) -> usize {
-    (options.get_limits().string as usize)
-        .saturating_mul(4)
-        .max(1 << 12)
-}
-
-fn finish(parts: Vec<Part>, options: &OpenOptions<'_>) -> Result<Recording> {
-    let (trace, found) = assemble(parts, options)?;
-    options.judge(&found)?;
-    Ok(Recording::new(Content::Trace(trace), FORMAT.name, found))
+    finish(vec![reader::read(source, options)?], options, FORMAT.name)
 }

@@ -12,10 +12,10 @@
 //! | X of category `kernel`, `gpu_memcpy`, `gpu_memset` (older: `Kernel`, `Memcpy`, `Memset`) | work: enter and leave on a stream, which may overlap, see [`intervals`](perf_core::intervals()) |
 //! | X of category `gpu_user_annotation`, `cuda_sync` | calls on a location beside the stream: it is no work |
 //! | any other X | a call on the thread `tid` of the process `pid` |
-//! | B, E | a call, paired on its thread |
+//! | B, E | a call, paired on its thread: an end with a name ends the last open call of that name |
 //! | i, I, R | an instant, [`Event::Other`](perf_core::Event::Other) with its name as kind |
 //! | C | a sample of metrics, one a series, on a location of the process |
-//! | b, n, e (older: S, T, p, F) | calls and instants on a location a process and category; one with `id2` is found by its local or global id |
+//! | b, n, e (older: S, T, p, F) | calls and instants on a location a process and category; paired by category, `scope` and `id` or `id2`, also with an end in another process unless the id is a local one |
 //! | s, t, f | a [`Link`](perf_core::Link) between the calls it leads to |
 //! | M | names of processes and threads |
 //! | P, N, O, D, v, V, c, ... | not kept, counted as [`rules::PHASE`] |
@@ -27,8 +27,9 @@
 //!   without passing through floating point. `displayTimeUnit` is for display alone. Tick 0 is the
 //!   first event. `baseTimeNanoseconds` gives [`Clock::realtime`](perf_core::Clock::realtime).
 //! * **Launches**: a call of category `cuda_runtime`, `cuda_driver` or the like and the work with the
-//!   same `args.correlation` become a link, within one rank. Work without one is kept, and
-//!   counted as [`rules::UNLINKED`]. Flows that say the same are not said again.
+//!   same `args.correlation` become a link, within one rank. Where several processes of a file have one
+//!   id, that of the process that drives the device is meant: see [`rules::SHARED`]. Work without a
+//!   launch is kept, and counted as [`rules::UNLINKED`]. Flows that say the same are not said again.
 //! * **Kinds of regions**: kernels are functions of CUDA or HIP, copies and fills data transfers, calls
 //!   of the runtime wrappers of it, `user_annotation` is marked by the user, `overhead` is the
 //!   measurement's. Names are kept whole.
@@ -40,8 +41,8 @@
 //! # Several ranks
 //! [`open`] takes a file a rank. The rank is `distributedInfo.rank`, or else the number in the name of
 //! the file, or else that in the order of the paths. Clocks are aligned by `baseTimeNanoseconds`;
-//! without it times are taken as they are, and files that begin far from each other counted as
-//! [`rules::CLOCKS`].
+//! without it times are taken as they are. Files that begin far from each other are counted as
+//! [`rules::CLOCKS`], and so are those without it where others have it, which begin with these.
 //!
 //! # Damage
 //! What is wrong with a file is counted with the byte and the number of the event: see [`rules`]. A file

@@ -2,8 +2,8 @@
 
 use super::event::Raw;
 use super::rules;
-use crate::json::{Cursor, Token, decode, integer, nanos, whole};
-use crate::timeline::{Extra, FlowEnd, Kind, Part, Role, RowKey, Sym, Tag};
+use crate::json::{Cursor, Token, integer, nanos, whole};
+use crate::timeline::{Edge, Extra, FlowEnd, Kind, Part, Role, RowKey, Sym, Tag};
 use perf_core::{Rule, Value};
 
 /// Where the events of a category lie.
@@ -58,6 +58,7 @@ impl Phases {
     pub(super) fn finish(mut self) -> Part {
         let place = self.part.place(self.first_left.0, self.first_left.1);
         self.part.found.add_many(rules::ARGUMENTS, self.left, place);
+        self.part.at(None);
         self.part
     }
 
@@ -69,6 +70,7 @@ impl Phases {
     /// Takes an event, which begins at a byte and has a number.
     #[inline]
     pub(super) fn event(&mut self, raw: &Raw<'_>, at: (u64, u64)) {
+        self.part.at(Some(at));
         if raw.args.has_more && raw.phase != b'C' {
             if self.left == 0 {
                 self.first_left = at;
@@ -183,12 +185,22 @@ impl Phases {
             return;
         };
         let row = self.thread_row(raw);
-        let region = (raw.phase == b'B').then(|| {
-            let (kind, ..) = class(raw.category.bytes());
-            let name = self.part.name(raw.name.bytes(), at);
-            self.part.region(name, kind)
-        });
-        self.part.mark(row, time, region, Tag::default());
+        let (kind, ..) = class(raw.category.bytes());
+        let edge = self.edge(raw, raw.phase == b'B', kind, at);
+        self.part.mark(row, time, edge, Tag::default());
+    }
+
+    /// A begin with its region, or an end with the name it may have.
+    fn edge(&mut self, raw: &Raw<'_>, is_begin: bool, kind: Kind, at: (u64, u64)) -> Edge {
+        let text = raw.name.bytes();
+        if !is_begin && text.is_empty() {
+            return Edge::End(None);
+        }
+        let name = self.part.name(text, at);
+        match is_begin {
+            true => Edge::Begin(self.part.region(name, kind)),
+            false => Edge::End(Some(name)),
+        }
     }
 
     fn instant(&mut self, raw: &Raw<'_>, at: (u64, u64)) {
@@ -210,15 +222,16 @@ impl Phases {
         let Some(time) = self.time(raw, at) else {
             return;
         };
-        let mut name = decode(raw.name.bytes()).0;
+        let mut name = self.part.text(raw.name.bytes());
         if let Some(id) = raw.id.scalar() {
-            name = format!("{name}[{}]", decode(id).0);
+            name = format!("{name}[{}]", self.part.text(id));
         }
         let (mut values, mut bad) = (Vec::new(), 0_u64);
         let mut cursor = Cursor::new(raw.args.text);
+        let part = &mut self.part;
         let read = cursor.object(|key, cursor| {
             match value(cursor.value()?) {
-                Some(value) => values.push((format!("{name}: {}", decode(key).0), value)),
+                Some(value) => values.push((format!("{name}: {}", part.text(key)), value)),
                 None => bad += 1,
             }
             Ok(())
@@ -238,17 +251,32 @@ impl Phases {
 
     fn metadata(&mut self, raw: &Raw<'_>) {
         let (process, thread) = self.thread(raw);
-        let text = |token: Token<'_>| decode(token.bytes()).0;
+        let args = &raw.args;
         match raw.name.bytes() {
-            b"process_name" => self.part.process_name(process, text(raw.args.name)),
-            b"process_labels" => self.part.process_labels(process, text(raw.args.labels)),
-            b"thread_name" => self.part.thread_name(process, thread, text(raw.args.name)),
+            b"process_name" => {
+                let name = self.part.text(args.name.bytes());
+                self.part.process_name(process, name);
+            }
+            b"process_labels" => {
+                let labels = self.part.text(args.labels.bytes());
+                self.part.process_labels(process, labels);
+            }
+            b"thread_name" => {
+                let name = self.part.text(args.name.bytes());
+                self.part.thread_name(process, thread, name);
+            }
             _ => {}
         }
     }
 
-    /// Category and id as a tag; `scope` keeps ids of one number apart that are not one.
-    fn tag(&mut self, raw: &Raw<'_>, scope: &[u8], id: Token<'_>, at: (u64, u64)) -> Tag {
+    /// Category, scope and id as a tag. An id is for all processes unless it is a local one;
+    /// `of` keeps flows and calls apart.
+    fn tag(&mut self, raw: &Raw<'_>, of: &[u8], at: (u64, u64)) -> Tag {
+        let (kind, process, id) = match (raw.local_id.scalar(), raw.global_id.scalar()) {
+            (Some(_), _) => (&b"local"[..], raw.process.bytes(), raw.local_id),
+            (None, Some(_)) => (&b"global"[..], &b""[..], raw.global_id),
+            (None, None) => (&b""[..], &b""[..], raw.id),
+        };
         if id.scalar().is_none() {
             self.count(rules::NO_ID, at);
         }
@@ -257,15 +285,20 @@ impl Phases {
         let hex = hex.and_then(|digits| std::str::from_utf8(digits).ok());
         let hex = hex.and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let number = hex.or_else(|| whole(id));
-        self.scratch.clear();
-        self.scratch.extend(raw.category.bytes());
-        self.scratch.push(0);
-        self.scratch.extend(scope);
-        if number.is_none() {
-            self.scratch.push(0);
-            self.scratch.extend(id);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        let text = number.map_or(id, |_| b"");
+        for part in [
+            raw.category.bytes(),
+            of,
+            kind,
+            process,
+            raw.scope.bytes(),
+            text,
+        ] {
+            scratch.extend(part);
+            scratch.push(0);
         }
-        let scratch = std::mem::take(&mut self.scratch);
         let sym = self.part.symbol(&scratch);
         self.scratch = scratch;
         (sym, number.unwrap_or_default())
@@ -281,7 +314,7 @@ impl Phases {
             (_, true) => FlowEnd::Around,
             (_, false) => FlowEnd::Next,
         };
-        let tag = self.tag(raw, b"flow", raw.id, at);
+        let tag = self.tag(raw, b"flow", at);
         let thread = self.thread(raw);
         self.part.flow(tag, end, time, thread);
     }
@@ -297,18 +330,10 @@ impl Phases {
             self.note(row, time, raw, at);
             return;
         }
-        let local = [b"local ", raw.process.bytes()].concat();
-        let (scope, id) = match (raw.local_id.scalar(), raw.global_id.scalar()) {
-            (Some(_), _) => (&local[..], raw.local_id),
-            (None, Some(_)) => (&b"global"[..], raw.global_id),
-            (None, None) => (&b""[..], raw.id),
-        };
-        let tag = self.tag(raw, scope, id, at);
-        let region = matches!(raw.phase, b'b' | b'S').then(|| {
-            let name = self.part.name(raw.name.bytes(), at);
-            self.part.region(name, Kind::Host)
-        });
-        self.part.mark(row, time, region, tag);
+        let tag = self.tag(raw, b"", at);
+        let is_begin = matches!(raw.phase, b'b' | b'S');
+        let edge = self.edge(raw, is_begin, Kind::Host, at);
+        self.part.mark(row, time, edge, tag);
     }
 }
 

@@ -3,9 +3,7 @@
 use super::event::Raw;
 use super::phases::Phases;
 use super::rules;
-use crate::json::{
-    Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, decode, integer,
-};
+use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, integer};
 use crate::timeline::Part;
 use crate::{Error, OpenOptions, Result};
 
@@ -24,7 +22,7 @@ pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Part
     let is_whole = match source.peek()? {
         Some(b'[') => array(&mut source, &mut phases, options, true)?,
         Some(b'{') => object(&mut source, &mut phases, options)?,
-        None => return Err(truncated(&source, expected)),
+        None => return Err(source.ended(expected)),
         Some(byte) => {
             return Err(Error::Malformed {
                 place: source.place(),
@@ -41,20 +39,6 @@ pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Part
         phases.part.found.add(rules::TRAILING, place);
     }
     Ok(phases.finish())
-}
-
-fn truncated(source: &Source, expected: &str) -> Error {
-    match source.damage() {
-        Some(damage) => Error::Malformed {
-            place: source.place(),
-            expected: "data packed with gzip".into(),
-            got: damage.into(),
-        },
-        None => Error::Truncated {
-            place: source.place(),
-            expected: expected.into(),
-        },
-    }
 }
 
 /// The members of the object; `false` where the text ends before it does.
@@ -78,7 +62,7 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
                 phases.part.found.add(rules::TRUNCATED, place);
                 return Ok(false);
             }
-            Next::End => return Err(truncated(source, "`traceEvents`")),
+            Next::End => return Err(source.ended("`traceEvents`")),
             Next::Bad(expected) if has_events => {
                 let place = source.place().record(format!("expected {expected}"));
                 phases.part.found.add(rules::MALFORMED, place);
@@ -104,7 +88,7 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
             _ => property(source, phases, &key)?,
         };
         if !is_inside && !has_events {
-            return Err(truncated(source, "`traceEvents`"));
+            return Err(source.ended("`traceEvents`"));
         }
         if !is_inside {
             if key != "traceEvents" {
@@ -159,7 +143,7 @@ fn devices(source: &mut Source, phases: &mut Phases) -> Result<bool> {
                 Ok(())
             })?;
             if let (Some(id), Some(name)) = (id.scalar(), name.scalar()) {
-                found.push((id.to_vec(), decode(name).0));
+                found.push((id.to_vec(), name.to_vec()));
             }
             Ok(())
         })?;
@@ -170,6 +154,7 @@ fn devices(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     };
     let part = &mut phases.part;
     for (id, name) in found {
+        let name = part.text(&name);
         let marks = ["AMD", "Instinct", "Radeon", "gfx"];
         part.is_hip |= marks.iter().any(|mark| name.contains(mark));
         let id = part.symbol(&id);
@@ -185,7 +170,7 @@ fn distributed(source: &mut Source, phases: &mut Phases) -> Result<bool> {
         cursor.object(|key, cursor| {
             let value = cursor.value()?;
             if let Some(value) = value.scalar().filter(|value| value.len() <= PROPERTY) {
-                found.push((decode(key).0, decode(value).0));
+                found.push((key.to_vec(), value.to_vec()));
             }
             Ok(())
         })?;
@@ -196,6 +181,7 @@ fn distributed(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     };
     let part = &mut phases.part;
     for (key, value) in found {
+        let (key, value) = (part.text(&key), part.text(&value));
         if key == "rank" {
             part.rank = value.parse().ok();
         }
@@ -224,7 +210,7 @@ fn property(source: &mut Source, phases: &mut Phases, key: &str) -> Result<bool>
             false => i64::try_from(bits).ok(),
         });
     }
-    let text = decode(&value).0;
+    let text = phases.part.text(&value);
     phases.part.properties.push((key.to_owned(), text));
     Ok(true)
 }

@@ -4,14 +4,15 @@ mod calls;
 mod names;
 
 use crate::json::encode;
+use crate::lanes::Lanes;
 use crate::{Error, Result};
 use calls::Call;
-use names::{Places, category};
+use names::{Places, Thread, category};
 use perf_core::{
     CancelToken, Event, EventId, LinkKind, LocationId, LocationView, Place, Progress, Ticks,
     TraceView, Value, match_messages_with,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 /// Bytes that are gathered before they are written.
@@ -45,6 +46,10 @@ pub struct Written {
 /// | other events with a name | i |
 /// | groups and locations | `process_name` and `thread_name` |
 ///
+/// Viewers take what overlaps on a thread for nested or drop it. Work of a stream that overlaps goes
+/// to further threads, its *lanes*; `args.stream` is the same. What a fold of `perf-fold` shows is
+/// written as the trace that it gives.
+///
 /// Times are microseconds with three decimals from the origin of the clock, which
 /// `baseTimeNanoseconds` dates where it is known. Read back, calls, work, instants and links are the same.
 ///
@@ -76,6 +81,8 @@ pub fn write(
         text: Vec::with_capacity(BUFFER + 4096),
         written: Written::default(),
         is_first: true,
+        lanes: Vec::new(),
+        threads: HashMap::new(),
     };
     writer.header();
     let total = view.ids().count() as u64;
@@ -86,6 +93,7 @@ pub fn write(
     }
     writer.messages(progress, cancel)?;
     writer.links()?;
+    writer.order();
     writer.text.extend(b"\n]}\n");
     writer.flush()?;
     Ok(writer.written)
@@ -98,6 +106,10 @@ struct Writer<'a, 'w> {
     text: Vec<u8>,
     written: Written,
     is_first: bool,
+    /// The locations of further threads, which are numbered behind all locations.
+    lanes: Vec<LocationId>,
+    /// The threads of work that is on a further one.
+    threads: HashMap<EventId, Thread>,
 }
 
 impl Writer<'_, '_> {
@@ -138,37 +150,92 @@ impl Writer<'_, '_> {
 
     fn location(&mut self, location: LocationView<'_>) -> Result<()> {
         let id = location.id();
-        let (pid, tid) = self.places.of(id);
-        let system = &self.view.definitions().system;
+        let own = self.places.of(id);
+        let known = self.view.definitions().system.location(id);
+        let name = known.map_or("", |location| &location.name);
+        self.thread(own, name);
+        if known.is_some_and(|location| location.kind.may_overlap()) {
+            let (calls, notes) = calls::overlapping(location);
+            self.work(location, calls, name)?;
+            return self.notes(location, notes);
+        }
+        let (calls, notes) = calls::nested(location);
+        for call in calls {
+            self.call(location, call, own)?;
+        }
+        self.notes(location, notes)
+    }
+
+    /// Work of a stream, each piece on the first thread on which nothing is open.
+    fn work(&mut self, location: LocationView<'_>, calls: Vec<Call>, name: &str) -> Result<()> {
+        let id = location.id();
+        let own = self.places.of(id);
+        let mut lanes = Lanes::default();
+        let mut threads = vec![own];
+        for call in calls {
+            let lane = lanes.take(call.start, call.end);
+            if lane == threads.len() {
+                let number = self.places.len() + self.lanes.len();
+                let thread = (own.0, number as u64);
+                self.lanes.push(id);
+                self.thread(thread, &format!("{name}, lane {lane}"));
+                threads.push(thread);
+            }
+            let thread = threads.get(lane).copied().unwrap_or(own);
+            if let (1.., Ok(index)) = (lane, u32::try_from(call.enter)) {
+                let location = id;
+                self.threads.insert(EventId { location, index }, thread);
+            }
+            self.call(location, call, thread)?;
+        }
+        Ok(())
+    }
+
+    fn notes(&mut self, location: LocationView<'_>, notes: Vec<usize>) -> Result<()> {
+        for index in notes {
+            self.note(location, index);
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        match self.text.len() >= BUFFER {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Names a thread.
+    fn thread(&mut self, (pid, tid): Thread, name: &str) {
         self.begin();
         let start = format!(
             "{{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": {pid}, \"tid\": {tid}, \"args\": {{\"name\": "
         );
         self.text.extend(start.into_bytes());
-        let known = system.location(id);
-        encode(known.map_or("", |location| &location.name), &mut self.text);
+        encode(name, &mut self.text);
         self.text.extend(b"}}");
-        let overlaps = known.is_some_and(|location| location.kind.may_overlap());
-        let (calls, notes) = match overlaps {
-            true => calls::overlapping(location),
-            false => calls::nested(location),
-        };
-        for call in calls {
-            self.call(location, call);
-            if self.text.len() >= BUFFER {
-                self.flush()?;
-            }
-        }
-        for index in notes {
-            self.note(location, index);
-            if self.text.len() >= BUFFER {
-                self.flush()?;
-            }
-        }
-        Ok(())
     }
 
-    fn call(&mut self, location: LocationView<'_>, call: Call) {
+    /// Says in which order threads are shown, where numbers do not: lanes below their stream.
+    fn order(&mut self) {
+        if self.lanes.is_empty() {
+            return;
+        }
+        let own = self.view.ids().map(|id| (self.places.of(id), id));
+        let lanes = (self.places.len() as u64..).zip(&self.lanes);
+        let lanes = lanes.map(|(tid, id)| ((self.places.of(*id).0, tid), *id));
+        let all: Vec<(Thread, LocationId)> = own.chain(lanes).collect();
+        for ((pid, tid), LocationId(order)) in all {
+            self.begin();
+            let text = format!(
+                "{{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": {pid}, \"tid\": {tid}, \"args\": {{\"sort_index\": {order}}}}}"
+            );
+            self.text.extend(text.into_bytes());
+        }
+    }
+
+    fn call(&mut self, location: LocationView<'_>, call: Call, thread: Thread) -> Result<()> {
         self.begin();
         self.written.calls += 1;
         let definitions = self.view.definitions();
@@ -181,7 +248,7 @@ impl Writer<'_, '_> {
         self.text.extend(category.as_bytes());
         self.text.extend(b"\", \"name\": ");
         encode(&name, &mut self.text);
-        self.at(location.id(), call.start);
+        self.at(thread, call.start);
         let length = self.nanos(call.end) - self.nanos(call.start);
         let length = format!(", \"dur\": {}", micros(length));
         self.text.extend(length.into_bytes());
@@ -210,11 +277,11 @@ impl Writer<'_, '_> {
             self.text.push(b'}');
         }
         self.text.push(b'}');
+        self.spill()
     }
 
     /// Process, thread and time.
-    fn at(&mut self, location: LocationId, time: Ticks) {
-        let (pid, tid) = self.places.of(location);
+    fn at(&mut self, (pid, tid): Thread, time: Ticks) {
         let time = micros(self.nanos(time));
         let text = format!(", \"pid\": {pid}, \"tid\": {tid}, \"ts\": {time}");
         self.text.extend(text.into_bytes());
@@ -234,6 +301,7 @@ impl Writer<'_, '_> {
             return;
         };
         let definitions = self.view.definitions();
+        let thread = self.places.of(location.id());
         match event {
             Event::Metric { set, values } => {
                 let members = definitions.metric_sets.get(set.index());
@@ -248,7 +316,7 @@ impl Writer<'_, '_> {
                     self.written.samples += 1;
                     self.text.extend(b"{\"ph\": \"C\", \"name\": ");
                     encode(name, &mut self.text);
-                    self.at(location.id(), time);
+                    self.at(thread, time);
                     self.text.extend(b", \"args\": {");
                     let mut lead: &[u8] = b"";
                     for (member, series) in series {
@@ -277,7 +345,7 @@ impl Writer<'_, '_> {
                 self.text
                     .extend(b"{\"ph\": \"i\", \"s\": \"t\", \"name\": ");
                 encode(definitions.event_name(event), &mut self.text);
-                self.at(location.id(), time);
+                self.at(thread, time);
                 self.text.push(b'}');
             }
             // Messages follow as flows.
@@ -296,13 +364,9 @@ impl Writer<'_, '_> {
         let alone = found.unmatched.iter().filter(|it| is_message(&it.end));
         self.written.left_out += alone.count() as u64;
         for (id, message) in found.messages.iter().enumerate() {
-            let (from, to) = (message.sender, message.receiver);
-            self.flow(
-                "message",
-                id,
-                (from.location, from.time),
-                (to.location, to.time),
-            )?;
+            let end = |end: perf_core::Endpoint| (self.places.of(end.location), end.time);
+            let (from, to) = (end(message.sender), end(message.receiver));
+            self.flow("message", id, from, to)?;
         }
         Ok(())
     }
@@ -314,12 +378,17 @@ impl Writer<'_, '_> {
             let location = view.location(end.location)?;
             let inside = location.range().contains(&(end.index as usize));
             let time = location.all().time(end.index as usize)?;
-            (inside && ids.contains(&end.location)).then_some((end.location, time))
+            (inside && ids.contains(&end.location)).then_some(time)
         };
         for (id, link) in view.trace().links().iter().enumerate() {
             let (Some(from), Some(to)) = (seen(link.from), seen(link.to)) else {
                 continue;
             };
+            let thread = |end: EventId| {
+                let lane = self.threads.get(&end).copied();
+                lane.unwrap_or_else(|| self.places.of(end.location))
+            };
+            let (from, to) = ((thread(link.from), from), (thread(link.to), to));
             let category = match link.kind {
                 LinkKind::Launch => "ac2g",
                 _ => "flow",
@@ -333,24 +402,21 @@ impl Writer<'_, '_> {
         &mut self,
         category: &str,
         id: usize,
-        from: (LocationId, Ticks),
-        to: (LocationId, Ticks),
+        from: (Thread, Ticks),
+        to: (Thread, Ticks),
     ) -> Result<()> {
         self.written.flows += 1;
-        for (phase, (location, time)) in [("s", from), ("f", to)] {
+        for (phase, (thread, time)) in [("s", from), ("f", to)] {
             self.begin();
             let bind = if phase == "f" { ", \"bp\": \"e\"" } else { "" };
             let text = format!(
                 "{{\"ph\": \"{phase}\", \"id\": {id}, \"cat\": \"{category}\", \"name\": \"{category}\"{bind}"
             );
             self.text.extend(text.into_bytes());
-            self.at(location, time);
+            self.at(thread, time);
             self.text.push(b'}');
         }
-        if self.text.len() >= BUFFER {
-            self.flush()?;
-        }
-        Ok(())
+        self.spill()
     }
 }
 

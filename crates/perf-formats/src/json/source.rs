@@ -165,6 +165,21 @@ impl Source {
         self.damage.as_deref()
     }
 
+    /// The error of a text that ends, or whose packed data are damaged, before what is expected.
+    pub(crate) fn ended(&self, expected: &str) -> Error {
+        match self.damage() {
+            Some(damage) => Error::Malformed {
+                place: self.place(),
+                expected: "data packed with gzip".into(),
+                got: damage.into(),
+            },
+            None => Error::Truncated {
+                place: self.place(),
+                expected: expected.into(),
+            },
+        }
+    }
+
     /// Reads more text into the window.
     ///
     /// # Errors

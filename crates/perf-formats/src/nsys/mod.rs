@@ -9,7 +9,7 @@
 //!
 //! | table | becomes |
 //! |---|---|
-//! | `CUPTI_ACTIVITY_KIND_KERNEL` | work, named by `shortName`, or else `demangledName`, `mangledName` |
+//! | `CUPTI_ACTIVITY_KIND_KERNEL` | work, named by `shortName`, or else `demangledName`, `mangledName`; the next of these is [`Region::canonical`](perf_core::Region::canonical), so that instances of a template are regions of their own |
 //! | `CUPTI_ACTIVITY_KIND_MEMCPY`, `_MEMSET` | work named as Kineto does, such as `Memcpy HtoD (Pageable -> Device)`, with its bytes |
 //! | `CUPTI_ACTIVITY_KIND_RUNTIME`, `_DRIVER` | a call on a thread |
 //! | `NVTX_EVENTS` | ranges pushed and popped: calls on a thread, marked by the user; started and ended: calls on a location of the process; marks: instants |
@@ -18,12 +18,15 @@
 //! | `PROCESSES`, `ThreadNames`, `TARGET_INFO_GPU`, `TARGET_INFO_SYSTEM_ENV` | names of processes, threads, devices, the host |
 //! | `TARGET_INFO_SESSION_START_TIME` | [`Clock::realtime`](perf_core::Clock::realtime) |
 //! | the metadata of the export | properties |
-//! | all other tables with a column `start` | not kept, counted by table as [`rules::TABLE`] |
+//! | all other tables with a column `start`, `timestamp` or `rawTimestamp` | not kept, their rows counted as [`rules::TABLE`] |
 //!
-//! * **Processes** are told apart by `globalPid`: each is a rank of its own if there are several. A
+//! * **Processes** are told apart by `globalPid`: each with work is a rank of its own if there are
+//!   several. Work that does not name one is counted as [`rules::NO_PROCESS`]. A
 //!   **stream** is one location a process, device, context (with its green context) and number, since
 //!   the number alone is not unique.
 //! * **Launches**: a call of the runtime and the work with its `correlationId`, within one process.
+//! * **Nothing** is `NULL`, or what old exports write for it: 0 for ids, 0 or -1 for the end of a range,
+//!   a text without letters.
 //! * The thread of a call is the lower part of its `globalTid`, the process the upper part.
 //!
 //! # Untrusted databases

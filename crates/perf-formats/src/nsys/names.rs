@@ -64,9 +64,13 @@ pub(super) fn wait(kind: Option<i64>) -> &'static str {
 
 /// Kinds of NVTX events.
 pub(super) mod nvtx {
+    pub(in crate::nsys) const CATEGORY: i64 = 33;
     pub(in crate::nsys) const MARK: i64 = 34;
+    pub(in crate::nsys) const THREAD: i64 = 39;
     pub(in crate::nsys) const PUSH_POP: i64 = 59;
     pub(in crate::nsys) const START_END: i64 = 60;
+    pub(in crate::nsys) const DOMAIN_CREATE: i64 = 75;
+    pub(in crate::nsys) const DOMAIN_DESTROY: i64 = 76;
     /// The same from text files.
     pub(in crate::nsys) const TEXT_MARK: i64 = 65;
     pub(in crate::nsys) const TEXT_PUSH_POP: i64 = 70;

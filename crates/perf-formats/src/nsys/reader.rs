@@ -165,8 +165,9 @@ impl Reader {
     /// Counts the rows of tables of events that are not read.
     fn left_out(&mut self, database: &Database) {
         let is_read = |name: &&str| TABLES.iter().any(|table| table.name == *name);
+        let has_time = |name: &&str| TIMES.iter().any(|it| database.has_column(name, it));
         let others = database.names().filter(|name| !is_read(name));
-        for name in others.filter(|name| database.has_column(name, "start")) {
+        for name in others.filter(has_time) {
             let count = database.count(name);
             self.found
                 .add_many(rules::TABLE, count, database.place(name));
@@ -182,6 +183,26 @@ impl Reader {
             parts.push(part);
             parts.len() - 1
         })
+    }
+
+    /// The part of work that does not say which process it is of.
+    pub(super) fn only_process(&mut self) -> usize {
+        let mut ids = self.processes.keys();
+        match (ids.next().copied(), ids.next()) {
+            (Some(only), None) => self.process(only),
+            _ => self.process(0),
+        }
+    }
+
+    /// Counts something about a row.
+    pub(super) fn count(&mut self, rule: Rule, row: &Row<'_>) {
+        let place = self.place_of(row);
+        self.found.add(rule, place);
+    }
+
+    /// Whether a string id stands for a name.
+    pub(super) fn has_string(&self, id: i64) -> bool {
+        self.strings.contains_key(&id)
     }
 
     /// The number of a name.
@@ -359,12 +380,17 @@ impl Reader {
             part.base = base;
             part.host.clone_from(&host);
         }
-        if let Some(first) = self.parts.first_mut() {
+        // Of the first that has work: others may be no rank.
+        let has_work = self.parts.iter().position(Part::has_work);
+        if let Some(first) = self.parts.get_mut(has_work.unwrap_or(0)) {
             first.properties = facts;
         }
         Ok(())
     }
 }
+
+/// Columns that make a table one of events.
+const TIMES: [&str; 3] = ["start", "timestamp", "rawTimestamp"];
 
 /// What is kept of the metadata of the export.
 const FACTS: [&[u8]; 3] = [

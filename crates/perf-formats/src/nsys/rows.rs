@@ -4,7 +4,7 @@ use super::database::{Bad, Row};
 use super::names::{self, nvtx};
 use super::reader::Reader;
 use super::rules;
-use crate::timeline::{Extra, Kind, Role, RowKey, Sym};
+use crate::timeline::{Edge, Extra, Kind, Role, RowKey, Sym};
 
 /// A table of events: its name, its columns, and what a row of it becomes.
 pub(super) struct Table {
@@ -25,8 +25,18 @@ macro_rules! work_columns {
     };
 }
 
-/// All that are read, work first: its processes are what others are measured by.
+/// All that are read, calls of the runtime first: they tell which processes there are.
 pub(super) const TABLES: &[Table] = &[
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_RUNTIME",
+        columns: CALL,
+        row: call,
+    },
+    Table {
+        name: "CUPTI_ACTIVITY_KIND_DRIVER",
+        columns: CALL,
+        row: call,
+    },
     Table {
         name: "CUPTI_ACTIVITY_KIND_KERNEL",
         columns: work_columns!("shortName", "demangledName", "mangledName"),
@@ -54,16 +64,6 @@ pub(super) const TABLES: &[Table] = &[
         row: wait,
     },
     Table {
-        name: "CUPTI_ACTIVITY_KIND_RUNTIME",
-        columns: CALL,
-        row: call,
-    },
-    Table {
-        name: "CUPTI_ACTIVITY_KIND_DRIVER",
-        columns: CALL,
-        row: call,
-    },
-    Table {
         name: "NVTX_EVENTS",
         columns: &["start", "end", "globalTid", "eventType", "text", "textId"],
         row: range,
@@ -72,22 +72,34 @@ pub(super) const TABLES: &[Table] = &[
 
 const CALL: &[&str] = &["start", "end", "globalTid", "nameId", "correlationId"];
 
+/// A number that counts from 1: old exports write 0 where there is none.
+fn told(number: Option<i64>) -> Option<i64> {
+    number.filter(|number| *number != 0)
+}
+
 /// Bits of an id of the file.
 fn bits(number: Option<i64>) -> Option<(u64, bool)> {
     number.map(|number| (number.cast_unsigned(), number < 0))
 }
 
+/// Named by the short name, with the demangled one as its long form.
 fn kernel<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
-    let mut string = None;
-    for column in WORK..WORK + 3 {
-        string = string.or(row.optional(column)?);
+    let mut strings = [None; 3];
+    for (column, string) in (WORK..).zip(&mut strings) {
+        *string = row.optional(column)?;
     }
+    // Old exports write a number that stands for no string where there is no name.
+    let known = strings.into_iter().flatten();
+    let mut known = known.filter(|string| reader.has_string(*string));
+    let (name, form) = (known.next(), known.next());
+    let name = name.or(strings.into_iter().flatten().next());
     let part = reader.work(row)?;
-    let name = match string {
+    let name = match name {
         Some(string) => reader.string(part, string, row),
         None => reader.name(part, b"(kernel without a name)"),
     };
-    reader.add_work(part, row, name, Kind::Kernel, None)
+    let form = form.map(|form| reader.string(part, form, row));
+    reader.add_work(part, row, (name, form), Kind::Kernel, None)
 }
 
 fn copy<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
@@ -100,7 +112,7 @@ fn copy<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let part = reader.work(row)?;
     let name = names::copy(kinds.0, kinds.1, kinds.2);
     let name = reader.name(part, name.as_bytes());
-    reader.add_work(part, row, name, Kind::Copy, bytes)
+    reader.add_work(part, row, (name, None), Kind::Copy, bytes)
 }
 
 fn set<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
@@ -108,7 +120,7 @@ fn set<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let kind = row.optional(WORK + 1)?;
     let part = reader.work(row)?;
     let name = reader.name(part, names::set(kind).as_bytes());
-    reader.add_work(part, row, name, Kind::Copy, bytes)
+    reader.add_work(part, row, (name, None), Kind::Copy, bytes)
 }
 
 fn graph<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
@@ -118,7 +130,7 @@ fn graph<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     };
     let part = reader.work(row)?;
     let name = reader.name(part, name.as_bytes());
-    reader.add_work(part, row, name, Kind::Kernel, None)
+    reader.add_work(part, row, (name, None), Kind::Kernel, None)
 }
 
 fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
@@ -144,7 +156,7 @@ fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
 
 fn call<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let string = row.number(3)?;
-    let correlation = bits(row.optional(4)?);
+    let correlation = bits(told(row.optional(4)?));
     let thread = row.number(2)?;
     let part = reader.process(thread);
     let name = reader.string(part, string, row);
@@ -161,21 +173,22 @@ fn call<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
 
 fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let kind = row.number(3)?;
-    let is_known = [
-        nvtx::MARK,
-        nvtx::PUSH_POP,
-        nvtx::START_END,
-        nvtx::TEXT_MARK,
-        nvtx::TEXT_PUSH_POP,
-        nvtx::TEXT_START_END,
-    ];
-    // Domains, categories and names of threads take no time.
-    if !is_known.contains(&kind) {
-        return Ok(());
+    match kind {
+        nvtx::MARK | nvtx::PUSH_POP | nvtx::START_END => {}
+        nvtx::TEXT_MARK | nvtx::TEXT_PUSH_POP | nvtx::TEXT_START_END => {}
+        // Domains, categories and names of threads take no time.
+        nvtx::CATEGORY | nvtx::THREAD | nvtx::DOMAIN_CREATE | nvtx::DOMAIN_DESTROY => {
+            return Ok(());
+        }
+        _ => {
+            reader.count(rules::NVTX, row);
+            return Ok(());
+        }
     }
     let (start, end) = (row.number(0)?, row.optional(1)?);
     let thread = row.number(2)?;
-    let text = row.text(4)?.map(<[u8]>::to_vec);
+    let text = row.text(4)?.filter(|text| !text.is_empty());
+    let text = text.map(<[u8]>::to_vec);
     let string = row.optional(5)?;
     let part = reader.process(thread);
     let name = match (text, string) {
@@ -196,7 +209,8 @@ fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
         return Ok(());
     }
     let region = part.region(name, Kind::User);
-    match end {
+    // Old exports write 0 or -1 where there is none.
+    match end.filter(|end| *end > 0 || *end >= start) {
         Some(end) if end < start => {
             part.found.add(rules::NEGATIVE, place);
             part.call(line, (start, start), region, 0);
@@ -206,7 +220,7 @@ fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
         None => {
             let tag = (Sym::default(), reader.unclosed);
             reader.unclosed += 1;
-            part.mark(line, start, Some(region), tag);
+            part.mark(line, start, Edge::Begin(region), tag);
         }
     }
     Ok(())
@@ -219,8 +233,13 @@ impl Reader {
         row.number(1)?;
         row.number(3)?;
         row.number(6)?;
-        let process = row.optional(2)?;
-        Ok(self.process(process.unwrap_or(0)))
+        Ok(match row.optional(2)? {
+            Some(process) => self.process(process),
+            None => {
+                self.count(rules::NO_PROCESS, row);
+                self.only_process()
+            }
+        })
     }
 
     /// Begin and end of a row; one that ends before it begins has no length.
@@ -239,13 +258,13 @@ impl Reader {
         &mut self,
         part: usize,
         row: &Row<'r>,
-        name: u32,
+        (name, form): (u32, Option<u32>),
         kind: Kind,
         bytes: Option<i64>,
     ) -> Result<(), Bad<'r>> {
-        let (context, green) = (row.optional(4)?, row.optional(5)?);
+        let (context, green) = (row.optional(4)?, told(row.optional(5)?));
         let stream = row.number(6)?;
-        let correlation = bits(row.optional(7)?);
+        let correlation = bits(told(row.optional(7)?));
         let device = self.device(part, row.number(3)?);
         let (start, end) = self.times(part, row)?;
         let Some(part) = self.parts.get_mut(part) else {
@@ -263,7 +282,10 @@ impl Reader {
             context,
             stream,
         });
-        let region = part.region(name, kind);
+        let region = match form {
+            Some(form) => part.region_with(name, kind, form),
+            None => part.region(name, kind),
+        };
         let extra = part.extra(Extra::new(correlation, bits(bytes), Role::Work));
         part.call(line, (start, end), region, extra);
         Ok(())

@@ -34,3 +34,16 @@ pub const TABLE: Rule = Rule {
     weight: Weight::Note,
     what: "a table of events has no place in a trace; its rows are not kept",
 };
+/// An NVTX event that nobody knows.
+pub const NVTX: Rule = Rule {
+    name: "other-nvtx",
+    weight: Weight::Loss,
+    what: "an NVTX event is of a kind that nobody knows; not kept",
+};
+/// Work without its process.
+pub const NO_PROCESS: Rule = Rule {
+    name: "no-process",
+    weight: Weight::Repair,
+    what: "work does not say which process it is of; kept with the only one that calls the runtime, \
+           or else with one numbered 0",
+};

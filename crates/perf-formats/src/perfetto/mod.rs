@@ -20,7 +20,6 @@
 //! the clock knows of real time. The same trace always gives the same bytes. Numbers of processes and
 //! threads are those of groups and locations in the trace, since the viewer wants them unique.
 
-mod lanes;
 mod proto;
 mod track;
 mod write;

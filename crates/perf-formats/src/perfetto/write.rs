@@ -1,8 +1,8 @@
 //! A trace as packets.
 
-use super::lanes::Lanes;
 use super::proto::{Message, field};
 use super::track::Tracks;
+use crate::lanes::Lanes;
 use crate::{Error, Result};
 use perf_core::{
     CancelToken, Close, Definitions, Endpoint, Event, EventId, LocationId, LocationView, MetricId,

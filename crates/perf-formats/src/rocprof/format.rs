@@ -2,9 +2,8 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
-use crate::parallel::Threads;
-use crate::timeline::{Part, assemble, rank_of};
-use crate::{Content, Error, Format, Input, OpenOptions, Recording, Result};
+use crate::timeline::{finish, longest, open_files};
+use crate::{Format, Input, OpenOptions, Recording, Result};
 use std::io::Read;
 use std::path::Path;
 
@@ -28,7 +27,8 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
     open(&[path], options)
 }
 
-/// Opens one file a rank as one trace.
+/// Opens one file a rank as one trace. A file of several processes is of as many ranks; those that run
+/// nothing on a device are of none.
 ///
 /// ```no_run
 /// use perf_formats::{OpenOptions, rocprof};
@@ -38,26 +38,14 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Truncated`] and [`Error::Malformed`] for a file that is no recording,
-/// [`Error::Usage`] without a path, [`Error::Strict`] in strict mode.
+/// [`Error::Io`](crate::Error::Io), [`Error::Truncated`](crate::Error::Truncated) and
+/// [`Error::Malformed`](crate::Error::Malformed) for a file that is no recording,
+/// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
+/// strict mode.
 pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
-    if paths.is_empty() {
-        let what = "no path was given".into();
-        return Err(Error::Usage { what });
-    }
-    let threads = Threads::new(options.get_threads());
-    let parts: Result<Vec<Vec<Part>>> = threads.install(|| {
-        threads.map(paths, |path| {
-            let path = path.as_ref();
-            let source = Source::open(path, longest(options))?;
-            let mut parts = reader::read(source, options)?;
-            if let [only] = parts.as_mut_slice() {
-                only.rank = rank_of(path);
-            }
-            Ok::<_, Error>(parts)
-        })
-    });
-    finish(parts?.into_iter().flatten().collect(), options)
+    open_files(paths, options, FORMAT.name, |path| {
+        reader::read(Source::open(path, longest(options))?, options)
+    })
 }
 
 /// Reads from anywhere; `name` is for messages.
@@ -87,18 +75,5 @@ pub fn read(
     options: &OpenOptions<'_>,
 ) -> Result<Recording> {
     let source = Source::read(name, from, longest(options))?;
-    finish(reader::read(source, options)?, options)
-}
-
-/// Longest record, in bytes: a few of the longest strings.
-fn longest(options: &OpenOptions<'_>) -> usize {
-    (options.get_limits().string as usize)
-        .saturating_mul(4)
-        .max(1 << 12)
-}
-
-fn finish(parts: Vec<Part>, options: &OpenOptions<'_>) -> Result<Recording> {
-    let (trace, found) = assemble(parts, options)?;
-    options.judge(&found)?;
-    Ok(Recording::new(Content::Trace(trace), FORMAT.name, found))
+    finish(reader::read(source, options)?, options, FORMAT.name)
 }

@@ -18,7 +18,7 @@ pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Vec<
     let mut tools = Vec::new();
     match source.peek()? {
         Some(b'{') => source.take(1),
-        None => return Err(nothing(&source)),
+        None => return Err(source.ended(TOP)),
         Some(byte) => return Err(malformed(&source, format!("byte {byte:#04x}"))),
     }
     loop {
@@ -29,16 +29,16 @@ pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Vec<
                     break;
                 }
                 Some(_) => return Err(malformed(&source, "no array".into())),
-                None => return Err(nothing(&source)),
+                None => return Err(source.ended(TOP)),
             },
             Next::Key(_) => {
                 if !source.skip()? {
-                    return Err(nothing(&source));
+                    return Err(source.ended(TOP));
                 }
             }
             Next::Close => return Err(malformed(&source, "an object without it".into())),
             Next::Bad(_) => return Err(malformed(&source, "something else".into())),
-            Next::End => return Err(nothing(&source)),
+            Next::End => return Err(source.ended(TOP)),
         }
     }
     let mut is_cut = false;
@@ -69,24 +69,10 @@ pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Vec<
     };
     match tools.last_mut() {
         Some(tool) if is_cut => tool.part.found.add(rule, place),
-        None if is_cut => return Err(nothing(&source)),
+        None if is_cut => return Err(source.ended(TOP)),
         _ => {}
     }
     Ok(tools.into_iter().map(Tool::finish).collect())
-}
-
-fn nothing(source: &Source) -> Error {
-    match source.damage() {
-        Some(damage) => Error::Malformed {
-            place: source.place(),
-            expected: "data packed with gzip".into(),
-            got: damage.into(),
-        },
-        None => Error::Truncated {
-            place: source.place(),
-            expected: TOP.into(),
-        },
-    }
 }
 
 fn malformed(source: &Source, got: String) -> Error {
@@ -188,43 +174,41 @@ fn records(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name
     })
 }
 
-/// A section without a noun: counted unless it is empty.
+/// A section without a noun: its records are counted.
 fn other(source: &mut Source, tool: &mut Tool, name: &str) -> Step {
     let place = source.place().record(name);
-    let is_empty = match source.peek()? {
+    let mut count = 0;
+    let end = match source.peek()? {
         Some(b'[') => {
             source.take(1);
-            if source.peek()? == Some(b']') {
-                source.take(1);
-                return Ok(Ok(()));
-            }
             loop {
                 match source.peek()? {
-                    None => return Ok(Err(Cut)),
+                    None => break Err(Cut),
                     Some(b',') => source.take(1),
                     Some(b']') => {
                         source.take(1);
-                        break false;
+                        break Ok(());
                     }
                     Some(_) => {
+                        count += 1;
                         if !source.skip()? {
-                            return Ok(Err(Cut));
+                            break Err(Cut);
                         }
                     }
                 }
             }
         }
-        _ => {
-            if !source.skip()? {
-                return Ok(Err(Cut));
-            }
-            true
+        Some(b'{') => {
+            source.take(1);
+            members(source, tool, |source, _, _| {
+                count = 1;
+                skip(source)
+            })?
         }
+        _ => skip(source)?,
     };
-    if !is_empty {
-        tool.part.found.add(rules::SECTION, place);
-    }
-    Ok(Ok(()))
+    tool.part.found.add_many(rules::SECTION, count, place);
+    Ok(end)
 }
 
 /// Names of operations and texts of markers.

@@ -3,7 +3,7 @@
 use super::rules;
 use crate::json::{Cursor, Stop, Token, decode, nanos, whole};
 use crate::timeline::{Extra, Kind, Part, Role, RowKey, Sym};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// The fields of a record.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,12 +116,15 @@ pub(super) struct Agent {
     pub(super) name: String,
 }
 
+/// Name of a kernel, and its long form where there is one.
+pub(super) type Kernel = (String, Option<String>);
+
 /// One process.
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) part: Part,
     pub(super) agents: BTreeMap<u64, Agent>,
-    pub(super) kernels: HashMap<u64, String>,
+    pub(super) kernels: HashMap<u64, Kernel>,
     /// Names of operations by kind.
     pub(super) operations: Vec<Vec<String>>,
     pub(super) markers: HashMap<u64, String>,
@@ -129,7 +132,21 @@ pub(super) struct Tool {
     wanted: HashMap<Named, u32>,
     /// Agents that have a row, by handle.
     devices: HashMap<u64, Sym>,
-    threads: HashSet<Sym>,
+    /// Copies that came before the agents.
+    waiting: Vec<Copy>,
+}
+
+/// A copy, and where it may have run.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    target: u64,
+    source: u64,
+    queue: Sym,
+    stream: Sym,
+    span: (i64, i64),
+    region: u32,
+    extra: Extra,
+    at: (u64, u64),
 }
 
 impl Tool {
@@ -145,12 +162,13 @@ impl Tool {
             process: None,
             wanted: HashMap::new(),
             devices: HashMap::new(),
-            threads: HashSet::new(),
+            waiting: Vec::new(),
         }
     }
 
     /// Takes a record of a section, which begins at a byte and has a number.
     pub(super) fn record(&mut self, section: Section, raw: &Record<'_>, at: (u64, u64)) {
+        self.part.at(Some(at));
         let start = nanos(raw.start.bytes(), 0);
         let end = nanos(raw.end.bytes(), 0);
         let (Some(start), Some(end)) = (start, end) else {
@@ -195,12 +213,28 @@ impl Tool {
                 )
             }
         };
-        let row = self.row(section, raw, at);
         let name = self.name(named);
         let bytes = whole(raw.bytes.bytes()).map(|bytes| (bytes, false));
-        let extra = self
-            .part
-            .extra(Extra::new(id.map(|id| (id, false)), bytes, role));
+        let extra = Extra::new(id.map(|id| (id, false)), bytes, role);
+        if section == Section::Copies {
+            let copy = Copy {
+                target: whole(raw.target.bytes()).unwrap_or(0),
+                source: whole(raw.source.bytes()).unwrap_or(0),
+                queue: self.part.symbol(raw.queue.bytes()),
+                stream: self.stream(raw),
+                span: (start, end),
+                region: self.part.region(name, kind),
+                extra,
+                at,
+            };
+            match self.agents.is_empty() {
+                true => self.waiting.push(copy),
+                false => self.copy(copy),
+            }
+            return;
+        }
+        let row = self.row(section, raw);
+        let extra = self.part.extra(extra);
         if section == Section::Markers && start == end {
             self.part.instant(row, start, name, extra);
             return;
@@ -215,27 +249,19 @@ impl Tool {
         *self.wanted.entry(named).or_insert_with(|| part.unnamed())
     }
 
-    fn row(&mut self, section: Section, raw: &Record<'_>, at: (u64, u64)) -> u32 {
-        let agent = match section {
-            Section::Dispatches | Section::Scratch => raw.agent,
-            Section::Copies => self.copied(raw, at),
-            _ => {
-                let process = self.part.symbol(b"\0process");
-                let thread = self.part.symbol(raw.thread.bytes());
-                self.threads.insert(thread);
-                return self.part.row(RowKey::Thread { process, thread });
-            }
-        };
-        let device = self.device(agent.bytes());
+    fn row(&mut self, section: Section, raw: &Record<'_>) -> u32 {
+        if !matches!(section, Section::Dispatches | Section::Scratch) {
+            let process = self.process();
+            let thread = self.part.symbol(raw.thread.bytes());
+            return self.part.row(RowKey::Thread { process, thread });
+        }
+        let device = self.device(whole(raw.agent.bytes()).unwrap_or(0));
         let queue = self.part.symbol(raw.queue.bytes());
         if section == Section::Scratch {
-            return self.part.row(RowKey::Beside {
-                device,
-                stream: queue,
-            });
+            let stream = queue;
+            return self.part.row(RowKey::Beside { device, stream });
         }
-        let stream = raw.stream.scalar().unwrap_or(b"-1");
-        let stream = self.part.symbol(stream);
+        let stream = self.stream(raw);
         self.part.row(RowKey::Work {
             device,
             context: queue,
@@ -243,24 +269,49 @@ impl Tool {
         })
     }
 
-    /// The GPU of a copy.
-    fn copied<'a>(&mut self, raw: &Record<'a>, at: (u64, u64)) -> Token<'a> {
-        let is_gpu = |token: &Token<'_>| {
-            let agent = whole(token.bytes()).and_then(|id| self.agents.get(&id));
-            agent.is_some_and(|agent| agent.is_gpu)
-        };
-        match [raw.target, raw.source].into_iter().find(is_gpu) {
-            Some(agent) => agent,
-            None => {
-                let place = self.part.place(at.0, at.1);
-                self.part.found.add(rules::NO_AGENT, place);
-                raw.target
-            }
-        }
+    fn stream(&mut self, raw: &Record<'_>) -> Sym {
+        let stream = raw.stream.scalar().unwrap_or(b"-1");
+        self.part.symbol(stream)
     }
 
-    fn device(&mut self, handle: &[u8]) -> Sym {
-        let id = whole(handle).unwrap_or(0);
+    /// The process, which is named at the end.
+    fn process(&mut self) -> Sym {
+        self.part.symbol(b"\0process")
+    }
+
+    /// Puts a copy on the GPU that it goes to, or else comes from. One between others is a call of
+    /// the process: no device works for it.
+    fn copy(&mut self, copy: Copy) {
+        let is_gpu = |id: &u64| match self.agents.get(id) {
+            Some(agent) => agent.is_gpu,
+            // Nobody tells what it is, but kernels ran on it.
+            None => self.devices.contains_key(id),
+        };
+        let gpu = [copy.target, copy.source].into_iter().find(is_gpu);
+        let key = match gpu {
+            Some(gpu) => RowKey::Work {
+                device: self.device(gpu),
+                context: copy.queue,
+                stream: copy.stream,
+            },
+            None => {
+                let place = self.part.place(copy.at.0, copy.at.1);
+                self.part.found.add(rules::NO_AGENT, place);
+                RowKey::Async {
+                    process: self.process(),
+                    category: self.part.symbol(b"copies"),
+                }
+            }
+        };
+        let row = self.part.row(key);
+        let extra = self.part.extra(match gpu {
+            Some(_) => copy.extra,
+            None => copy.extra.without_role(),
+        });
+        self.part.call(row, copy.span, copy.region, extra);
+    }
+
+    fn device(&mut self, id: u64) -> Sym {
         if let Some(known) = self.devices.get(&id) {
             return *known;
         }
@@ -271,7 +322,11 @@ impl Tool {
 
     /// Gives everything its name, now that all names are known.
     pub(super) fn finish(mut self) -> Part {
-        let process = self.part.symbol(b"\0process");
+        self.part.at(None);
+        for copy in std::mem::take(&mut self.waiting) {
+            self.copy(copy);
+        }
+        let process = self.process();
         let number = self.process.map_or_else(String::new, |id| id.to_string());
         self.part.rename_word(process, number);
         for (handle, sym) in &self.devices {
@@ -290,7 +345,13 @@ impl Tool {
                 names.get(usize::try_from(operation).ok()?).cloned()
             };
             let (known, stand_in) = match *named {
-                Named::Kernel(id) => (self.kernels.get(&id).cloned(), format!("kernel {id}")),
+                Named::Kernel(id) => {
+                    let known = self.kernels.get(&id).cloned();
+                    if let Some((_, Some(form))) = &known {
+                        self.part.form(*text, Kind::Kernel, form.clone());
+                    }
+                    (known.map(|(name, _)| name), format!("kernel {id}"))
+                }
                 Named::Operation(kind, id) => (
                     operation(kind, id),
                     format!("operation {id} of kind {kind}"),
@@ -315,9 +376,10 @@ impl Tool {
     }
 }
 
-/// The name of a kernel: demangled for people where the recording has that.
-pub(super) fn kernel(cursor: &mut Cursor<'_>) -> Result<Option<(u64, String)>, Stop> {
-    let (mut id, mut names) = (Token::Missing, [Token::Missing; 3]);
+/// The name of a kernel, demangled for people where the recording has that, and its long form: the
+/// whole demangled name where that is another, or else the one of the linker.
+pub(super) fn kernel(cursor: &mut Cursor<'_>) -> Result<Option<(u64, Kernel)>, Stop> {
+    let (mut id, mut names) = (Token::Missing, [Token::Missing; 4]);
     cursor.object(|key, cursor| {
         let value = cursor.value()?;
         match key {
@@ -325,13 +387,16 @@ pub(super) fn kernel(cursor: &mut Cursor<'_>) -> Result<Option<(u64, String)>, S
             b"formatted_kernel_name" => names[0] = value,
             b"demangled_kernel_name" => names[1] = value,
             b"kernel_name" => names[2] = value,
+            b"truncated_kernel_name" => names[3] = value,
             _ => {}
         }
         Ok(())
     })?;
-    let name = names
-        .into_iter()
-        .filter_map(Token::scalar)
-        .find(|name| !name.is_empty());
-    Ok(whole(id.bytes()).zip(name.map(|name| decode(name).0)))
+    let known = names.into_iter().filter_map(Token::scalar);
+    let mut known = known.filter(|name| !name.is_empty());
+    let name = known.next();
+    let form = known.find(|form| Some(*form) != name);
+    let text = |raw: &[u8]| decode(raw).0;
+    let names = name.map(|name| (text(name), form.map(text)));
+    Ok(whole(id.bytes()).zip(names))
 }

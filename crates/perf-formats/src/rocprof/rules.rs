@@ -7,11 +7,11 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
     Rule { name, what, weight }
 }
 
-/// A section without a noun.
+/// Records of sections without a noun.
 pub const SECTION: Rule = rule(
     "other-section",
     Weight::Loss,
-    "a section holds counters, samples or records that have no noun; not kept",
+    "a record of a section of counters, samples or others that have no noun; not kept",
 );
 /// A name that the recording does not tell.
 pub const NO_NAME: Rule = rule(
@@ -23,5 +23,5 @@ pub const NO_NAME: Rule = rule(
 pub const NO_AGENT: Rule = rule(
     "no-agent",
     Weight::Repair,
-    "a copy names no GPU; kept on the agent it goes to",
+    "a copy names no GPU; kept as a call of the process, not as work of a device",
 );

@@ -1,6 +1,6 @@
 //! Parts, put together to a trace.
 
-use super::clock::{align, begin};
+use super::clock::{YEAR_2001, align, begin};
 use super::lay::{Copies, Laid, Placed, Scribe};
 use super::links;
 use super::part::Part;
@@ -46,7 +46,7 @@ pub(crate) fn assemble(
         attribute("correlation", "ties a launch and the work it started"),
         attribute("bytes", "bytes moved or allocated"),
     ];
-    let several = parts.len() > 1;
+    let several = parts.iter().filter(|part| !part.is_helper).count() > 1;
     for part in parts {
         let prefix = match part.rank {
             Some(rank) => format!("rank {rank}, "),
@@ -60,7 +60,6 @@ pub(crate) fn assemble(
 /// Nanosecond 0 is the first event; when that was is known where the file tells, or where its
 /// times are plainly of our days.
 fn clock(parts: &[Part], origin: i128) -> Clock {
-    const YEAR_2001: i128 = 1_000_000_000_000_000_000;
     let mut clock = Clock::default();
     let tells = parts.first().is_some_and(|part| part.base.is_some());
     if tells || origin > YEAR_2001 {
@@ -69,12 +68,15 @@ fn clock(parts: &[Part], origin: i128) -> Clock {
     clock
 }
 
+/// Name, long form, kind, and whether it is of HIP.
+type RegionKey = (String, Option<String>, Kind, bool);
+
 struct Whole<'a, 'o> {
     options: &'a OpenOptions<'o>,
     origin: i128,
     places: Places,
     definitions: Definitions,
-    regions: HashMap<(String, Kind, bool), RegionId>,
+    regions: HashMap<RegionKey, RegionId>,
     kinds: HashMap<String, KindId>,
     copies: HashMap<(RegionId, usize), RegionId>,
     columns: Vec<Events>,
@@ -138,7 +140,12 @@ impl Whole<'_, '_> {
         let place = || Place::file(Arc::clone(&part.file));
         self.found.add_many(rules::OVERLAP, overlapping, place());
         self.found.add_many(rules::TRIMMED, trimmed, place());
-        let linked = links::link(&part.extras, &mut part.flows);
+        let spots = links::Spots {
+            locations: &self.places.locations,
+            columns: &self.columns,
+        };
+        let linked = links::link(&part.extras, &mut part.flows, spots);
+        self.found.add_many(rules::SHARED, linked.shared, place());
         self.found
             .add_many(rules::UNLINKED, linked.unlinked, place());
         self.found.add_many(rules::FLOW, linked.loose, place());
@@ -201,10 +208,12 @@ impl Whole<'_, '_> {
 
     /// The regions of a part, by their numbers in it.
     fn regions(&mut self, part: &Part) -> Result<Vec<RegionId>> {
-        let own = part.names.regions.iter().map(|(text, kind)| {
+        let regions = (0..).zip(&part.names.regions);
+        let own = regions.map(|(number, (text, kind))| {
             let name = part.names.get(*text);
+            let form = part.names.long(number).filter(|form| *form != name);
             let is_hip = part.is_hip && !matches!(kind, Kind::Host | Kind::User | Kind::Overhead);
-            let key = (name.to_owned(), *kind, is_hip);
+            let key = (name.to_owned(), form.map(str::to_owned), *kind, is_hip);
             if let Some(known) = self.regions.get(&key) {
                 return Ok(*known);
             }
@@ -214,7 +223,10 @@ impl Whole<'_, '_> {
                 what: "regions",
                 limit: u64::from(Events::MOST),
             })?;
-            let region: Region = kind.region(name, is_hip);
+            let mut region: Region = kind.region(name, is_hip);
+            if let Some(form) = form {
+                region.canonical = form.to_owned();
+            }
             regions.push(region);
             self.regions.insert(key, id);
             Ok(id)

@@ -3,6 +3,7 @@
 use super::part::Part;
 use super::rules;
 use perf_core::Place;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,44 +25,72 @@ pub(crate) fn rank_of(path: &Path) -> Option<u64> {
     ["rank", "worker", "proc"].into_iter().find_map(number)
 }
 
+/// Nanoseconds from 1970 to then: times after it are plainly of our days.
+pub(super) const YEAR_2001: i128 = 1_000_000_000_000_000_000;
+
 /// Gives each part a rank where there are several, sorts them by it, and looks at their clocks.
+/// Helpers have no rank and come last.
 pub(super) fn align(parts: &mut [Part]) {
-    let several = parts.len() > 1;
-    let mut taken = std::collections::BTreeSet::new();
+    parts.sort_by_key(|part| part.is_helper);
+    let count = parts.partition_point(|part| !part.is_helper);
+    let (ranks, helpers) = parts.split_at_mut(count);
+    for part in helpers {
+        part.rank = None;
+    }
+    if ranks.len() > 1 {
+        give_ranks(ranks);
+        ranks.sort_by_key(|part| part.rank);
+        compare_clocks(ranks);
+    }
+}
+
+fn give_ranks(parts: &mut [Part]) {
+    let mut taken = BTreeSet::new();
     let mut highest = parts.iter().filter_map(|part| part.rank).max();
     let mut next = move || {
         highest = Some(highest.map_or(0, |rank| rank.saturating_add(1)));
         highest
     };
-    let named: Vec<bool> = parts.iter().map(|part| part.rank.is_some()).collect();
-    for part in parts.iter_mut().filter(|_| several) {
-        if let Some(rank) = part.rank
-            && !taken.insert(rank)
-        {
-            part.found
-                .add(rules::RANK, Place::file(Arc::clone(&part.file)));
+    let (named, others): (Vec<_>, Vec<_>) = parts.iter_mut().partition(|part| part.rank.is_some());
+    for part in named {
+        if part.rank.is_some_and(|rank| !taken.insert(rank)) {
+            let place = Place::file(Arc::clone(&part.file));
+            part.found.add(rules::RANK, place);
             part.rank = next();
         }
     }
-    for (part, _) in parts
-        .iter_mut()
-        .zip(named)
-        .filter(|(_, named)| several && !named)
-    {
+    for part in others {
         part.rank = next();
     }
-    parts.sort_by_key(|part| part.rank);
+}
+
+/// Counts the files whose clock is not that of the others, as far as one can see. One that does not
+/// say when its clock began, where others do, begins with them.
+fn compare_clocks(parts: &mut [Part]) {
+    let hosts: BTreeSet<_> = parts.iter().filter_map(|part| part.host.clone()).collect();
+    let with_base = parts.iter().filter(|part| part.base.is_some());
+    let known = with_base.filter_map(begin).min();
+    let is_odd = |part: &Part| match known {
+        // Older files count from 1970 without a base.
+        Some(_) => part.base.is_none() && begin(part).is_none_or(|begin| begin < YEAR_2001),
+        // A clock that does not say when it began is that of its host.
+        None => hosts.len() > 1,
+    };
+    let odd: Vec<bool> = parts.iter().map(is_odd).collect();
+    for (part, _) in parts.iter_mut().zip(&odd).filter(|(_, is_odd)| **is_odd) {
+        let shift = known.zip(part.first);
+        let shift = shift.map(|(known, first)| known - i128::from(first));
+        part.base = shift
+            .and_then(|shift| i64::try_from(shift).ok())
+            .or(part.base);
+    }
     let origin = parts.iter().filter_map(begin).min();
-    let with_base = parts.iter().filter(|part| part.base.is_some()).count();
-    let is_mixed = with_base > 0 && with_base < parts.len();
-    for part in parts.iter_mut().filter(|_| several) {
-        let late = begin(part)
-            .zip(origin)
-            .map(|(begin, origin)| begin - origin);
-        let is_odd = is_mixed && part.base.is_none();
+    for (part, is_odd) in parts.iter_mut().zip(odd) {
+        let since = begin(part).zip(origin);
+        let late = since.map(|(begin, origin)| begin - origin);
         if is_odd || late.is_some_and(|late| late > APART) {
-            part.found
-                .add(rules::CLOCKS, Place::file(Arc::clone(&part.file)));
+            let place = Place::file(Arc::clone(&part.file));
+            part.found.add(rules::CLOCKS, place);
         }
     }
 }

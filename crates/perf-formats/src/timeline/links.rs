@@ -1,37 +1,66 @@
 //! Launches and the work they started, and flows.
 
 use super::row::{Extra, Flow, FlowEnd, Role, Tag};
-use perf_core::{EventId, Link, LinkKind};
-use std::collections::{HashMap, HashSet};
-
-/// How many calls are looked at for the one around a point of a flow.
-const NEAR: usize = 64;
+use perf_core::{EventId, Events, Link, LinkKind, Location, LocationGroupId, LocationId, Ticks};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
 /// A call as flows look for it: begin, end and place, in order of begin.
 pub(super) type Seen = (i64, i64, Option<EventId>);
 
 /// Finds the call of each flow point among those of one row, sorted by begin.
 ///
-/// One that begins at that very time is better than one around it, here or on another row.
+/// One that begins at that very time is better than one around it, here or on another row. Of
+/// several around it the one that begins last is meant.
 pub(super) fn bind(flows: &mut [Flow], points: &[u32], calls: &[Seen]) {
+    let at = |point: &u32| flows.get(*point as usize).map_or(i64::MAX, |flow| flow.at);
+    let mut points = points.to_vec();
+    points.sort_by_key(at);
+    // Calls that have begun and are not over, by their place in the order of begins.
+    let mut open = BTreeSet::new();
+    let mut ends = BinaryHeap::new();
+    let mut after = 0;
     for point in points {
-        let Some(flow) = flows.get_mut(*point as usize) else {
+        let Some(flow) = flows.get_mut(point as usize) else {
             continue;
         };
-        let after = calls.partition_point(|call| call.0 <= flow.at);
-        let before = calls.get(..after).unwrap_or_default();
-        let near = before.iter().rev().take(NEAR);
-        let mut around = near.filter(|call| call.1 >= flow.at);
-        let is_exact = |call: &&Seen| call.0 == flow.at;
-        let exact = around.clone().find(is_exact);
-        let found = match (exact, flow.end) {
-            (Some(call), _) => Some((true, call)),
-            (None, FlowEnd::Next) => calls.get(after).map(|call| (false, call)),
-            (None, _) => around.next().map(|call| (false, call)),
+        while let Some((_, end, _)) = calls.get(after).filter(|call| call.0 <= flow.at) {
+            open.insert(after);
+            ends.push(Reverse((*end, after)));
+            after += 1;
+        }
+        while let Some(Reverse((_, over))) = ends.peek().filter(|it| it.0.0 < flow.at) {
+            open.remove(over);
+            ends.pop();
+        }
+        let around = open.last().and_then(|index| calls.get(*index));
+        let is_exact = around.is_some_and(|call| call.0 == flow.at);
+        let found = match flow.end {
+            FlowEnd::Next if !is_exact => calls.get(after),
+            _ => around,
         };
-        if let Some((is_exact, (.., Some(place)))) = found {
+        if let Some((.., Some(place))) = found {
             flow.lead(*place, is_exact);
         }
+    }
+}
+
+/// What is known of where events came to lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spots<'a> {
+    pub(super) locations: &'a [Location],
+    pub(super) columns: &'a [Events],
+}
+
+impl Spots<'_> {
+    /// The process or device of a location.
+    fn group(&self, id: LocationId) -> Option<LocationGroupId> {
+        self.locations.get(id.index())?.group
+    }
+
+    fn time(&self, event: EventId) -> Option<Ticks> {
+        let column = self.columns.get(event.location.index())?;
+        column.time(event.index as usize)
     }
 }
 
@@ -40,39 +69,75 @@ pub(super) fn bind(flows: &mut [Flow], points: &[u32], calls: &[Seen]) {
 pub(super) struct Found {
     pub(super) links: Vec<Link>,
     pub(super) unlinked: u64,
+    /// Work whose id several processes have.
+    pub(super) shared: u64,
     pub(super) loose: u64,
 }
 
 /// Links of one part. Ids of different ranks have nothing to do with each other.
-pub(super) fn link(extras: &[Extra], flows: &mut [Flow]) -> Found {
+pub(super) fn link(extras: &[Extra], flows: &mut [Flow], spots: Spots<'_>) -> Found {
     let mut found = Found::default();
-    launches(extras, &mut found);
+    launches(extras, spots, &mut found);
     chains(flows, &mut found);
     found.links.sort_unstable();
     found
 }
 
-/// Of several calls with one id the first counts: a call of the runtime, not the one of the driver
-/// that it makes.
-fn launches(extras: &[Extra], found: &mut Found) {
-    let mut calls: HashMap<(u64, bool), EventId> = HashMap::new();
-    for extra in extras.iter().filter(|extra| extra.role == Role::Launch) {
-        if let (Some(id), Some(place)) = (extra.correlation(), extra.place()) {
-            let first = calls.entry(id).or_insert(place);
-            *first = (*first).min(place);
+/// A correlation id and the process of the call, then the call.
+type Launch = ((u64, bool), Option<LocationGroupId>, EventId);
+
+/// Of several calls of one process with one id the first counts: a call of the runtime, not the one
+/// of the driver that it makes. Of several processes each has ids of its own.
+fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
+    let launch = |extra: &Extra| {
+        let (id, place) = (extra.correlation()?, extra.place()?);
+        Some((id, spots.group(place.location), place))
+    };
+    let calls = extras.iter().filter(|extra| extra.role == Role::Launch);
+    let mut calls: Vec<Launch> = calls.filter_map(launch).collect();
+    calls.sort_unstable();
+    calls.dedup_by_key(|(id, process, _)| (*id, *process));
+    let of = |id: (u64, bool)| {
+        let from = calls.partition_point(|call| call.0 < id);
+        let rest = calls.get(from..).unwrap_or_default();
+        let count = rest.iter().take_while(|call| call.0 == id).count();
+        rest.get(..count).unwrap_or_default()
+    };
+    let mut link = |from: EventId, to: EventId| {
+        found.links.push(Link {
+            kind: LinkKind::Launch,
+            from,
+            to,
+        });
+    };
+    // Which process drives a device, as work tells whose id is of one process alone.
+    let mut drivers: HashMap<_, HashMap<_, u64>> = HashMap::new();
+    let mut shared = Vec::new();
+    for extra in extras.iter().filter(|extra| extra.role == Role::Work) {
+        // Outside the window, or on a location that was not asked for.
+        let Some(to) = extra.place() else {
+            continue;
+        };
+        match extra.correlation().map_or(&[][..], of) {
+            [] => found.unlinked += 1,
+            [(_, process, from)] => {
+                link(*from, to);
+                let of_device = drivers.entry(spots.group(to.location)).or_default();
+                *of_device.entry(*process).or_default() += 1;
+            }
+            several => shared.push((several, to)),
         }
     }
-    for extra in extras.iter().filter(|extra| extra.role == Role::Work) {
-        let from = extra.correlation().and_then(|id| calls.get(&id).copied());
-        match (from, extra.place()) {
-            (Some(from), Some(to)) => found.links.push(Link {
-                kind: LinkKind::Launch,
-                from,
-                to,
-            }),
-            (None, Some(_)) => found.unlinked += 1,
-            // Outside the window, or on a location that was not asked for.
-            (_, None) => {}
+    found.shared = shared.len() as u64;
+    for (several, to) in shared {
+        let known = drivers.get(&spots.group(to.location));
+        let driver = known.and_then(|known| known.iter().max_by_key(|(id, count)| (**count, **id)));
+        let own = driver.and_then(|(driver, _)| several.iter().find(|call| call.1 == *driver));
+        let before = |call: &&Launch| spots.time(call.2) <= spots.time(to);
+        let last = several.iter().filter(before);
+        let last = last.max_by_key(|call| spots.time(call.2));
+        if let Some((.., from)) = own.or(last).or(several.first()) {
+            link(*from, to);
         }
     }
 }

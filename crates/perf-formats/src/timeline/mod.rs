@@ -9,23 +9,26 @@
 //! * Calls of a thread nest. One that overlaps another without lying in it goes to a further
 //!   lane: a location beside that of the thread, so that [`replay`](perf_core::replay()) has nothing to mend.
 //! * A launch and the work it started share a correlation id within a rank, and become a
-//!   [`Link`](perf_core::Link).
+//!   [`Link`](perf_core::Link). Ids that several processes of a rank use are kept apart.
 
 mod assemble;
 mod clock;
 mod counters;
 mod lay;
 mod links;
+mod marks;
 mod names;
+mod open;
 mod part;
 mod places;
 mod row;
 pub(crate) mod rules;
 
-pub(crate) use assemble::assemble;
-pub(crate) use clock::rank_of;
+use assemble::assemble;
+use clock::rank_of;
 pub(crate) use names::Kind;
+pub(crate) use open::{finish, longest, open_files};
 pub(crate) use part::Part;
-pub(crate) use row::{Extra, Role, RowKey, Sym};
+pub(crate) use row::{Edge, Extra, Role, RowKey, Sym};
 #[cfg(feature = "chrome")]
 pub(crate) use row::{FlowEnd, Tag};

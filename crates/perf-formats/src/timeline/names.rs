@@ -58,6 +58,10 @@ pub(crate) struct Names {
     texts: Vec<(Arc<str>, [u32; Kind::COUNT])>,
     /// What the regions are, by their number in this file.
     pub(crate) regions: Vec<(u32, Kind)>,
+    /// The long form of regions that have one beside their name, such as the signature of a kernel.
+    forms: HashMap<u32, u32>,
+    /// Regions by name, kind and long form.
+    formed: HashMap<(u32, Kind, u32), u32>,
 }
 
 impl Names {
@@ -109,6 +113,12 @@ impl Names {
         self.texts.get(id as usize).map_or("", |(text, _)| text)
     }
 
+    /// The number of the text of a region.
+    pub(crate) fn text_of(&self, region: u32) -> u32 {
+        let known = self.regions.get(region as usize);
+        known.map_or(NONE, |(text, _)| *text)
+    }
+
     /// The region of a text and kind.
     #[inline]
     pub(crate) fn region(&mut self, text: u32, kind: Kind) -> u32 {
@@ -121,5 +131,31 @@ impl Names {
             self.regions.push((text, kind));
         }
         *slot
+    }
+
+    /// The region of a text and kind whose long form is another text: a region for each of these.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn region_with(&mut self, text: u32, kind: Kind, form: u32) -> u32 {
+        if text == form {
+            return self.region(text, kind);
+        }
+        *self.formed.entry((text, kind, form)).or_insert_with(|| {
+            let region = self.regions.len() as u32;
+            self.regions.push((text, kind));
+            self.forms.insert(region, form);
+            region
+        })
+    }
+
+    /// Gives a region a long form.
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn form(&mut self, region: u32, form: String) {
+        let form = self.text(form);
+        self.forms.insert(region, form);
+    }
+
+    /// The long form of a region, by its number in this file.
+    pub(crate) fn long(&self, region: u32) -> Option<&str> {
+        self.forms.get(&region).map(|form| self.get(*form))
     }
 }

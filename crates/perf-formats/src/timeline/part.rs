@@ -2,8 +2,8 @@
 
 use super::counters::Counters;
 use super::names::{Kind, Names};
-use super::row::{Call, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
-use super::rules;
+use super::row::{Call, Edge, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
+use super::{marks, rules};
 use crate::json::{Element, decode};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Limits, Place};
@@ -27,6 +27,8 @@ pub(crate) struct Part {
     /// Host name.
     pub(crate) host: Option<String>,
     pub(crate) is_hip: bool,
+    /// A process without work, of a file in which another one has some.
+    pub(crate) is_helper: bool,
     /// What a second number beside that of a stream is called.
     pub(crate) context_word: &'static str,
     pub(crate) properties: Vec<(String, String)>,
@@ -47,6 +49,8 @@ pub(crate) struct Part {
     symbols: HashMap<Box<[u8]>, Sym>,
     pub(super) words: Vec<String>,
     limits: Limits,
+    /// Byte and number of the event that is read.
+    here: Option<(u64, u64)>,
 }
 
 impl Part {
@@ -57,6 +61,7 @@ impl Part {
             base: None,
             host: None,
             is_hip: false,
+            is_helper: false,
             context_word: "context",
             properties: Vec::new(),
             devices: HashMap::new(),
@@ -74,7 +79,27 @@ impl Part {
             symbols: HashMap::new(),
             words: Vec::new(),
             limits: *limits,
+            here: None,
         }
+    }
+
+    /// Takes note of which event is read, for the places of what is odd about its words.
+    #[inline]
+    pub(crate) fn at(&mut self, here: Option<(u64, u64)>) {
+        self.here = here;
+    }
+
+    /// A text as it stands in the file; what is no text in it is counted.
+    pub(crate) fn text(&mut self, raw: &[u8]) -> String {
+        let (text, is_mended) = decode(raw);
+        if is_mended {
+            let place = match self.here {
+                Some((offset, index)) => self.place(offset, index),
+                None => Place::file(Arc::clone(&self.file)),
+            };
+            self.found.add(rules::ENCODING, place);
+        }
+        text
     }
 
     pub(crate) fn place(&self, offset: u64, index: u64) -> Place {
@@ -173,7 +198,8 @@ impl Part {
             return *known;
         }
         let sym = Sym(self.words.len() as u32);
-        self.words.push(decode(raw).0);
+        let word = self.text(raw);
+        self.words.push(word);
         self.symbols.insert(raw.into(), sym);
         sym
     }
@@ -190,6 +216,19 @@ impl Part {
         self.names.rename(name, text);
     }
 
+    /// Gives the region of a name a long form.
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn form(&mut self, name: u32, kind: Kind, form: String) {
+        let region = self.names.region(name, kind);
+        self.names.form(region, form);
+    }
+
+    /// The region of a name with a long form.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn region_with(&mut self, name: u32, kind: Kind, form: u32) -> u32 {
+        self.names.region_with(name, kind, form)
+    }
+
     /// Gives a word another text.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename_word(&mut self, sym: Sym, text: String) {
@@ -201,6 +240,12 @@ impl Part {
     /// The text of a word.
     pub(crate) fn word(&self, sym: Sym) -> &str {
         self.words.get(sym.0 as usize).map_or("", String::as_str)
+    }
+
+    /// Whether anything ran on a device.
+    pub(crate) fn has_work(&self) -> bool {
+        let is_work = |row: &Row| matches!(row.key, RowKey::Work { .. });
+        self.rows.iter().any(is_work)
     }
 
     /// The number of a row.
@@ -259,11 +304,11 @@ impl Part {
         }
     }
 
-    /// Adds a begin, or an end if there is no region, of what `of` names.
-    pub(crate) fn mark(&mut self, row: u32, at: i64, region: Option<u32>, of: Tag) {
+    /// Adds a begin or an end of what `of` names.
+    pub(crate) fn mark(&mut self, row: u32, at: i64, edge: Edge, of: Tag) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
-            row.marks.push(Mark { at, region, of });
+            row.marks.push(Mark { at, edge, of });
         }
     }
 
@@ -298,41 +343,14 @@ impl Part {
 
     /// Turns the begins and ends of all rows into calls.
     pub(super) fn pair_marks(&mut self) {
-        for row in &mut self.rows {
-            let mut marks = std::mem::take(&mut row.marks);
-            marks.sort_by_key(|mark| (mark.of, mark.at));
-            let last = row.calls.iter().map(|call| call.end);
-            let last = last.chain(row.instants.iter().map(|it| it.at));
-            let last = last.chain(marks.iter().map(|mark| mark.at)).max();
-            let (mut begins, mut ends) = (0, 0);
-            for marks in marks.chunk_by(|a, b| a.of == b.of) {
-                let mut open = Vec::new();
-                let mut close = |start, end, region| {
-                    row.calls.push(Call {
-                        start,
-                        end,
-                        region,
-                        extra: 0,
-                    });
-                };
-                for mark in marks {
-                    match (mark.region, open.last().copied()) {
-                        (Some(region), _) => open.push((mark.at, region)),
-                        (None, Some((start, region))) => {
-                            open.pop();
-                            close(start, mark.at, region);
-                        }
-                        (None, None) => ends += 1,
-                    }
-                }
-                begins += open.len() as u64;
-                for (start, region) in open {
-                    close(start, last.unwrap_or(start).max(start), region);
-                }
-            }
-            let place = || Place::file(Arc::clone(&self.file));
-            self.found.add_many(rules::NO_END, begins, place());
-            self.found.add_many(rules::NO_BEGIN, ends, place());
+        let found = marks::pair(&mut self.rows, &self.names);
+        let place = || Place::file(Arc::clone(&self.file));
+        for (rule, count) in [
+            (rules::NO_END, found.begins),
+            (rules::NO_BEGIN, found.ends),
+            (rules::MISMATCH, found.crossed),
+        ] {
+            self.found.add_many(rule, count, place());
         }
     }
 }

@@ -48,11 +48,20 @@ pub(super) struct Instant {
     pub(super) extra: u32,
 }
 
-/// A begin, or an end if it has no region.
+/// Which side of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// Its begin, with its region.
+    Begin(u32),
+    /// Its end, with the number of its text where it says which call ends.
+    End(Option<u32>),
+}
+
+/// A begin or an end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) at: i64,
-    pub(super) region: Option<u32>,
+    pub(super) edge: Edge,
     /// What the two belong to: the row, or an asynchronous id.
     pub(super) of: Tag,
 }
@@ -113,6 +122,15 @@ impl Extra {
             place: NOWHERE,
             flags: flags(correlation) | flags(bytes) << 2,
             role,
+        }
+    }
+
+    /// The same of a call that has nothing to do with launches.
+    #[cfg(feature = "rocprof")]
+    pub(crate) fn without_role(self) -> Self {
+        Extra {
+            role: Role::None,
+            ..self
         }
     }
 

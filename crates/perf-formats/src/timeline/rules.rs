@@ -46,7 +46,7 @@ pub const DEFINITIONS: Rule = rule(
 pub const ENCODING: Rule = rule(
     "invalid-text",
     Weight::Repair,
-    "a name holds bytes or escapes that are no text; replaced, counted once a name",
+    "a name or word holds bytes or escapes that are no text; replaced, counted once for each",
 );
 /// Commas that are missing or too many.
 pub const COMMA: Rule = rule(
@@ -102,12 +102,25 @@ pub const NO_END: Rule = rule(
     Weight::Repair,
     "a begin has no end; ended at the last event of its row",
 );
+/// Ends of another call than the last one.
+pub const MISMATCH: Rule = rule(
+    "crossed-end",
+    Weight::Note,
+    "an end names another call than the one that began last; it ends the last one of its name",
+);
+/// Correlation ids that several processes have.
+pub const SHARED: Rule = rule(
+    "shared-correlation",
+    Weight::Note,
+    "calls of several processes have the correlation id of work; linked with that of the process \
+     that drives the device, or else with the last call before it",
+);
 /// Clocks that do not fit.
 pub const CLOCKS: Rule = rule(
     "clocks-disagree",
     Weight::Note,
-    "a file begins more than 10 s after the first one, or tells its clock where others do not; \
-     its times are kept as recorded",
+    "a file begins more than 10 s after the first one or comes from another host, and its times are \
+     kept as recorded; or it does not tell its clock where others do, and begins with them",
 );
 /// Two files of one rank.
 pub const RANK: Rule = rule(

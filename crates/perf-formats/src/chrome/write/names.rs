@@ -1,9 +1,13 @@
 //! Numbers and categories that the file needs and a trace does not have.
 
+use crate::json::encode;
 use perf_core::{
     Definitions, GroupKind, Location, LocationId, LocationKind, Paradigm, Region, RegionRole,
 };
 use std::collections::HashMap;
+
+/// Process and thread.
+pub(super) type Thread = (u64, u64);
 
 /// Process and thread of each location.
 #[derive(Debug, Default)]
@@ -39,7 +43,8 @@ impl Places {
                 *devices.entry(device).or_default() += 1;
             }
         }
-        let locations = system.locations().iter().map(|location| {
+        let locations = (0..).zip(system.locations());
+        let locations = locations.map(|(number, location): (u32, &Location)| {
             let group = location.group.and_then(|id| Some((id, system.group(id)?)));
             // Processes count from 1: several viewers hide what process 0 does.
             let pid = group.map_or(0, |(id, _)| u64::from(id.0) + 1);
@@ -49,16 +54,13 @@ impl Places {
                 let own = group.and_then(|(_, group)| device(group));
                 let own = own.filter(|own| devices.get(own) == Some(&1));
                 args.push(("device", own.map_or(pid.to_string(), str::to_owned)));
+                let said = |name| location.properties.get(name).map(word);
+                // Lanes of a stream are threads of their own, which do not say the stream.
+                let stream = said("stream").unwrap_or_else(|| number.to_string());
+                args.push(("stream", stream));
                 // A queue, as devices of AMD have them, tells streams apart as a context does.
-                for (key, name) in [
-                    ("stream", "stream"),
-                    ("context", "context"),
-                    ("context", "queue"),
-                ] {
-                    let value = location.properties.get(name);
-                    let value = value.filter(|value| value.parse::<i64>().is_ok());
-                    args.extend(value.map(|value| (key, value.to_owned())));
-                }
+                let context = said("context").or_else(|| said("queue"));
+                args.extend(context.map(|context| ("context", context)));
             }
             let rank = group.and_then(|(_, group)| group.properties.get("rank"));
             let rank = rank.and_then(|rank| ranks.get(rank)).copied();
@@ -89,8 +91,14 @@ impl Places {
     }
 
     /// Process and thread of a location.
-    pub(super) fn of(&self, location: LocationId) -> (u64, u32) {
-        (self.one(location).map_or(0, |one| one.pid), location.0)
+    pub(super) fn of(&self, location: LocationId) -> Thread {
+        let pid = self.one(location).map_or(0, |one| one.pid);
+        (pid, u64::from(location.0))
+    }
+
+    /// Number of locations: threads from here on are nobody's.
+    pub(super) fn len(&self) -> usize {
+        self.locations.len()
     }
 
     pub(super) fn args(&self, location: LocationId) -> Vec<(&'static str, String)> {
@@ -105,6 +113,16 @@ impl Places {
     pub(super) fn correlations(&self, location: LocationId) -> i128 {
         self.one(location).map_or(0, |one| one.correlations)
     }
+}
+
+/// A number as it is, anything else as text.
+fn word(value: &str) -> String {
+    if value.parse::<i64>().is_ok() {
+        return value.to_owned();
+    }
+    let mut text = Vec::new();
+    encode(value, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The number of a device, where it is one.

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 /// Which lanes are free, and when others will be. Each step takes the logarithm of their number.
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     open: BinaryHeap<Reverse<(Ticks, usize)>>,
     free: BTreeSet<usize>,
     count: usize,
@@ -15,7 +15,7 @@ pub(super) struct Lanes {
 impl Lanes {
     /// The lowest lane on which nothing is open at `start`, for something until `end`. Begins must
     /// not descend.
-    pub(super) fn take(&mut self, start: Ticks, end: Ticks) -> usize {
+    pub(crate) fn take(&mut self, start: Ticks, end: Ticks) -> usize {
         while let Some(Reverse((until, lane))) = self.open.peek().copied() {
             if until > start {
                 break;

@@ -1,0 +1,69 @@
+//! Files, a rank each, as one recording: what the readers of GPU recordings do alike.
+
+use super::{Part, assemble, rank_of};
+use crate::parallel::Threads;
+use crate::{Content, Error, OpenOptions, Recording, Result};
+use std::path::Path;
+
+/// Reads files side by side and puts what they say together.
+pub(crate) fn open_files<P: AsRef<Path> + Sync>(
+    paths: &[P],
+    options: &OpenOptions<'_>,
+    format: &'static str,
+    read: impl Fn(&Path) -> Result<Vec<Part>> + Sync,
+) -> Result<Recording> {
+    if paths.is_empty() {
+        let what = "no path was given".into();
+        return Err(Error::Usage { what });
+    }
+    let threads = Threads::new(options.get_threads());
+    let parts: Result<Vec<Vec<Part>>> = threads.install(|| {
+        threads.map(paths, |path| {
+            let path = path.as_ref();
+            let mut parts = read(path)?;
+            set_helpers(&mut parts);
+            let mut own = parts.iter_mut().filter(|part| !part.is_helper);
+            if let (Some(only), None) = (own.next(), own.next()) {
+                only.rank = only.rank.or_else(|| rank_of(path));
+            }
+            Ok::<_, Error>(parts)
+        })
+    });
+    assembled(parts?.into_iter().flatten().collect(), options, format)
+}
+
+/// The recording of what one file says.
+pub(crate) fn finish(
+    mut parts: Vec<Part>,
+    options: &OpenOptions<'_>,
+    format: &'static str,
+) -> Result<Recording> {
+    set_helpers(&mut parts);
+    assembled(parts, options, format)
+}
+
+fn assembled(
+    parts: Vec<Part>,
+    options: &OpenOptions<'_>,
+    format: &'static str,
+) -> Result<Recording> {
+    let (trace, found) = assemble(parts, options)?;
+    options.judge(&found)?;
+    Ok(Recording::new(Content::Trace(trace), format, found))
+}
+
+/// A process without work beside one that has some is no rank: it launches, or watches.
+fn set_helpers(parts: &mut [Part]) {
+    if parts.iter().any(Part::has_work) {
+        for part in parts {
+            part.is_helper = !part.has_work();
+        }
+    }
+}
+
+/// Longest event of a text, in bytes: a few of the longest strings.
+pub(crate) fn longest(options: &OpenOptions<'_>) -> usize {
+    (options.get_limits().string as usize)
+        .saturating_mul(4)
+        .max(1 << 12)
+}
