@@ -26,13 +26,14 @@ impl<T: Real> Transform<T> {
     /// value without shift. `norm` is what R is a quotient of.
     pub(crate) fn extremes(&self, scratch: &mut Scratch<T>, norm: f64) -> [Peak; 3] {
         let layout = &self.layout;
-        let (width, step) = (layout.width, layout.below * layout.width);
+        let (width, step) = (layout.width, layout.step);
+        let used = layout.below * width;
         let wide = |value: T| value.wide();
         let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
         for tile in 0..layout.along() {
             self.inverse_rest_of(tile, scratch);
             let columns = width.min(layout.rows - tile * width);
-            let range = tile * step..(tile + 1) * step;
+            let range = tile * step..tile * step + used;
             let rows = |from: &Aligned<T>, pick: fn(f64, f64) -> f64, start: f64| {
                 let rows = from.get()[range.clone()].chunks_exact(width);
                 let values = rows.flat_map(|row| &row[..columns]);
@@ -68,15 +69,16 @@ impl<T: Real> Transform<T> {
         let bounds = if up { &scratch.high } else { &scratch.low };
         let rows = bounds.get().chunks_exact(width).enumerate();
         for (number, bounds) in rows {
-            if !any(bounds, reaches) {
+            let apart = layout.step / width;
+            let (tile, below) = (number / apart, number % apart);
+            if below >= layout.below || !any(bounds, reaches) {
                 continue;
             }
-            let (tile, below) = (number / layout.below, number % layout.below);
             let columns = width.min(layout.rows - tile * width);
             for at in (below..layout.depth).step_by(layout.below) {
                 for sample in 0..samples {
                     let plane = scratch.work[sample].get();
-                    let row = &plane[tile * block + at * width..][..columns];
+                    let row = &plane[tile * block + layout.inside(at)..][..columns];
                     if !any(row, reaches) {
                         continue;
                     }

@@ -20,13 +20,15 @@ pub struct FirstWork<'a, T> {
     pub(crate) slots: usize,
     /// Space between two steps.
     pub(crate) middle: &'a mut [T],
-    /// Sample by sample, all rows of each.
+    /// Sample by sample, all rows of each: inner point by inner point, of some tiles of outer points.
     pub(crate) from: &'a [T],
+    pub(crate) tiles: usize,
     pub(crate) re: &'a mut [T],
     pub(crate) im: &'a mut [T],
-    /// Where slot 0 of the first row goes, how far it is to that of the next row, and to the next slot.
+    /// Where slot 0 of the first row goes, how far it is to the next tile, and to the next slot. The next inner
+    /// point is the next row.
     pub(crate) start: usize,
-    pub(crate) stride: usize,
+    pub(crate) block: usize,
     pub(crate) step: usize,
 }
 
@@ -48,7 +50,13 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
         let step = work.step / lanes;
         let half = T::splat(s, T::of(0.5));
         let [spectrum, _] = middle::<T, S>(s, work.middle, slots);
-        for i in 0..n {
+        // Vectors of one inner point, and inner points.
+        let row = work.tiles * parts;
+        let (block, inner) = (work.block / lanes, n / row);
+        // What lies together is written together.
+        let places = (0..row).flat_map(|at| (0..inner).map(move |inner| (at, inner)));
+        for (vector, inner) in places {
+            let i = inner * row + vector;
             let samples = Slices {
                 re: &from[i..],
                 im: &from[n + i..],
@@ -56,7 +64,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
             };
             // Frequencies take the places of what they were made of.
             self.steps.run(s, spectrum, &samples, &mut spectrum.clone());
-            let at = (work.start + i / parts * work.stride) / lanes + i % parts;
+            let at = work.start / lanes + vector / parts * block + inner * parts + vector % parts;
             let end = at + (slots - 1) * step + 1;
             let (re, im) = (&mut re[at..end], &mut im[at..end]);
             let x = spectrum.load(0);
@@ -95,7 +103,8 @@ impl<T: Real> FirstWork<'_, T> {
         for (slot, two) in self.from.chunks_exact(2 * size).enumerate() {
             let (even, odd) = two.split_at(size);
             for (row, (even, odd)) in even.chunks(width).zip(odd.chunks(width)).enumerate() {
-                let to = self.start + row * self.stride + slot * self.step;
+                let (inner, tile) = (row / self.tiles, row % self.tiles);
+                let to = self.start + tile * self.block + inner * width + slot * self.step;
                 self.re[to..to + width].copy_from_slice(even);
                 self.im[to..to + width].copy_from_slice(odd);
             }

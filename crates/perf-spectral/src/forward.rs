@@ -29,7 +29,7 @@ impl<T: Real> Transform<T> {
         for start in (0..along).step_by(GROUP) {
             self.along_real(view, start..(start + GROUP).min(along), scratch);
         }
-        if self.by_slot() {
+        if layout.by_slot() {
             for tile in 0..along {
                 self.inner_of(tile, 0, scratch);
             }
@@ -37,7 +37,7 @@ impl<T: Real> Transform<T> {
         let mut tiles = layout.tiles.as_slice();
         while let Some(tile) = tiles.first() {
             let whole = match layout.rows.is_multiple_of(layout.width) {
-                true => self.whole(tiles),
+                true => self.whole(tiles, tile.at),
                 false => 0,
             };
             tiles = &tiles[whole.max(1)..];
@@ -54,18 +54,11 @@ impl<T: Real> Transform<T> {
         Ok(())
     }
 
-    /// Whether the inner places of a slot are whole tiles: then a slot is transformed along its inner axes
-    /// just before it is turned, and otherwise with all others of a tile of outer points.
-    fn by_slot(&self) -> bool {
+    /// Whole tiles from inner place `at` on that are done together: none of the next slot.
+    fn whole(&self, tiles: &[Tile], at: usize) -> usize {
         let layout = &self.layout;
-        layout.below.is_multiple_of(layout.width) && layout.rows.is_multiple_of(layout.width)
-    }
-
-    /// Whole tiles that are done together: at most those of a slot.
-    fn whole(&self, tiles: &[Tile]) -> usize {
-        let layout = &self.layout;
-        let most = match self.by_slot() {
-            true => TILES.min(layout.below / layout.width),
+        let most = match layout.by_slot() {
+            true => TILES.min((layout.below - at % layout.below) / layout.width),
             false => TILES,
         };
         let whole = |tile: &&Tile| !tile.first && tile.columns == layout.width;
@@ -85,11 +78,10 @@ impl<T: Real> Transform<T> {
         for (tile, (re, im)) in group.zip(tiles) {
             let columns = width.min(layout.rows - tile * width);
             if let Some(line) = self.real.as_ref().filter(|_| !done) {
-                let step = layout.below * width;
-                T::run(line, re, im, step, columns, &mut scratch.lines);
+                T::run(line, re, im, layout.step, columns, &mut scratch.lines);
                 self.split(re, im);
             }
-            if !self.by_slot() {
+            if !layout.by_slot() {
                 self.along_inner([re, im], columns, &mut scratch.lines);
             }
         }
@@ -98,10 +90,9 @@ impl<T: Real> Transform<T> {
     /// Along the inner axes, of one slot of one tile of outer points.
     fn inner_of(&self, tile: usize, slot: usize, scratch: &mut Scratch<T>) {
         let layout = &self.layout;
-        let step = layout.below * layout.width;
-        let from = tile * layout.block() + slot * step;
+        let from = tile * layout.block() + slot * layout.step;
         let [re, im] = &mut scratch.work;
-        let range = from..from + step;
+        let range = from..from + layout.below * layout.width;
         let planes = [&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]];
         along(&self.inner, planes, layout.width, &mut scratch.lines);
     }
@@ -116,10 +107,10 @@ impl<T: Real> Transform<T> {
             return;
         };
         for tile in 0..layout.along() {
-            if self.by_slot() && at.is_multiple_of(layout.below) {
+            if layout.by_slot() && at.is_multiple_of(layout.below) {
                 self.inner_of(tile, at / layout.below, scratch);
             }
-            let from = tile * block + at * width;
+            let from = tile * block + layout.inside(at);
             for (part, work) in scratch.work.iter().enumerate() {
                 T::turn(Turning::Blocks(Blocks {
                     from: (&work.get()[from..from + count * square], square),
@@ -144,7 +135,7 @@ impl<T: Real> Transform<T> {
         let [re, im] = &mut scratch.tile;
         let (re, im) = (re.get_mut(), im.get_mut());
         for (from, to) in scratch.work.iter().zip([&mut *re, &mut *im]) {
-            let from = &from.get()[tile.at * width..];
+            let from = &from.get()[layout.inside(tile.at)..];
             if tile.columns == width {
                 T::turn(Turning::Blocks(Blocks {
                     from: (from, block),
@@ -185,13 +176,20 @@ impl<T: Real> Transform<T> {
         columns: usize,
         space: &mut LineSpace<T>,
     ) {
+        let layout = &self.layout;
+        let used = layout.below * layout.width;
         // One axis in one call; of several all of one slot, which the cache holds.
-        let step = match self.inner.len() {
-            0 | 1 => re.len(),
-            _ => self.layout.below * self.layout.width,
-        };
-        for (re, im) in re.chunks_exact_mut(step).zip(im.chunks_exact_mut(step)) {
-            along(&self.inner, [re, im], columns, space);
+        if self.inner.len() < 2 && layout.step == used {
+            return along(&self.inner, [re, im], columns, space);
+        }
+        let slots = re.chunks_exact_mut(layout.step);
+        for (re, im) in slots.zip(im.chunks_exact_mut(layout.step)) {
+            along(
+                &self.inner,
+                [&mut re[..used], &mut im[..used]],
+                columns,
+                space,
+            );
         }
     }
 }

@@ -13,12 +13,16 @@ use std::ops::Range;
 /// samples they take a third of a first-level cache.
 const INNER: usize = 4;
 
+/// Inner points that are read together where outer points follow each other: what is written then lies
+/// together, too, and the rows still fit a first-level cache.
+const NEXT: usize = 2;
+
 impl<T: Real> Transform<T> {
     /// Numbers of space for [`read`](Self::read).
     pub(crate) fn reading_space(&self) -> usize {
         let layout = &self.layout;
-        let rows = GROUP.min(layout.along()).max(INNER.min(layout.below));
-        layout.real * rows * layout.width
+        let groups = GROUP.min(layout.along()) * NEXT.min(layout.below);
+        layout.real * groups.max(INNER.min(layout.below)) * layout.width
     }
 
     /// Reads the values of some tiles of outer points, whose part of the working space is given, and
@@ -39,7 +43,7 @@ impl<T: Real> Transform<T> {
             return true;
         };
         let mut done = true;
-        let mut transform = |rows: &[T], start: usize, stride: usize| {
+        let mut transform = |rows: &[T], start: usize, tiles: usize| {
             done &= T::first(
                 line,
                 FirstWork {
@@ -47,11 +51,12 @@ impl<T: Real> Transform<T> {
                     slots: layout.slots,
                     middle: &mut *middle,
                     from: rows,
+                    tiles,
                     re: &mut *re,
                     im: &mut *im,
                     start,
-                    stride,
-                    step: layout.below * width,
+                    block,
+                    step: layout.step,
                 },
             );
         };
@@ -68,34 +73,39 @@ impl<T: Real> Transform<T> {
                         samples: layout.real,
                         rows,
                     }));
-                    transform(rows, tile * block + inner * width, width);
+                    transform(rows, tile * block + inner * width, 1);
                 }
             }
             return done;
         }
-        let rows = &mut space[..layout.real * tiles.len() * width];
-        for inner in 0..layout.below {
-            let starts = layout.place2.get(2 * inner..).unwrap_or_default();
-            macro_rules! runs {
-                ($run:literal) => {
-                    Arch::new().dispatch(Runs::<T, $run> {
-                        values: view,
-                        places,
-                        starts,
-                        step: 2 * layout.below,
-                        rows: &mut *rows,
-                        row: tiles.len() * width,
-                    })
-                };
+        let row = tiles.len() * width;
+        for inner in (0..layout.below).step_by(NEXT) {
+            let count = NEXT.min(layout.below - inner);
+            let rows = &mut space[..layout.real * count * row];
+            for next in 0..count {
+                let starts = layout.place2.get(2 * (inner + next)..).unwrap_or_default();
+                macro_rules! runs {
+                    ($run:literal) => {
+                        Arch::new().dispatch(Runs::<T, $run> {
+                            values: view,
+                            places,
+                            starts,
+                            step: 2 * layout.below,
+                            rows: &mut *rows,
+                            row: next * row..(next + 1) * row,
+                            apart: count * row,
+                        })
+                    };
+                }
+                match layout.run {
+                    16 => runs!(16),
+                    8 => runs!(8),
+                    4 => runs!(4),
+                    2 => runs!(2),
+                    _ => runs!(1),
+                }
             }
-            match layout.run {
-                16 => runs!(16),
-                8 => runs!(8),
-                4 => runs!(4),
-                2 => runs!(2),
-                _ => runs!(1),
-            }
-            transform(rows, inner * width, block);
+            transform(rows, inner * width, tiles.len());
         }
         done
     }
@@ -129,9 +139,10 @@ struct Runs<'a, T, const RUN: usize> {
     /// Of samples 0 and 1, and `step` later of the next two.
     starts: &'a [u32],
     step: usize,
-    /// Sample by sample.
+    /// Sample by sample, so far apart; of each the numbers that are written.
     rows: &'a mut [T],
-    row: usize,
+    row: Range<usize>,
+    apart: usize,
 }
 
 impl<T: Real, const RUN: usize> WithSimd for Runs<'_, T, RUN> {
@@ -141,8 +152,9 @@ impl<T: Real, const RUN: usize> WithSimd for Runs<'_, T, RUN> {
     fn with_simd<S: Simd>(self, _: S) {
         let places = self.places.as_chunks::<RUN>().0;
         let starts = self.starts.chunks(self.step.max(1));
-        for (two, starts) in self.rows.chunks_exact_mut(2 * self.row).zip(starts) {
-            for (row, start) in two.chunks_exact_mut(self.row).zip(starts) {
+        for (two, starts) in self.rows.chunks_exact_mut(2 * self.apart).zip(starts) {
+            for (row, start) in two.chunks_exact_mut(self.apart).zip(starts) {
+                let row = &mut row[self.row.clone()];
                 let values = &self.values[*start as usize..];
                 for (to, places) in row.as_chunks_mut::<RUN>().0.iter_mut().zip(places) {
                     if let Some(from) = values[places[0] as usize..].first_chunk::<RUN>() {

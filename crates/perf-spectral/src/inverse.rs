@@ -102,7 +102,7 @@ impl<T: Real> Transform<T> {
             let planes = [&mut im[..used], &mut re[..used]];
             along(&self.outer, planes, tile.columns, &mut scratch.lines);
             for (from, to) in [&*re, &*im].into_iter().zip(&mut scratch.work) {
-                let to = &mut to.get_mut()[tile.at * width..];
+                let to = &mut to.get_mut()[layout.inside(tile.at)..];
                 if tile.columns == width {
                     T::turn(Turning::Blocks(Blocks {
                         from: (from, width * width),
@@ -129,7 +129,7 @@ impl<T: Real> Transform<T> {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let columns = width.min(layout.rows - tile * width);
-        let step = layout.below * width;
+        let step = layout.step;
         let [re, im] = &mut scratch.work;
         let range = tile * block..(tile + 1) * block;
         let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);

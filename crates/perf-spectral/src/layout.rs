@@ -37,6 +37,8 @@ pub(crate) struct Layout {
     pub(crate) below: usize,
     /// Columns of a tile.
     pub(crate) width: usize,
+    /// Numbers from slot to slot in the working space.
+    pub(crate) step: usize,
     /// Row-major place of each outer point, and of each inner one; the latter twice a place where
     /// there is a real axis.
     pub(crate) place1: Vec<u32>,
@@ -82,6 +84,12 @@ pub(crate) struct Tile {
     /// Whether they are of slot 0.
     pub(crate) first: bool,
 }
+
+/// Bytes of a cache line, which a row of a tile is.
+const LINE: usize = 64;
+
+/// Bytes apart at which what follows each other lies in one in two sets of a first-level cache or fewer.
+const ALIAS: usize = 2048;
 
 /// Signed frequency of index `at` of `len`: 0, 1, .., -2, -1, of even lengths -len/2.
 pub(crate) fn signed(at: usize, len: usize) -> i32 {
@@ -130,6 +138,7 @@ impl Layout {
             depth,
             below,
             width,
+            step: below * width,
             place1: Vec::with_capacity(rows),
             place2: Vec::with_capacity(depth * 2),
             norm1: Vec::with_capacity(rows),
@@ -192,6 +201,8 @@ impl Layout {
         {
             layout.run *= 2;
         }
+        // A row of a tile is a cache line.
+        layout.spread(LINE / width);
         layout.find_pairs();
         layout.find_tiles();
         Ok(layout)
@@ -204,7 +215,27 @@ impl Layout {
 
     /// Numbers in the working space of one tile of outer points.
     pub(crate) fn block(&self) -> usize {
-        self.depth * self.width
+        self.slots * self.step
+    }
+
+    /// Where an inner place is in the working space of a tile.
+    pub(crate) fn inside(&self, at: usize) -> usize {
+        at / self.below * self.step + at % self.below * self.width
+    }
+
+    /// Whether the inner places of a slot are whole tiles: then a slot is transformed along its inner axes
+    /// just before it is turned, and otherwise with all others of a tile of outer points.
+    pub(crate) fn by_slot(&self) -> bool {
+        self.below.is_multiple_of(self.width) && self.rows.is_multiple_of(self.width)
+    }
+
+    /// Puts slots a row further apart where `bytes` a number would have them share the sets of a
+    /// first-level cache.
+    fn spread(&mut self, bytes: usize) {
+        let apart = self.step * bytes;
+        if self.by_slot() && self.slots > 1 && apart.is_multiple_of(ALIAS) {
+            self.step += self.width;
+        }
     }
 
     /// Where the real and the imaginary part of a place that is not of slot 0 are stored: tile by

@@ -88,6 +88,7 @@ mod pairs;
 mod par;
 mod params;
 mod points;
+mod prime;
 mod profile;
 mod rank;
 mod real;

@@ -5,6 +5,7 @@ use crate::dispatch::{dispatch, has_vectors};
 use crate::first::{First, FirstWork};
 use crate::last::Last;
 use crate::long;
+use crate::prime::{self, Prime};
 use crate::real::{Aligned, Real};
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
@@ -26,7 +27,7 @@ enum Way<T> {
     Double([usize; 2], [Roots<T>; 2], Vec<[T; 2]>),
     /// A pass over the tile for each factor.
     Passes(Vec<Step<T>>),
-    /// Lengths with prime factors above 7, and processors without vectors.
+    /// Lengths with prime factors above [`prime::LARGEST`], and processors without vectors.
     Long(Arc<dyn Fft<T>>),
 }
 
@@ -35,6 +36,8 @@ enum Way<T> {
 struct Step<T> {
     factor: usize,
     roots: Roots<T>,
+    /// Of a prime factor above 7, see [`prime::table`].
+    table: Vec<[T; 2]>,
     /// `exp(-2 pi i j t / n)` at `j factor + t`, with n what the passes before have left of the length.
     twiddles: Vec<[T; 2]>,
 }
@@ -100,6 +103,10 @@ impl<T: Real> Way<T> {
                     let step = Step {
                         factor,
                         roots: Roots::new(factor),
+                        table: match factor {
+                            0..=8 => Vec::new(),
+                            prime => prime::table(prime),
+                        },
                         twiddles: twiddles.collect(),
                     };
                     rest /= factor;
@@ -112,9 +119,18 @@ impl<T: Real> Way<T> {
     }
 }
 
-/// The factors of a length that has none above 8; `None` of others.
+/// The factors of a length, of which those above 8 are primes; `None` if there is one above
+/// [`prime::LARGEST`].
 fn factors(len: usize) -> Option<Vec<usize>> {
     let (mut rest, mut factors) = (len, Vec::new());
+    // What is left when it has no smaller ones is a prime.
+    for factor in (11..=prime::LARGEST).step_by(2) {
+        let is_prime = [3, 5, 7].iter().all(|small| factor % small > 0);
+        while is_prime && rest.is_multiple_of(factor) {
+            factors.push(factor);
+            rest /= factor;
+        }
+    }
     for factor in [7, 5, 3, 8, 4, 2] {
         // 16 is 4 x 4 and not 8 x 2, which is the same number of passes but a costlier one.
         while rest.is_multiple_of(factor) && !(factor == 8 && rest == 16) {
@@ -325,7 +341,15 @@ impl<T: Real> Line<T> {
                     5 => pass!(5),
                     7 => pass!(7),
                     8 => pass!(8),
-                    _ => {}
+                    prime => dispatch(Prime {
+                        prime,
+                        roots: &step.table,
+                        twiddles: &step.twiddles,
+                        from: from.each_ref().map(|plane| &**plane),
+                        to: to.each_mut().map(|plane| &mut **plane),
+                        space: space.middle.get_mut(),
+                    })
+                    .unwrap_or_default(),
                 }
                 std::mem::swap(&mut from, &mut to);
             }

@@ -11,7 +11,8 @@ use crate::{Error, Result};
 /// last axis the fastest. Spectra are packed: exactly |T| reals, in an order of their own, which
 /// [`Transform::coefficient`](Self::coefficient) reads.
 ///
-/// `Send + Sync`. Any lengths; those with factors 2, 3, 5 and 7 up to 64 are fast.
+/// `Send + Sync`. Any lengths; those with factors 2, 3, 5 and 7 up to 64 are fastest, and primes above 127
+/// slow.
 ///
 /// ```
 /// use perf_spectral::Transform;
@@ -117,7 +118,7 @@ impl<T: Real> Transform<T> {
         let along = layout.along();
         let tile = || Aligned::zeros(layout.rows.next_multiple_of(layout.width) * layout.width);
         let work = || Aligned::zeros(along * layout.block());
-        let bounds = || Aligned::zeros(along * layout.below * layout.width);
+        let bounds = || Aligned::zeros(along * layout.step);
         let first = match layout.real_axis {
             Some(_) => layout.rows * layout.below,
             None => layout.points,
@@ -153,7 +154,7 @@ impl<T: Real> Transform<T> {
     pub(crate) fn at(&self, row: usize, at: usize) -> usize {
         let layout = &self.layout;
         let width = layout.width;
-        row / width * layout.block() + at * width + row % width
+        row / width * layout.block() + layout.inside(at) + row % width
     }
 
     pub(crate) fn check(&self, what: &'static str, got: usize) -> Result<()> {

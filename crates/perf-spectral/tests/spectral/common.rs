@@ -47,6 +47,31 @@ pub(crate) fn naive(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
     cells.iter().map(one).collect()
 }
 
+/// The same along one axis after the other, for views of more points.
+pub(crate) fn by_axis(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
+    let mut values: Vec<(f64, f64)> = view.iter().map(|value| (*value, 0.0)).collect();
+    let mut below = view.len();
+    for len in dims.iter().copied() {
+        let block = below;
+        below /= len;
+        let root = |at: usize| (TAU * at as f64 / len as f64).sin_cos();
+        let roots: Vec<(f64, f64)> = (0..len).map(root).collect();
+        for values in values.chunks_exact_mut(block) {
+            for first in 0..below {
+                let line: Vec<_> = values[first..].iter().step_by(below).copied().collect();
+                for (k, slot) in values[first..].iter_mut().step_by(below).enumerate() {
+                    let terms = line.iter().enumerate().map(|(x, (re, im))| {
+                        let (sin, cos) = roots[k * x % len];
+                        (re * cos + im * sin, im * cos - re * sin)
+                    });
+                    *slot = terms.fold((0.0, 0.0), |sum, term| (sum.0 + term.0, sum.1 + term.1));
+                }
+            }
+        }
+    }
+    values
+}
+
 /// The cosine weighting `sum f_i k_i^2 / |k|^2` of signed frequencies; 0 of the mean.
 pub(crate) fn cosine(k: &[f64], f: &[f64]) -> f64 {
     let square: f64 = k.iter().map(|k| k * k).sum();

@@ -1,6 +1,6 @@
 //! The transforms against the sum that defines them.
 
-use crate::common::{digits, naive, noise};
+use crate::common::{by_axis, digits, naive, noise};
 use perf_spectral::{Real, Transform};
 
 fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T) -> f64) {
@@ -18,7 +18,8 @@ fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T
             .expect("lengths");
     }
     let scale = (count as f64).sqrt();
-    for (cell, (re, im)) in naive(&view, dims).into_iter().enumerate() {
+    let sums = if count > 5000 { by_axis } else { naive };
+    for (cell, (re, im)) in sums(&view, dims).into_iter().enumerate() {
         let k: Vec<i32> = digits(cell, dims).iter().map(|at| *at as i32).collect();
         let got = plan.coefficient(&spectrum, &k).expect("all are there");
         let off = (got.0 - re).abs().max((got.1 - im).abs());
@@ -81,6 +82,8 @@ const SHAPES: &[&[usize]] = &[
     &[21, 11],
     &[9, 2, 13],
     &[26, 22],
+    &[17, 19],
+    &[23, 29],
     // Tiles that are whole, and not: outer and inner points in each way.
     &[16, 16, 4],
     &[8, 16, 6],
@@ -93,6 +96,32 @@ fn equals_the_sum_that_defines_it() {
     for dims in SHAPES {
         compare::<f64>(dims, 1e-12, |value| value, |value| value);
         compare::<f32>(dims, 1e-5, |value| value as f32, f64::from);
+    }
+}
+
+/// Shapes of so many points that tiles are done in groups, slots are put apart, and lines are cut to what a
+/// cache holds.
+#[test]
+fn large_views_equal_the_sum_that_defines_them() {
+    let shapes: [&[usize]; 6] = [
+        // Nine and eighteen tiles a slot: groups that would reach into the next one.
+        &[10, 8, 9, 8, 9, 5],
+        &[10, 16, 9, 16, 9],
+        &[32, 32, 64],
+        &[4, 4, 4, 8, 2, 16, 4],
+        &[28, 8, 8, 2, 16, 4],
+        &[12, 31, 24, 11],
+    ];
+    for dims in shapes {
+        compare::<f64>(dims, 1e-12, |value| value, |value| value);
+        compare::<f32>(dims, 1e-5, |value| value as f32, f64::from);
+    }
+    let few: Vec<f64> = noise(210, 3);
+    for (one, two) in naive(&few, &[5, 6, 7])
+        .iter()
+        .zip(by_axis(&few, &[5, 6, 7]))
+    {
+        assert!((one.0 - two.0).abs() + (one.1 - two.1).abs() < 1e-11);
     }
 }
 
