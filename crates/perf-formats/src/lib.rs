@@ -68,7 +68,7 @@ mod error;
     )
 )]
 mod json;
-#[cfg(any(feature = "chrome", feature = "perfetto"))]
+#[cfg(any(feature = "chrome", feature = "paraver", feature = "perfetto"))]
 mod lanes;
 #[cfg(feature = "nsys")]
 pub mod nsys;

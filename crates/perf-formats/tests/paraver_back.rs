@@ -9,7 +9,11 @@
 #[path = "common/two_tasks.rs"]
 mod two_tasks;
 
-use perf_core::{Diagnostics, Event, MetricMode, Ticks, Trace, match_messages};
+use perf_core::{
+    Definitions, Diagnostics, Event, Events, Limits, Location, LocationGroup, LocationGroupId,
+    LocationKind, MetricMode, Region, RegionId, SystemTree, Ticks, Trace, intervals,
+    match_messages,
+};
 use perf_formats::paraver::{
     Cluster, Coloured, Object, Pcf, Reader, Writer, colours, into_trace, name_clusters, recolour,
     write_trace,
@@ -223,4 +227,183 @@ fn traces_of_paraver_come_back_from_paraver() {
         again.remove("Idle");
         assert_eq!(again, regions, "{name}: {found}");
     }
+}
+
+/// A process of a host thread and a stream whose kernels overlap.
+fn host_and_stream() -> Trace {
+    let mut definitions = Definitions::default();
+    let location = |key, name: &str, kind| Location {
+        key,
+        name: name.into(),
+        group: Some(LocationGroupId(0)),
+        kind,
+        ..Location::default()
+    };
+    let locations = vec![
+        location(0, "host", LocationKind::CpuThread),
+        location(1, "stream", LocationKind::AcceleratorStream),
+    ];
+    let group = LocationGroup {
+        name: "rank 0".into(),
+        ..LocationGroup::default()
+    };
+    let system = SystemTree::new(vec![], vec![group], locations, &Limits::default());
+    definitions.system = system.unwrap();
+    for name in ["main", "first", "second", "MPI_Send"] {
+        definitions.regions.push(Region::named(name));
+    }
+    let of = |all: &[(u64, i32)]| {
+        let mut events = Events::default();
+        for (at, what) in all {
+            let region = RegionId(what.unsigned_abs() - 1);
+            let event = match *what > 0 {
+                true => Event::Enter { region },
+                false => Event::Leave { region },
+            };
+            events.push(Ticks(*at), event).unwrap();
+        }
+        events
+    };
+    let host = of(&[(0, 1), (50, -1)]);
+    // The second begins before the first ends, a third of the first's name as the second ends; one
+    // lasts no time.
+    let stream = of(&[
+        (3, 2),
+        (5, 3),
+        (9, -2),
+        (15, 2),
+        (15, -3),
+        (20, 2),
+        (20, -2),
+        (25, -2),
+        (30, 3),
+    ]);
+    Trace::new(definitions, vec![host, stream]).unwrap()
+}
+
+#[test]
+fn work_that_overlaps_is_on_threads_of_its_own() {
+    let trace = host_and_stream();
+    let (back, found) = there_and_back(&trace);
+    assert_eq!(found.repairs(), 0, "{found}");
+    let names: Vec<&str> = back
+        .definitions()
+        .system
+        .locations()
+        .iter()
+        .map(|location| location.name.as_str())
+        .collect();
+    assert_eq!(names, ["host", "stream", "stream (2)"]);
+    let mut calls = Vec::new();
+    for location in back.view().locations() {
+        intervals(location, |call| {
+            let name = back.definitions().region_name(call.region).into_owned();
+            if !["Running", "Idle"].contains(&name.as_str()) {
+                calls.push((location.id().0, name, call.start.0, call.end.0));
+            }
+        });
+    }
+    calls.sort();
+    let call = |location, name: &str, start, end| (location, name.to_string(), start, end);
+    let expected = [
+        call(0, "main", 0, 50),
+        call(1, "first", 3, 9),
+        call(1, "first", 15, 20),
+        call(1, "first", 20, 25),
+        call(1, "second", 30, 30),
+        call(2, "second", 5, 15),
+    ];
+    assert_eq!(calls, expected);
+    // States of the threads: those of a lane on which nothing is open are idle.
+    let mut text = Vec::new();
+    write_trace(trace.view(), &mut text, "x.prv", &(), &Default::default()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let states: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("1:3:"))
+        .collect();
+    assert_eq!(states, ["1:3:1:1:3:5:15:1"]);
+    let states: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("1:2:"))
+        .collect();
+    let idle = [
+        "1:2:1:1:2:3:9:1",
+        "1:2:1:1:2:9:15:0",
+        "1:2:1:1:2:15:25:1",
+        "1:2:1:1:2:25:30:0",
+    ];
+    assert_eq!(states, idle);
+}
+
+#[test]
+fn a_window_is_written_with_what_is_open_at_its_ends() {
+    let trace = host_and_stream();
+    let window = perf_core::TimeRange::new(Ticks(4), Ticks(18)).unwrap();
+    let mut text = Vec::new();
+    let view = trace.view().between(window);
+    write_trace(view, &mut text, "x.prv", &(), &Default::default()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    let expected = [
+        "1:1:1:1:1:4:18:1",
+        "2:1:1:1:1:4:60000019:1",
+        "1:2:1:1:2:4:9:1",
+        "2:2:1:1:2:4:60000019:2",
+        "1:3:1:1:3:5:15:1",
+        "2:3:1:1:3:5:60000019:3",
+        "1:2:1:1:2:9:15:0",
+        "2:2:1:1:2:9:60000019:0",
+        "1:2:1:1:2:15:18:1",
+        "2:2:1:1:2:15:60000019:2",
+        "2:3:1:1:3:15:60000019:0",
+        "2:1:1:1:1:18:60000019:0",
+        "2:2:1:1:2:18:60000019:0",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn lines_are_written_as_they_come_about() {
+    /// Takes some bytes, then none.
+    struct Full(usize);
+    impl std::io::Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            match self.0.checked_sub(bytes.len()) {
+                Some(left) => self.0 = left,
+                None => return Err(std::io::Error::other("it is full")),
+            }
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let root = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/recordings/jacobi-4"
+    );
+    let trace = perf_formats::open(root, &OpenOptions::new()).unwrap();
+    let trace = trace.into_trace().unwrap();
+    for room in [0, 300_000] {
+        let written = write_trace(trace.view(), Full(room), "x.prv", &(), &Default::default());
+        let error = written.unwrap_err().to_string();
+        assert!(
+            error.contains("it is full") && error.contains("x.prv"),
+            "{error}"
+        );
+    }
+    // Cancelled in the middle: some of it is there, and an error.
+    let cancel = perf_core::CancelToken::new();
+    struct Stop(perf_core::CancelToken);
+    impl perf_core::Progress for Stop {
+        fn advance(&self, phase: &str, _: u64, _: u64) {
+            if phase == "lines" {
+                self.0.cancel();
+            }
+        }
+    }
+    let stop = Stop(cancel.clone());
+    let written = write_trace(trace.view(), std::io::sink(), "x.prv", &stop, &cancel);
+    assert!(matches!(written, Err(Error::Cancelled(_))), "{written:?}");
 }

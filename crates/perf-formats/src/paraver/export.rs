@@ -1,20 +1,23 @@
 //! A [`Trace`](perf_core::Trace) as a trace of Paraver.
 
-use super::export_lines::Lines;
+use super::export_ends::Ends;
+use super::export_lines::{Lines, Shared};
 use super::export_names::Names;
 use super::export_people::People;
 use super::export_plan::Plan;
+use super::export_states::{State, States};
+use super::export_steps::Steps;
 use super::header::{Header, Resources, TimeUnit};
 use super::pcf::{Pcf, Row};
-use super::record::{Batch, Communication, Record};
+use super::record::{Communication, OnCpu, Record};
 use super::rules;
 use super::write::Writer;
 use crate::{Error, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use perf_core::{
-    CancelToken, Diagnostics, Endpoint, Messages, Nanos, Place, Progress, Ticks, TraceView,
-    match_messages_with,
+    CancelToken, Diagnostics, LocationId, LocationView, Message, Messages, Nanos, Place, Progress,
+    Ticks, TraceView, match_messages_with,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -46,10 +49,13 @@ pub struct Companions {
 /// | collectives | types 50100001 to 4 |
 /// | metrics | types with what was counted since the last reading; PAPI counters have their usual ones |
 /// | samples | callers before MPI calls, sampled functions elsewhere |
-/// | processes, locations | tasks, threads |
+/// | processes, locations | tasks, threads; a stream of an accelerator whose work overlaps is as many threads as are busy at once |
 ///
-/// Events without a counterpart are counted under [`rules::NOT_WRITTEN`]. Takes memory in
-/// proportion to the trace.
+/// Events without a counterpart are counted under [`rules::NOT_WRITTEN`].
+///
+/// Lines are written as they come about. Memory beside the trace is that of its messages and
+/// collectives, which are matched first (about 250 bytes a message, 150 for each member of a
+/// collective), and 40 bytes for each call on a stream of an accelerator.
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -71,7 +77,7 @@ pub struct Companions {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] where `out` fails, and [`Error::Core`] if the work was cancelled.
+/// [`Error::Io`] where `out` fails, and [`Error::Cancelled`].
 pub fn write_trace<W: Write>(
     view: TraceView<'_>,
     out: W,
@@ -82,25 +88,24 @@ pub fn write_trace<W: Write>(
     let mut found = Diagnostics::default();
     let messages = match_messages_with(view, progress, cancel)?;
     let time = Time::new(view, name, &mut found);
-    let people = People::new(view);
+    let mut steps = steps(view);
+    let lanes = |id: LocationId| steps.get(&id).map_or(1, Vec::len);
+    let people = People::new(view, lanes);
     let mut names = Names::new(view.definitions());
     let plan = Plan::new(view, &messages, &people.tasks);
-    let mut batches = Vec::new();
-    let mut ends = HashMap::new();
-    let total = view.ids().count() as u64;
-    for location in view.locations() {
+    let mut ends = Ends::default();
+    for id in view.ids() {
         cancel.check()?;
-        let Some(at) = people.of.get(&location.id()) else {
-            continue;
-        };
-        let mut lines = Lines::new(location, *at, &time, &plan, &mut names);
-        perf_core::replay(location, &mut lines);
-        let (batch, of_messages) = lines.finish(&mut found)?;
-        batches.push(batch);
-        ends.extend(of_messages);
-        progress.advance("lines", 1, total);
+        if let Some(first) = steps.get(&id).and_then(|of| of.first()) {
+            ends.add(id, first.clone(), &names);
+        }
     }
-    let sent = communications(&messages, &people, &time, &ends)?;
+    let sent = Sent {
+        messages: &messages.messages,
+        people: &people,
+        time: &time,
+        ends: &ends,
+    };
     let unmatched = messages
         .unmatched
         .iter()
@@ -111,22 +116,9 @@ pub fn write_trace<W: Write>(
         Place::file(name),
     );
     let communicators = plan.communicators(view, &people.tasks, &mut names);
-    let mut last = 0;
-    for record in batches.iter().flat_map(Batch::iter) {
-        last = last.max(match record {
-            Record::State { end, .. } => end.0,
-            Record::Events { time, .. } => time.0,
-            _ => 0,
-        });
-    }
-    for record in sent.iter() {
-        if let Record::Communication(message) = record {
-            last = last.max(message.physical_receive.0);
-        }
-    }
     let header = Header {
         date: date(view),
-        duration: Ticks(last),
+        duration: time.of(last(view, &messages)),
         unit: time.unit,
         resources: Resources::Nodes(people.cpus.clone()),
         applications: people.applications.clone(),
@@ -142,15 +134,55 @@ pub fn write_trace<W: Write>(
             is_upper: false,
         })?;
     }
-    let mut all: Vec<&Batch> = batches.iter().collect();
-    all.push(&sent);
-    merge(&all, &mut writer, cancel)?;
+    let mut threads = Vec::new();
+    for id in view.ids() {
+        let at = people.of.get(&id).copied().into_iter();
+        let all = at.chain(people.more.get(&id).into_iter().flatten().copied());
+        let steps = steps.remove(&id).unwrap_or_default();
+        threads.extend(all.zip(steps).map(|(at, steps)| Thread::new(at, steps)));
+    }
+    let mut shared = Shared {
+        plan: &plan,
+        names: &mut names,
+    };
+    let told = (progress, cancel, view.len() as u64);
+    write(&mut threads, &sent, &mut shared, &mut writer, told)?;
+    for thread in &threads {
+        thread.lines.report(name, &mut found);
+    }
     writer.finish()?;
     Ok(Companions {
         pcf: names.pcf(),
         row: people.row,
         diagnostics: found,
     })
+}
+
+/// What happens on each location: on as many lanes as are open at once where calls overlap.
+fn steps(view: TraceView<'_>) -> HashMap<LocationId, Vec<Steps<'_>>> {
+    let system = &view.definitions().system;
+    let of = |location: LocationView<'_>| {
+        let known = system.location(location.id());
+        known.is_some_and(|of| of.kind.may_overlap())
+    };
+    let each = view.locations().map(|location| {
+        let steps = match of(location) {
+            true => Steps::lanes(location),
+            false => vec![Steps::nested(location)],
+        };
+        (location.id(), steps)
+    });
+    each.collect()
+}
+
+/// When the last thing happens.
+fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
+    let (start, end) = (view.window().start, view.window().end);
+    let of = |location: LocationView<'_>| location.all().times().last().copied();
+    let locations = view.locations().filter_map(of);
+    let locations = locations.filter(|at| *at >= start).map(|at| at.min(end));
+    let received = messages.messages.iter().map(|one| one.receiver.time);
+    locations.chain(received).max().unwrap_or_default()
 }
 
 /// Writes a trace as `path`, packed if that ends in `.gz`, with `.pcf` and `.row` beside it.
@@ -186,63 +218,133 @@ pub fn write_files(
     Ok(written.diagnostics)
 }
 
-/// Lines of all threads and messages in order of time; at one time states, events and messages of a
-/// thread stay together.
-fn merge<W: Write>(all: &[&Batch], writer: &mut Writer<W>, cancel: &CancelToken) -> Result<()> {
-    let key = |batch: &Batch, index: usize| batch.entries.get(index).map(|entry| entry.time);
-    let mut heap = BinaryHeap::new();
-    for (number, batch) in all.iter().enumerate() {
-        heap.extend(key(batch, 0).map(|time| Reverse((time, number, 0))));
-    }
-    let mut count = 0_u64;
-    while let Some(Reverse((time, number, mut index))) = heap.pop() {
-        let Some(batch) = all.get(number) else {
-            continue;
-        };
-        let mut next = Some(time);
-        while next == Some(time) {
-            writer.record(batch, index)?;
-            index += 1;
-            next = key(batch, index);
-        }
-        heap.extend(next.map(|time| Reverse((time, number, index))));
-        count += 1;
-        if count.is_multiple_of(4096) {
-            cancel.check()?;
+/// A thread while its lines are written.
+#[derive(Debug)]
+struct Thread<'a> {
+    at: OnCpu,
+    states: States<'a>,
+    /// The next state.
+    state: Option<State>,
+    steps: Steps<'a>,
+    lines: Lines<'a>,
+}
+
+impl<'a> Thread<'a> {
+    fn new(at: OnCpu, steps: Steps<'a>) -> Self {
+        Thread {
+            at,
+            states: States::new(steps.clone()),
+            state: None,
+            lines: Lines::new(steps.location()),
+            steps,
         }
     }
-    Ok(())
+
+    /// When there is something to write next.
+    fn time(&self) -> Option<Ticks> {
+        let state = self.state.map(|state| state.begin);
+        [state, self.steps.time()].into_iter().flatten().min()
+    }
+
+    /// Writes the lines of an instant, states before events, and says how much happened.
+    fn write<W: Write>(
+        &mut self,
+        now: Ticks,
+        time: &Time,
+        shared: &mut Shared<'_, '_>,
+        writer: &mut Writer<W>,
+    ) -> Result<u64> {
+        while let Some(state) = self.state.filter(|state| state.begin == now) {
+            writer.line(Record::State {
+                at: self.at,
+                begin: time.of(now),
+                end: time.of(state.end),
+                state: shared.names.state(state.state),
+            })?;
+            self.state = self.states.next(shared.names);
+        }
+        if self.steps.time() != Some(now) {
+            return Ok(0);
+        }
+        let lines = &mut self.lines;
+        lines.clear();
+        let count = self.steps.instant(|step| lines.step(now, step, shared));
+        for pairs in lines.lines() {
+            let (at, time) = (self.at, time.of(now));
+            writer.line(Record::Events { at, time, pairs })?;
+        }
+        Ok(count)
+    }
 }
 
 /// Messages in order of the time their sends were called.
-fn communications(
-    messages: &Messages,
-    people: &People,
-    time: &Time,
-    ends: &HashMap<Endpoint, Ticks>,
-) -> Result<Batch> {
-    let mut batch = Batch::default();
-    for message in &messages.messages {
-        let sides = people
-            .of
-            .get(&message.sender.location)
-            .zip(people.of.get(&message.receiver.location));
-        let Some((sender, receiver)) = sides else {
-            continue;
+struct Sent<'a> {
+    messages: &'a [Message],
+    people: &'a People,
+    time: &'a Time,
+    ends: &'a Ends,
+}
+
+impl Sent<'_> {
+    fn line<W: Write>(&self, message: &Message, writer: &mut Writer<W>) -> Result<()> {
+        let (from, to) = (message.sender, message.receiver);
+        let of = |location: LocationId| self.people.of.get(&location).copied();
+        let Some((sender, receiver)) = of(from.location).zip(of(to.location)) else {
+            return Ok(());
         };
-        let other = |end: Endpoint| ends.get(&end).copied().unwrap_or(end.time);
-        batch.push(Record::Communication(&Communication {
-            sender: *sender,
-            logical_send: time.of(message.sender.time),
-            physical_send: time.of(other(message.sender)),
-            receiver: *receiver,
-            logical_receive: time.of(other(message.receiver)),
-            physical_receive: time.of(message.receiver.time),
+        writer.line(Record::Communication(&Communication {
+            sender,
+            logical_send: self.time.of(from.time),
+            physical_send: self.time.of(self.ends.of(from)),
+            receiver,
+            logical_receive: self.time.of(self.ends.of(to)),
+            physical_receive: self.time.of(to.time),
             size: message.bytes,
             tag: message.tag.into(),
-        }))?;
+        }))
     }
-    Ok(batch)
+}
+
+/// Writes the lines of all threads and messages in order of time; at one time those of a thread stay
+/// together, and messages are last.
+fn write<W: Write>(
+    threads: &mut [Thread<'_>],
+    sent: &Sent<'_>,
+    shared: &mut Shared<'_, '_>,
+    writer: &mut Writer<W>,
+    (progress, cancel, total): (&dyn Progress, &CancelToken, u64),
+) -> Result<()> {
+    let mut heap = BinaryHeap::new();
+    for (number, thread) in threads.iter_mut().enumerate() {
+        thread.state = thread.states.next(shared.names);
+        heap.extend(thread.time().map(|at| Reverse((at, number))));
+    }
+    let mut messages = sent.messages.iter().peekable();
+    let first = messages.peek().map(|message| message.sender.time);
+    heap.extend(first.map(|at| Reverse((at, threads.len()))));
+    let (mut instants, mut events) = (0_u64, 0);
+    while let Some(Reverse((now, number))) = heap.pop() {
+        let next = match threads.get_mut(number) {
+            Some(thread) => {
+                events += thread.write(now, sent.time, shared, writer)?;
+                thread.time()
+            }
+            None => {
+                while let Some(message) = messages.next_if(|one| one.sender.time == now) {
+                    sent.line(message, writer)?;
+                }
+                messages.peek().map(|message| message.sender.time)
+            }
+        };
+        heap.extend(next.map(|at| Reverse((at, number))));
+        instants += 1;
+        if instants.is_multiple_of(4096) {
+            cancel.check()?;
+            progress.advance("lines", std::mem::take(&mut events), total);
+        }
+    }
+    progress.advance("lines", events, total);
+    Ok(())
 }
 
 /// Ticks of the trace to those of Paraver.

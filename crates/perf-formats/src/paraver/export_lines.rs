@@ -1,208 +1,116 @@
-//! Lines of one location.
+//! Lines of events of one thread.
 
-use super::export::Time;
 use super::export_names::{Is, Names};
 use super::export_plan::Plan;
+use super::export_steps::Step;
 use super::names;
-use super::record::{Batch, OnCpu, Pair, Record};
+use super::record::Pair;
 use super::rules;
-use crate::Result;
 use perf_core::{
-    CallPathId, Close, Diagnostics, Endpoint, Event, LocationView, MetricId, MetricMode,
-    MetricSetId, Place, RegionId, Ticks, Value, ValueType, Visitor,
+    CallPathId, Diagnostics, Event, LocationView, MetricId, MetricMode, MetricSetId, Place,
+    RegionId, Ticks, Value, ValueType,
 };
 use std::collections::HashMap;
 
-/// Lines of one location while it is replayed.
+/// What all threads share.
 #[derive(Debug)]
-pub(super) struct Lines<'a, 'n, 'd> {
+pub(super) struct Shared<'n, 'd> {
+    pub(super) plan: &'n Plan,
+    pub(super) names: &'n mut Names<'d>,
+}
+
+/// Lines of events of one thread: those of one instant at a time.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
     view: LocationView<'a>,
-    at: OnCpu,
-    time: &'a Time,
-    plan: &'a Plan,
-    names: &'n mut Names<'d>,
-    batch: Batch,
-    /// The other time of an end of a message: when a send was complete, when a receive was called.
-    ends: HashMap<Endpoint, Ticks>,
-    now: Option<Ticks>,
+    /// Events of the instant, and where lines of them end but for the last.
     pairs: Vec<Pair>,
-    lines: Vec<Vec<Pair>>,
+    ends: Vec<usize>,
     has_metrics: bool,
-    frames: Vec<(RegionId, Ticks)>,
-    calls: Vec<(u32, u64, u32)>,
-    /// States that begin and end at the instant.
-    instant: Vec<u32>,
-    /// The state that is on, since when, and its place in the batch.
-    state: Option<(u32, Ticks, usize)>,
-    is_new_state: bool,
+    /// Types and values of the MPI calls that are open.
+    calls: Vec<(u32, u64)>,
     accumulated: HashMap<MetricId, u64>,
-    posted: HashMap<u64, Ticks>,
-    started: HashMap<u64, Endpoint>,
     lost: u64,
     nested: u64,
     fractions: u64,
-    failed: Option<crate::Error>,
 }
 
-impl<'a, 'n, 'd> Lines<'a, 'n, 'd> {
-    pub(super) fn new(
-        view: LocationView<'a>,
-        at: OnCpu,
-        time: &'a Time,
-        plan: &'a Plan,
-        names: &'n mut Names<'d>,
-    ) -> Self {
+impl<'a> Lines<'a> {
+    pub(super) fn new(view: LocationView<'a>) -> Self {
         Lines {
             view,
-            at,
-            time,
-            plan,
-            names,
-            batch: Batch::default(),
-            ends: HashMap::new(),
-            now: None,
             pairs: Vec::new(),
-            lines: Vec::new(),
+            ends: Vec::new(),
             has_metrics: false,
-            frames: Vec::new(),
             calls: Vec::new(),
-            instant: Vec::new(),
-            state: None,
-            is_new_state: true,
             accumulated: HashMap::new(),
-            posted: HashMap::new(),
-            started: HashMap::new(),
             lost: 0,
             nested: 0,
             fractions: 0,
-            failed: None,
         }
     }
 
-    /// The lines, and the other times of the ends of messages.
-    pub(super) fn finish(
-        mut self,
-        found: &mut Diagnostics,
-    ) -> Result<(Batch, HashMap<Endpoint, Ticks>)> {
-        self.settle();
-        if let (Some((.., index)), Some(now)) = (self.state.take(), self.now) {
-            self.end_state(index, now);
-        }
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        let place = || Place::file("").record(format!("location {}", self.view.id()));
+    /// Begins an instant.
+    pub(super) fn clear(&mut self) {
+        self.pairs.clear();
+        self.ends.clear();
+        self.has_metrics = false;
+    }
+
+    /// The lines of the instant, none of them empty.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &[Pair]> {
+        let mut start = 0;
+        let ends = self.ends.iter().copied().chain([self.pairs.len()]);
+        let lines = ends.map(move |end| {
+            let line = self.pairs.get(start..end).unwrap_or_default();
+            start = end;
+            line
+        });
+        lines.filter(|line| !line.is_empty())
+    }
+
+    /// Tells what was left out or changed.
+    pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
+        let place = || Place::file(name).record(format!("location {}", self.view.id()));
         found.add_many(rules::NOT_WRITTEN, self.lost, place());
         found.add_many(rules::NESTED_IN_CALL, self.nested, place());
         found.add_many(rules::FRACTION, self.fractions, place());
-        Ok((self.batch, self.ends))
     }
 
-    fn move_to(&mut self, at: Ticks) {
-        if self.now != Some(at) {
-            self.settle();
-            self.now = Some(at);
-        }
-    }
-
-    fn end_state(&mut self, index: usize, end: Ticks) {
-        let end = self.time.of(end).0;
-        if let Some(entry) = self.batch.entries.get_mut(index) {
-            entry.payload = end;
-        }
-    }
-
-    /// Writes the instant that was gathered: states, then events.
-    fn settle(&mut self) {
-        let Some(now) = self.now else {
-            return;
-        };
-        let wanted = match (self.calls.last(), self.innermost_state()) {
-            (Some((.., state)), _) => *state,
-            (None, Some(state)) => state,
-            (None, None) if self.frames.is_empty() => 0,
-            (None, None) => names::RUNNING,
-        };
-        let is_new = std::mem::take(&mut self.is_new_state);
-        let is_other = self.state.is_none_or(|(state, ..)| state != wanted);
-        if (is_new || is_other)
-            && let Some((.., index)) = self.state.take()
-        {
-            self.end_state(index, now);
-        }
-        for state in std::mem::take(&mut self.instant) {
-            self.push_state(state, now);
-        }
-        // Nothing follows the last instant.
-        let is_last = self.view.times().last() == Some(&now);
-        if self.state.is_none() && !is_last {
-            let index = self.batch.len();
-            self.push_state(wanted, now);
-            self.state = Some((wanted, now, index));
-        }
-        self.lines.push(std::mem::take(&mut self.pairs));
-        self.has_metrics = false;
-        let time = self.time.of(now);
-        for pairs in std::mem::take(&mut self.lines) {
-            if pairs.is_empty() {
-                continue;
-            }
-            let pairs = pairs.as_slice();
-            let at = self.at;
-            let pushed = self.batch.push(Record::Events { at, time, pairs });
-            self.failed = self.failed.take().or(pushed.err());
-        }
-    }
-
-    fn push_state(&mut self, state: u32, now: Ticks) {
-        let begin = self.time.of(now);
-        let pushed = self.batch.push(Record::State {
-            at: self.at,
-            begin,
-            end: begin,
-            state: self.names.state(state),
-        });
-        self.failed = self.failed.take().or(pushed.err());
-    }
-
-    fn innermost_state(&self) -> Option<u32> {
-        let (region, _) = self.frames.last()?;
-        match self.names.is(*region) {
-            Is::State(state) => Some(state),
-            _ => None,
-        }
+    /// What follows is on a line of its own.
+    fn end_line(&mut self) {
+        self.ends.push(self.pairs.len());
     }
 
     fn pair(&mut self, kind: u32, value: u64) {
         self.pairs.push(Pair::new(kind, value));
     }
 
-    fn context(&mut self, context: CallPathId, is_caller: bool) {
-        let path = self.names.definitions.contexts.path(context);
+    fn context(&mut self, context: CallPathId, is_caller: bool, names: &mut Names<'_>) {
+        let path = names.definitions.contexts.path(context);
         for (level, region) in (1_u32..=names::LEVELS).zip(path.into_iter().rev()) {
             let (function, line) = match is_caller {
                 true => (names::CALLER + level, names::CALLER_LINE + level),
                 false => (names::SAMPLED + level - 1, names::SAMPLED_LINE + level - 1),
             };
-            let (value, at_line) = self.names.code(function, line, region);
+            let (value, at_line) = names.code(function, line, region);
             self.pair(function, value);
             self.pair(line, at_line.unwrap_or_default());
         }
     }
 
-    fn metrics(&mut self, set: MetricSetId, values: &[u64]) {
-        let definitions = self.names.definitions;
+    fn metrics(&mut self, set: MetricSetId, values: &[u64], names: &Names<'_>) {
+        let definitions = names.definitions;
         let Some(set) = definitions.metric_sets.get(set.index()) else {
             self.lost += 1;
             return;
         };
         if std::mem::replace(&mut self.has_metrics, true) {
-            let pairs = std::mem::take(&mut self.pairs);
-            self.lines.push(pairs);
+            self.end_line();
         }
         for (id, bits) in set.members.iter().zip(values) {
             let of = definitions.metrics.get(id.index());
-            let Some((metric, kind)) = of.zip(self.names.metric(*id)) else {
+            let Some((metric, kind)) = of.zip(names.metric(*id)) else {
                 self.lost += 1;
                 continue;
             };
@@ -223,59 +131,36 @@ impl<'a, 'n, 'd> Lines<'a, 'n, 'd> {
         }
     }
 
-    fn endpoint(&self, time: Ticks, index: usize) -> Endpoint {
-        Endpoint {
-            time,
-            location: self.view.id(),
-            index,
-        }
-    }
-}
-
-impl Visitor for Lines<'_, '_, '_> {
-    fn enter(&mut self, at: Ticks, region: RegionId, _: usize) {
-        self.move_to(at);
+    fn enter(&mut self, region: RegionId, names: &mut Names<'_>) {
         self.nested += u64::from(!self.calls.is_empty());
-        self.frames.push((region, at));
-        match self.names.is(region) {
-            Is::State(_) => self.is_new_state = true,
-            Is::Call(kind, value, state) => {
-                self.is_new_state = true;
-                self.calls.push((kind, value, state));
-                let value = self.names.value(kind, value, region);
+        match names.is(region) {
+            Is::State(_) => {}
+            Is::Call(kind, value, _) => {
+                self.calls.push((kind, value));
+                let value = names.value(kind, value, region);
                 self.pair(kind, value);
             }
             Is::Function => {
                 let line = names::FUNCTION + names::TO_LINE;
-                let (value, at_line) = self.names.code(names::FUNCTION, line, region);
+                let (value, at_line) = names.code(names::FUNCTION, line, region);
                 self.pair(names::FUNCTION, value);
                 if let Some(value) = at_line {
                     // Function and line are looked for in one line, each pair of them in its own.
                     self.pair(line, value);
-                    let pairs = std::mem::take(&mut self.pairs);
-                    self.lines.push(pairs);
+                    self.end_line();
                 }
             }
         }
     }
 
-    fn leave(&mut self, at: Ticks, region: RegionId, _: usize, _: Close) {
-        self.move_to(at);
-        let entered = self.frames.pop().map(|(_, at)| at);
-        match self.names.is(region) {
-            Is::State(state) => {
-                if entered == Some(at) {
-                    self.instant.push(state);
-                } else {
-                    self.is_new_state = true;
-                }
-            }
+    fn leave(&mut self, region: RegionId, names: &Names<'_>) {
+        match names.is(region) {
+            Is::State(_) => {}
             Is::Call(kind, ..) => {
-                self.is_new_state = true;
                 self.calls.pop();
                 self.pair(kind, 0);
                 // The call around this one goes on.
-                if let Some((kind, value, _)) = self.calls.last().copied() {
+                if let Some((kind, value)) = self.calls.last().copied() {
                     self.pair(kind, value);
                 }
             }
@@ -283,49 +168,40 @@ impl Visitor for Lines<'_, '_, '_> {
         }
     }
 
-    fn event(&mut self, at: Ticks, event: Event<'_>, index: usize) {
-        self.move_to(at);
+    /// Whether a sample belongs to an MPI call that begins with the next event.
+    fn is_caller(&self, now: Ticks, index: usize, names: &Names<'_>) -> bool {
+        let all = self.view.all();
+        match all.event(index + 1) {
+            Some(Event::Enter { region }) => {
+                all.time(index + 1) == Some(now) && matches!(names.is(region), Is::Call(..))
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes one thing that happens.
+    pub(super) fn step(&mut self, now: Ticks, step: Step<'a>, shared: &mut Shared<'_, '_>) {
+        let names = &mut *shared.names;
+        let (event, index) = match step {
+            Step::Enter(region) => return self.enter(region, names),
+            Step::Leave(region) => return self.leave(region, names),
+            Step::Event(event, index) => (event, index),
+        };
         match event {
-            Event::Metric { set, values } => self.metrics(set, values),
+            Event::Metric { set, values } => self.metrics(set, values, names),
             Event::Sample { context } => {
-                let next = self.view.all();
-                let is_caller = match next.event(index + 1) {
-                    Some(Event::Enter { region }) => {
-                        next.time(index + 1) == Some(at)
-                            && matches!(self.names.is(region), Is::Call(..))
-                    }
-                    _ => false,
-                };
-                self.context(context, is_caller);
+                let is_caller = self.is_caller(now, index, names);
+                self.context(context, is_caller, names);
             }
-            Event::Send(transfer) => {
-                if let Some(request) = transfer.request {
-                    let end = self.endpoint(at, index);
-                    self.started.insert(request, end);
-                }
-            }
-            Event::SendComplete { request } => {
-                if let Some(send) = self.started.remove(&request) {
-                    self.ends.insert(send, at);
-                }
-            }
-            Event::RecvPost { request } => drop(self.posted.insert(request, at)),
-            Event::Recv(transfer) => {
-                let posted = transfer
-                    .request
-                    .and_then(|request| self.posted.remove(&request));
-                // A blocking receive was called where its call began.
-                let mut frames = self.frames.iter().rev();
-                let call =
-                    frames.find(|(region, _)| matches!(self.names.is(*region), Is::Call(..)));
-                let called = posted.or(call.map(|(_, at)| *at));
-                if let Some(called) = called {
-                    let end = self.endpoint(at, index);
-                    self.ends.insert(end, called);
-                }
-            }
+            // They are in the messages.
+            Event::Send(_)
+            | Event::SendComplete { .. }
+            | Event::RecvPost { .. }
+            | Event::Recv(_)
+            | Event::RequestTest { .. } => {}
             Event::CollectiveBegin => {
-                match self.plan.collectives.get(&(self.view.id(), index)).copied() {
+                let key = (self.view.id(), index);
+                match shared.plan.collectives.get(&key).copied() {
                     Some(facts) => {
                         self.pair(50_100_001, facts.sent);
                         self.pair(50_100_002, facts.received);
@@ -339,18 +215,16 @@ impl Visitor for Lines<'_, '_, '_> {
             }
             Event::CollectiveEnd(end) if end.request.is_none() => {}
             Event::Measuring { on } => {
-                let kind = self.names.bare(names::TRACING);
+                let kind = names.bare(names::TRACING);
                 self.pair(kind, on.into());
             }
-            Event::Flush { .. } => self.lost += 1,
-            Event::Other { kind, args } => match (self.names.kind(kind), args) {
+            Event::Other { kind, args } => match (names.kind(kind), args) {
                 (Some(kind), [value]) => {
-                    let kind = self.names.bare(kind);
+                    let kind = names.bare(kind);
                     self.pair(kind, *value);
                 }
                 _ => self.lost += 1,
             },
-            Event::RequestTest { .. } => {}
             _ => self.lost += 1,
         }
     }

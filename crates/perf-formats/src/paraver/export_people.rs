@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Who the locations are for Paraver.
 pub(super) struct People {
+    /// The thread of each location: where it has several, the first.
     pub(super) of: HashMap<LocationId, OnCpu>,
+    /// The further threads of locations whose calls overlap.
+    pub(super) more: HashMap<LocationId, Vec<OnCpu>>,
     /// Application and task of each location.
     pub(super) tasks: HashMap<LocationId, (u32, u32)>,
     pub(super) applications: Vec<Vec<Task>>,
@@ -17,7 +20,8 @@ pub(super) struct People {
 }
 
 impl People {
-    pub(super) fn new(view: TraceView<'_>) -> Self {
+    /// `lanes` says of a location how many threads it is.
+    pub(super) fn new(view: TraceView<'_>, lanes: impl Fn(LocationId) -> usize) -> Self {
         let system = &view.definitions().system;
         // Tasks of each application, each a process with its locations, or a location without one.
         type Members = (Option<SystemNodeId>, String, Vec<LocationId>);
@@ -46,6 +50,7 @@ impl People {
         }
         let mut people = People {
             of: HashMap::new(),
+            more: HashMap::new(),
             tasks: HashMap::new(),
             applications: Vec::new(),
             cpus: Vec::new(),
@@ -53,6 +58,10 @@ impl People {
         };
         // Nodes in the order in which tasks name them, then CPUs of one node after the other.
         let mut nodes: Vec<Option<SystemNodeId>> = Vec::new();
+        let threads = |members: &[LocationId]| {
+            let each = members.iter().map(|id| lanes(*id).max(1));
+            each.sum::<usize>() as u32
+        };
         for (node, _, members) in applications.values().flatten() {
             let index = nodes.iter().position(|known| known == node);
             let index = index.unwrap_or_else(|| {
@@ -61,7 +70,7 @@ impl People {
                 nodes.len() - 1
             });
             if let Some(cpus) = people.cpus.get_mut(index) {
-                *cpus += members.len() as u32;
+                *cpus += threads(members);
             }
         }
         let mut next: Vec<u32> = Vec::new();
@@ -90,10 +99,12 @@ impl People {
                 let at = nodes.iter().position(|known| *known == node).unwrap_or(0);
                 task_labels.push(line(&name));
                 listed.push(Task {
-                    threads: members.len() as u32,
+                    threads: threads(&members),
                     node: at as u32 + 1,
                 });
-                for (thread, id) in (1..).zip(members) {
+                let members = members.into_iter();
+                let each = members.flat_map(|id| (0..lanes(id).max(1)).map(move |lane| (id, lane)));
+                for (thread, (id, lane)) in (1..).zip(each) {
                     let cpu = next.get_mut(at).map_or(0, |next| {
                         *next += 1;
                         *next - 1
@@ -103,10 +114,17 @@ impl People {
                         task,
                         thread,
                     };
-                    people.of.insert(id, OnCpu { cpu, object });
-                    people.tasks.insert(id, (application, task));
                     let location = system.location(id);
-                    thread_labels.push(line(location.map_or("", |of| &of.name)));
+                    let label = line(location.map_or("", |of| &of.name));
+                    let at = OnCpu { cpu, object };
+                    if lane > 0 {
+                        people.more.entry(id).or_default().push(at);
+                        thread_labels.push(format!("{label} ({})", lane + 1));
+                        continue;
+                    }
+                    people.of.insert(id, at);
+                    people.tasks.insert(id, (application, task));
+                    thread_labels.push(label);
                 }
             }
             people.applications.push(listed);

@@ -43,10 +43,13 @@
 
 pub mod clustered;
 mod export;
+mod export_ends;
 mod export_lines;
 mod export_names;
 mod export_people;
 mod export_plan;
+mod export_states;
+mod export_steps;
 mod format;
 mod header;
 mod late;
