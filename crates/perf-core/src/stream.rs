@@ -44,6 +44,9 @@ pub enum StreamEvent {
     Receive(Peer),
     /// A counter has a value.
     Counter(MetricId, Value),
+    /// The region that was entered last launches work on an accelerator, or is such work: a launch and
+    /// its work have the same id.
+    Correlation(u64),
 }
 
 /// What takes events as they happen.
