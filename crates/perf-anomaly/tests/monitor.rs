@@ -304,8 +304,8 @@ fn ranks_agree_on_steps_however_long_one_has_nothing_to_tell() {
             watch.enter(0, work, Nanos(origin + at * (second / 10)));
             watch.exit(0, work, Nanos(origin + at * (second / 10) + 5));
         }
-        let empty = watch.empty_steps();
         watch.end_step();
+        let empty = watch.empty_steps();
         let report = watch.into_sink().finish().expect("nothing fails");
         let steps: Vec<_> = report.losses.steps().map(|(step, _)| step).collect();
         let [rank] = report.ranks.ranked(Ranking::Total)[..] else {

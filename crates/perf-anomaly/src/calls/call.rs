@@ -104,7 +104,7 @@ impl Call {
 
     /// Time from entry to exit, with all calls it made.
     pub fn inclusive(&self) -> Nanos {
-        Nanos(self.exit.0.saturating_sub(self.entry.0))
+        Nanos(self.exit.0.saturating_sub(self.entry.0).max(0))
     }
 
     /// Stream and number, which tell it from all other calls.

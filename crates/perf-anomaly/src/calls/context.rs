@@ -141,9 +141,22 @@ impl Calls {
     }
 
     /// `rank:step:index` of the enter of a call: which of the enters and exits of its rank in that
-    /// step it was, from 0.
+    /// step it was, from 0. Ranks of programs other than 0 have theirs before it:
+    /// `program:rank:step:index`.
     pub fn event_id(&self, call: &Call) -> String {
-        let rank = self.stream_key(call.stream).unwrap_or_default().rank;
-        format!("{rank}:{}:{}", call.step, call.index)
+        self.id_of(call.stream, call.step, call.index)
+    }
+
+    /// The same of the call that launched work.
+    pub fn launch_id(&self, launch: &Launch) -> String {
+        self.id_of(launch.call.stream, launch.step, launch.index)
+    }
+
+    fn id_of(&self, stream: perf_core::StreamId, step: u64, index: u32) -> String {
+        let key = self.stream_key(stream).unwrap_or_default();
+        match key.program {
+            0 => format!("{}:{step}:{index}", key.rank),
+            program => format!("{program}:{}:{step}:{index}", key.rank),
+        }
     }
 }

@@ -55,44 +55,47 @@ impl Gpu {
     pub(super) fn launch(
         &mut self,
         launch: Launch,
-        limit: usize,
         links: &mut Vec<GpuLink>,
         health: &mut StreamHealth,
     ) {
         let id = launch.correlation;
         let waiting = self.waiting.remove(&id).unwrap_or_default();
         for work in &waiting {
-            self.tie(*work, launch, limit, links);
+            self.tie(*work, launch, links);
         }
         let before = self.launches.insert(id, (launch, !waiting.is_empty()));
         match before {
             Some((_, used)) => health.unmatched_launch += u64::from(!used),
             None => self.launch_order.push_back(id),
         }
+    }
+
+    /// Work; it is tied to its launch, or waits for it.
+    pub(super) fn work(&mut self, work: CallKey, correlation: u64, links: &mut Vec<GpuLink>) {
+        if let Some((launch, used)) = self.launches.get_mut(&correlation) {
+            *used = true;
+            let launch = *launch;
+            return self.tie(work, launch, links);
+        }
+        self.waiting.entry(correlation).or_default().push_back(work);
+        self.waiting_order.push_back((correlation, work));
+    }
+
+    fn tie(&mut self, work: CallKey, launch: Launch, links: &mut Vec<GpuLink>) {
+        links.push(GpuLink { work, launch });
+        self.matched.insert(work, launch);
+        self.matched_order.push_back(work);
+    }
+
+    /// Gives up the oldest, past the limit, of those that wait and of pairs. That is done between steps:
+    /// however many launches a step has, their work is in it or comes soon.
+    pub(super) fn forget(&mut self, limit: usize, health: &mut StreamHealth) {
         while self.launch_order.len() > limit {
             let oldest = self.launch_order.pop_front();
             if let Some((_, false)) = oldest.and_then(|id| self.launches.remove(&id)) {
                 health.unmatched_launch += 1;
             }
         }
-    }
-
-    /// Work; it is tied to its launch, or waits for it.
-    pub(super) fn work(
-        &mut self,
-        work: CallKey,
-        correlation: u64,
-        limit: usize,
-        links: &mut Vec<GpuLink>,
-        health: &mut StreamHealth,
-    ) {
-        if let Some((launch, used)) = self.launches.get_mut(&correlation) {
-            *used = true;
-            let launch = *launch;
-            return self.tie(work, launch, limit, links);
-        }
-        self.waiting.entry(correlation).or_default().push_back(work);
-        self.waiting_order.push_back((correlation, work));
         while self.waiting_order.len() > limit {
             let Some((id, oldest)) = self.waiting_order.pop_front() else {
                 break;
@@ -108,12 +111,6 @@ impl Gpu {
                 }
             }
         }
-    }
-
-    fn tie(&mut self, work: CallKey, launch: Launch, limit: usize, links: &mut Vec<GpuLink>) {
-        links.push(GpuLink { work, launch });
-        self.matched.insert(work, launch);
-        self.matched_order.push_back(work);
         while self.matched_order.len() > limit {
             if let Some(oldest) = self.matched_order.pop_front() {
                 self.matched.remove(&oldest);

@@ -48,6 +48,11 @@ health! {
     out_of_order: "out-of-order", true;
     /// Enters and exits that were earlier than one of an earlier step; taken at the time of that.
     late: "late", true;
+    /// Events whose time is far from that of those before and after them, so that it cannot be; taken at
+    /// the time of the one before.
+    wrong_time: "wrong-time", true;
+    /// How often the clock of a stream went far back and stayed there; time goes on from there.
+    clock_back: "clock-went-back", true;
     /// Messages and counters that were earlier than an enter or exit of an earlier step; given to
     /// the innermost open call that had been entered by then.
     late_notes: "late-messages-or-counters", true;

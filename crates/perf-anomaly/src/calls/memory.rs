@@ -107,7 +107,7 @@ impl Stream {
 
     /// Events that are not yet calls.
     pub(super) fn pending(&self) -> usize {
-        self.functions.len() + self.pending.len()
+        self.functions.len() + self.pending.len() + self.held()
     }
 
     /// Open calls, the outermost first.

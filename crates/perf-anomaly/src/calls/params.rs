@@ -1,6 +1,10 @@
 //! [`CallsParams`]: how events are turned into calls, and what that may cost.
 
 use crate::{Error, Result};
+use perf_core::Nanos;
+
+/// The counter that ties work of accelerators to its launch, as TAU calls it.
+pub(crate) const CORRELATION: &str = "Correlation ID";
 
 /// Which run time of a call is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,7 +34,9 @@ pub enum ModelBy {
 pub enum Repair {
     /// An exit of a call further out closes all inside it; one of a region of which no call is open
     /// is ignored, unless what follows shows that it was the innermost call that ended; times that
-    /// go back are held; what is open at the end is closed there.
+    /// go back are held, and those that [cannot be](CallsParams::jump) mended; what is open at the end
+    /// is closed there. On streams of accelerators, where calls may overlap, an exit ends the first
+    /// call of its region and no other.
     #[default]
     Mend,
     /// As Chimbuko 7.0: an exit that does not name the innermost call, or is earlier than its
@@ -56,6 +62,8 @@ pub struct CallsParams {
     pub(super) streams: usize,
     pub(super) largest: (u32, u32, u32),
     pub(super) only_rank: Option<u32>,
+    pub(super) jump: Nanos,
+    pub(super) gap: Nanos,
 }
 
 impl Default for CallsParams {
@@ -68,7 +76,7 @@ impl Default for CallsParams {
             notes: 1024,
             monitoring: vec!["monitoring: ".into()],
             watched: Vec::new(),
-            correlation: "Correlation ID".into(),
+            correlation: CORRELATION.into(),
             pending: 65_536,
             depth: 65_536,
             paths: 1 << 20,
@@ -76,6 +84,8 @@ impl Default for CallsParams {
             streams: 1 << 18,
             largest: (1_000_000, 1 << 28, 1_000_000),
             only_rank: None,
+            jump: Nanos(10_000_000_000),
+            gap: Nanos(86_400_000_000_000),
         }
     }
 }
@@ -180,6 +190,24 @@ impl CallsParams {
         self
     }
 
+    /// The longest time between two enters or exits of a stream that is believed at once. What lies
+    /// further ahead, and further than 16 times what was usual of late, is believed when the events after
+    /// it go on from there; an event that is alone there, or as far back, has a wrong time and is taken at
+    /// that of the one before. Where too few follow in a step, they wait for the next one. A step that lies
+    /// before the time of the one before it as a whole shows that to be wrong. Default: 10 s.
+    /// [`Repair::Strict`] believes all times.
+    pub fn jump(mut self, time: Nanos) -> Self {
+        self.jump = time;
+        self
+    }
+
+    /// The longest time between the first event of a stream and all others, or the last ones and all
+    /// others, that is believed. Default: a day.
+    pub fn gap(mut self, time: Nanos) -> Self {
+        self.gap = time;
+        self
+    }
+
     /// Checks the parameters.
     ///
     /// # Errors
@@ -202,6 +230,15 @@ impl CallsParams {
         within("paths", self.paths, 1, 1 << 30, "1 to 2^30")?;
         within("names", self.names, 1, 1 << 30, "1 to 2^30")?;
         within("streams", self.streams, 1, 1 << 30, "1 to 2^30")?;
+        for (name, time) in [("jump", self.jump), ("gap", self.gap)] {
+            if time.0 <= 0 {
+                return Err(Error::Parameter {
+                    name,
+                    value: time.to_string(),
+                    range: "above 0",
+                });
+            }
+        }
         Ok(CheckedCallsParams(self))
     }
 }

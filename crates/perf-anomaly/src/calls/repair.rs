@@ -22,6 +22,9 @@ impl Stream {
         let is_backwards = at < entry;
         let is_strict = shared.params.repair == Repair::Strict;
         let at = self.advance(at, shared.params);
+        if self.is_gpu && !is_strict && (self.overlaps || top != region) {
+            return self.exit_work(at, region, shared);
+        }
         if top != region {
             if is_strict {
                 self.health.wrong_exit += 1;
@@ -36,6 +39,20 @@ impl Stream {
         }
     }
 
+    /// An exit on a stream of an accelerator, whose calls may overlap: of those of its region the one that
+    /// was entered first ends, and no other.
+    #[cold]
+    fn exit_work(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
+        let mut open = self.stack.iter();
+        let Some(place) = open.position(|frame| frame.call.region.0 == region) else {
+            self.health.wrong_exit += 1;
+            return;
+        };
+        let frame = self.stack.remove(place);
+        self.health.backwards += u64::from(at < frame.call.entry);
+        self.complete(frame, at, 0, shared);
+    }
+
     /// Holds time where it would go back, which within a step it cannot.
     #[inline]
     pub(super) fn advance(&mut self, at: Nanos, params: &CallsParams) -> Nanos {
@@ -46,6 +63,8 @@ impl Stream {
                 Repair::Strict => at,
             };
         }
+        // Time was set before the first event, so this cannot overflow but where times are absurd.
+        self.longest = self.longest.max(at.0.wrapping_sub(self.last.0));
         self.last = at;
         self.end = self.end.max(at);
         at
@@ -106,9 +125,14 @@ impl Stream {
     }
 
     pub(super) fn close(&mut self, at: Nanos, why: u8, shared: &mut Shared<'_>) {
-        let Some(frame) = self.stack.pop() else {
-            return;
-        };
+        if let Some(frame) = self.stack.pop() {
+            self.complete(frame, at, why, shared);
+        }
+    }
+
+    /// A call that is no longer on the stack has ended.
+    #[inline]
+    fn complete(&mut self, frame: Frame, at: Nanos, why: u8, shared: &mut Shared<'_>) {
         let mut call = frame.call;
         // Nobody left the call by its name, so an exit under a wrong one was its own.
         let is_guess = why & (CallFlags::IMPLICIT | CallFlags::AT_END) != 0;
@@ -120,8 +144,10 @@ impl Stream {
         };
         call.exit = at;
         let inclusive = call.inclusive();
-        call.exclusive = Nanos(inclusive.0.saturating_sub(frame.children));
-        if let Some(caller) = self.stack.last_mut() {
+        call.exclusive = Nanos(inclusive.0.saturating_sub(frame.children).max(0));
+        if let Some(caller) = self.stack.last_mut()
+            && caller.call.number == call.caller
+        {
             caller.children = caller.children.saturating_add(inclusive.0);
             caller.call.children = caller.call.children.saturating_add(1);
         }

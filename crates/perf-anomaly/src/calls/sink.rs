@@ -51,8 +51,8 @@ pub struct Calls {
     batch: Batch,
     lost: StreamHealth,
     step: u64,
-    /// The step that ended last, as long as nothing came since.
-    ended: Option<u64>,
+    /// The step that ended last, as long as nothing came since, and how many events wait since then.
+    ended: Option<(u64, usize)>,
 }
 
 /// A rank of a program.
@@ -112,7 +112,9 @@ impl Calls {
     /// [`closed_at_end`](super::CallFlags::closed_at_end). [`batch`](Self::batch) has them, as
     /// after a step. Where nothing was pushed since the last step they are calls of that step.
     pub fn finish(&mut self) -> &Batch {
-        if let (0, Some(ended)) = (self.pending(), self.ended) {
+        if let Some((ended, waiting)) = self.ended
+            && waiting == self.pending()
+        {
             self.step = ended;
         }
         self.replay(true);
@@ -151,6 +153,9 @@ impl Calls {
             if !own.is_empty() {
                 self.batch.streams.push((*id, own));
             }
+        }
+        for rank in &mut self.ranks {
+            rank.gpu.forget(self.params.pending, &mut self.lost);
         }
     }
 
@@ -371,9 +376,11 @@ impl EventSink for Calls {
                 }
                 return;
             }
+            StreamEvent::Correlation(id) => return own.push_correlation(id),
             _ => return own.push_note(at, event, CounterKind::OfCall),
         };
-        let index = rank.functions;
+        // The highest bit marks events that waited for the next step.
+        let index = rank.functions & (u32::MAX >> 1);
         rank.functions = index.saturating_add(1);
         if region.index() >= self.names.len() {
             own.health.unknown_region += 1;
@@ -387,6 +394,7 @@ impl EventSink for Calls {
             return;
         };
         stream.is_gpu |= GPU.contains(&name);
+        stream.overlaps |= name == OVERLAPS;
         let metadata = &mut stream.metadata;
         if let Some((_, known)) = metadata.iter_mut().find(|(known, _)| known == name) {
             value.clone_into(known);
@@ -404,17 +412,15 @@ impl EventSink for Calls {
             rank.functions = 0;
         }
         self.step = step.saturating_add(1);
-        self.ended = Some(step);
+        self.ended = Some((step, self.pending()));
     }
 }
 
 /// Facts that only streams of accelerators have.
-const GPU: [&str; 4] = [
-    "CUDA Context",
-    "CUDA Device",
-    "CUDA Stream",
-    "Accelerator Stream",
-];
+const GPU: [&str; 4] = ["CUDA Context", "CUDA Device", "CUDA Stream", OVERLAPS];
+
+/// The fact that only streams have whose calls are told as what is open when, not as a stack.
+const OVERLAPS: &str = "Accelerator Stream";
 
 /// Most facts that are kept a stream; a program has some dozens.
 const METADATA: usize = 4096;

@@ -3,6 +3,7 @@
 use super::call::{Call, CallFlags};
 use super::gpu::{Gpu, Launch};
 use super::names::CounterKind;
+use super::order::{Held, longest};
 use super::params::{CallsParams, Repair};
 use super::paths::Paths;
 use super::{Batch, StreamHealth};
@@ -12,11 +13,11 @@ use std::collections::HashMap;
 /// An enter or exit: 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function {
-    at: Nanos,
+    pub(super) at: Nanos,
     /// The region, and in the highest bit whether it is left.
-    word: u32,
+    pub(super) word: u32,
     /// Which of its rank in the step.
-    index: u32,
+    pub(super) index: u32,
 }
 
 const EXIT: u32 = 1 << 31;
@@ -53,10 +54,15 @@ pub(super) struct Stream {
     pub(super) key: StreamKey,
     pub(super) rank: usize,
     pub(super) is_gpu: bool,
+    /// Whether its calls may overlap without one lying in the other: none calls another.
+    pub(super) overlaps: bool,
     pub(super) metadata: Vec<(String, String)>,
     pub(super) health: StreamHealth,
     pub(super) functions: Vec<Function>,
-    functions_sorted: bool,
+    pub(super) functions_sorted: bool,
+    pub(super) held: Held,
+    /// Correlation ids of calls that are to be entered, by the number of the enter.
+    pub(super) correlations: HashMap<u32, u64>,
     pub(super) pending: Vec<Note>,
     pending_sorted: bool,
     /// Times of the last message and the last counter value in this step.
@@ -80,6 +86,10 @@ pub(super) struct Stream {
     pub(super) open: Option<HashMap<u32, u32>>,
     /// Time of the last enter or exit that became calls.
     pub(super) last: Nanos,
+    /// The longest time between two of them in this step.
+    pub(super) longest: i64,
+    /// The same of the steps before, which is slowly forgotten.
+    pub(super) usual: i64,
     /// Time of the last event of any kind.
     pub(super) end: Nanos,
 }
@@ -102,6 +112,8 @@ impl Frame {
 impl Stream {
     /// No row of a batch.
     const OPEN: usize = usize::MAX;
+    /// No event has this time but one that overflowed.
+    pub(super) const NEVER: Nanos = Nanos(i64::MIN);
 
     pub(super) fn new(id: StreamId, key: StreamKey, rank: usize) -> Self {
         Stream {
@@ -109,10 +121,13 @@ impl Stream {
             key,
             rank,
             is_gpu: false,
+            overlaps: false,
             metadata: Vec::new(),
             health: StreamHealth::default(),
             functions: Vec::new(),
             functions_sorted: true,
+            held: Held::default(),
+            correlations: HashMap::new(),
             pending: Vec::new(),
             pending_sorted: true,
             last_notes: (Nanos(i64::MIN), Nanos(i64::MIN)),
@@ -125,7 +140,9 @@ impl Stream {
             notes_base: 0,
             seen: Vec::new(),
             open: None,
-            last: Nanos(i64::MIN),
+            last: Self::NEVER,
+            longest: 0,
+            usual: 0,
             end: Nanos(i64::MIN),
         }
     }
@@ -160,20 +177,13 @@ impl Stream {
         });
     }
 
-    /// Stable, so that events of one time keep their order. The numbers of events stay in place:
-    /// they tell of the order in which a step is read.
-    fn sort(&mut self) {
-        if !self.functions_sorted {
-            let indices: Vec<u32> = self.functions.iter().map(|event| event.index).collect();
-            self.functions.sort_by_key(|event| event.at);
-            for (event, index) in self.functions.iter_mut().zip(indices) {
-                event.index = index;
+    /// The region that was entered last launches work on an accelerator, or is such work.
+    pub(super) fn push_correlation(&mut self, id: u64) {
+        match self.functions.last() {
+            Some(last) if last.word & EXIT == 0 => {
+                self.correlations.insert(last.index, id);
             }
-            self.functions_sorted = true;
-        }
-        if !self.pending_sorted {
-            self.pending.sort_by_key(|note| note.at);
-            self.pending_sorted = true;
+            _ => self.health.extra_correlation += 1,
         }
     }
 
@@ -181,11 +191,19 @@ impl Stream {
     /// or exit wait for the next step, whose first events may be earlier; at the end nothing waits.
     pub(super) fn replay(&mut self, shared: &mut Shared<'_>, is_end: bool) {
         self.last_notes = (Nanos(i64::MIN), Nanos(i64::MIN));
-        if self.functions.is_empty() && self.pending.is_empty() {
+        if self.functions.is_empty() && self.pending.is_empty() && self.held() == 0 {
             return;
         }
-        self.sort();
+        self.order(shared.params, shared.step, is_end);
+        if !self.pending_sorted {
+            self.pending.sort_by_key(|note| note.at);
+            self.pending_sorted = true;
+        }
+        let is_first = self.last == Self::NEVER;
         let mut functions = std::mem::take(&mut self.functions);
+        if is_first {
+            self.usual = longest(&functions);
+        }
         let mut pending = std::mem::take(&mut self.pending);
         let mut attached = 0;
         for (index, event) in functions.iter().enumerate() {
@@ -210,7 +228,9 @@ impl Stream {
         }
         let waiting = pending.len() - attached;
         if is_end || waiting > shared.params.pending {
-            for note in pending.drain(..).skip(attached) {
+            pending.drain(..attached);
+            self.mend_notes(&mut pending, shared.params);
+            for note in pending.drain(..) {
                 self.attach(note, shared);
             }
         } else {
@@ -220,6 +240,11 @@ impl Stream {
         functions.clear();
         self.functions = functions;
         self.pending = pending;
+        if !is_first {
+            self.usual = self.longest.max(self.usual - self.usual / 8);
+        }
+        self.longest = 0;
+        self.forget_held();
     }
 
     /// Work on an accelerator has one correlation id. A second one at the time of its exit is that
@@ -277,6 +302,7 @@ impl Stream {
     fn enter(&mut self, event: &Function, shared: &mut Shared<'_>) {
         let region = event.word;
         let at = self.advance(event.at, shared.params);
+        let (step, index) = self.id_of(event, shared.step);
         if self
             .stack
             .last()
@@ -284,13 +310,15 @@ impl Stream {
         {
             self.settle(region, shared);
         }
-        if self.stack.len() >= shared.params.depth {
+        let is_full = self.overlaps && self.stack.len() >= OVERLAPPING;
+        if self.stack.len() >= shared.params.depth || is_full {
             self.health.too_deep += self.stack.len() as u64;
             while !self.stack.is_empty() {
                 self.close(at, CallFlags::IMPLICIT, shared);
             }
         }
-        let parent = self.stack.last().map(|top| &top.call);
+        let caller = self.stack.last().filter(|_| !self.overlaps);
+        let parent = caller.map(|top| &top.call);
         let path = shared
             .paths
             .child(parent.map_or(Paths::ROOT, |parent| parent.path.0), region);
@@ -299,14 +327,14 @@ impl Stream {
             stream: self.id,
             region: RegionId(region),
             path: CallPathId(path),
-            depth: self.stack.len() as u32,
+            depth: parent.map_or(0, |parent| parent.depth.saturating_add(1)),
             entry: at,
             exit: at,
             exclusive: Nanos(0),
             number: self.next,
             caller: parent.map_or(Call::NOBODY, |parent| parent.number),
-            step: shared.step,
-            index: event.index,
+            step,
+            index,
             children: 0,
             messages: 0,
             counters: 0,
@@ -325,8 +353,22 @@ impl Stream {
         if let Some(open) = &mut self.open {
             *open.entry(region).or_default() += 1;
         }
+        if !self.correlations.is_empty() {
+            self.correlate_entry(event.index, shared);
+        }
+    }
+
+    #[cold]
+    fn correlate_entry(&mut self, index: u32, shared: &mut Shared<'_>) {
+        let id = self.correlations.remove(&index);
+        if let (Some(id), Some(top)) = (id, self.stack.last_mut()) {
+            correlate(&mut top.call, id, self.is_gpu, &mut self.health, shared);
+        }
     }
 }
+
+/// Most calls of one stream of an accelerator that are open at once; hardware has some dozens.
+const OVERLAPPING: usize = 1024;
 
 /// A correlation id of a call: of work on an accelerator, or else of a launch.
 #[cold]
@@ -337,11 +379,11 @@ fn correlate(
     health: &mut StreamHealth,
     shared: &mut Shared<'_>,
 ) {
-    let (limit, links) = (shared.params.pending, &mut shared.batch.links);
+    let links = &mut shared.batch.links;
     if is_gpu && call.flags.is_correlated() {
         health.extra_correlation += 1;
     } else if is_gpu {
-        shared.gpu.work(call.key(), id, limit, links, shared.lost);
+        shared.gpu.work(call.key(), id, links);
     } else {
         let launch = Launch {
             call: call.key(),
@@ -352,7 +394,7 @@ fn correlate(
             index: call.index,
             correlation: id,
         };
-        shared.gpu.launch(launch, limit, links, shared.lost);
+        shared.gpu.launch(launch, links, shared.lost);
     }
     call.flags.0 |= CallFlags::CORRELATED;
 }

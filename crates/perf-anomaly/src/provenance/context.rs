@@ -116,7 +116,7 @@ pub(super) fn launch(calls: &Calls, launch: &Launch, most_frames: usize) -> Laun
     let left_out = path.len().saturating_sub(most_frames.saturating_add(1));
     let path = path.into_iter().skip(left_out);
     LaunchRecord {
-        id: format!("{}:{}:{}", key.rank, launch.step, launch.index),
+        id: calls.launch_id(launch),
         thread: key.thread,
         entry: launch.entry,
         path: path.map(|region| name(calls, region)).collect(),
