@@ -1,10 +1,12 @@
 //! [`Replay`]: a recording as a stream of events.
 
+use crate::calls::CORRELATION;
 use perf_core::{
-    CancelToken, Cancelled, Definitions, Event, EventSink, EventSource, LocationId, LocationKind,
-    Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey, Ticks, TimeRange,
-    Trace, TraceView, Transfer, Value,
+    CancelToken, Cancelled, Definitions, Event, EventId, EventSink, EventSource, Link, LocationId,
+    LocationKind, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey,
+    Ticks, TimeRange, Trace, TraceView, Transfer, Value,
 };
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Pushes a [`Trace`] as if it happened now: in steps of equal time, at full speed or paced.
@@ -12,8 +14,10 @@ use std::time::{Duration, Instant};
 /// Each process is a rank, in the order of the recording; its locations are threads, streams of
 /// accelerators after those of processors, tied to the process that uses the accelerator and marked
 /// by the fact `Accelerator Stream`. Messages between two, and counters as samples of metrics, go
-/// with them; other events have no place in a stream. In a step, one location comes after the
-/// other. A replay is for one sink: what the sink calls regions and streams is asked once.
+/// with them; other events have no place in a stream. Work on an accelerator and the call that launched
+/// it, as [`Trace::links`] have them, get one correlation id where both are in view, on the rank of the
+/// launch; a recording's own counter of that name is then left out. In a step, one location comes after
+/// the other. A replay is for one sink: what the sink calls regions and streams is asked once.
 ///
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
@@ -51,6 +55,8 @@ struct Source {
     stream: StreamId,
     /// Events that were pushed.
     done: usize,
+    /// Enters that launch work, or are such work, with the id they share, from the last on.
+    correlations: Vec<(u32, u64)>,
 }
 
 impl<'a> Replay<'a> {
@@ -69,11 +75,13 @@ impl<'a> Replay<'a> {
     }
 
     fn with_ticks(view: TraceView<'a>, period: u64) -> Self {
-        let keys = ranks(view.trace());
+        let launches = launches(view);
+        let keys = ranks(view.trace(), &launches);
         Replay {
-            streams: sources(view, &keys),
+            streams: sources(view, &keys, &launches),
             ids: Ids {
                 keys,
+                has_launches: !launches.is_empty(),
                 ..Ids::default()
             },
             period: period.max(1),
@@ -170,6 +178,14 @@ impl EventSource for Replay<'_> {
                 if let (Some(at), Some(event)) = (all.time(index), all.event(index)) {
                     let (from, stream) = (source.location, source.stream);
                     self.ids.push(definitions, from, stream, (at, event), sink);
+                    let known = source.correlations.last();
+                    if let Some((_, id)) = known.filter(|known| known.0 as usize == index).copied()
+                    {
+                        source.correlations.pop();
+                        if matches!(event, Event::Enter { .. }) {
+                            sink.push(stream, Nanos(0), StreamEvent::Correlation(id));
+                        }
+                    }
                 }
             }
             source.done += count;
@@ -180,8 +196,52 @@ impl EventSource for Replay<'_> {
     }
 }
 
+/// Launch and work, in order; both are in view. Those of equal launches stand together.
+fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {
+    let definitions = view.definitions();
+    let seen: HashMap<LocationId, std::ops::Range<usize>> = view
+        .locations()
+        .map(|location| (location.id(), location.range()))
+        .collect();
+    let is_seen = |event: EventId| {
+        let range = seen.get(&event.location);
+        range.is_some_and(|range| range.contains(&(event.index as usize)))
+    };
+    let links = view.trace().links().iter();
+    // An arrow from a processor to an accelerator says the same as a launch.
+    let is_launch = |link: &&Link| {
+        !is_gpu(definitions, link.from.location) && is_gpu(definitions, link.to.location)
+    };
+    let mut found: Vec<(EventId, EventId)> = links
+        .filter(is_launch)
+        .filter(|link| is_seen(link.from) && is_seen(link.to))
+        .map(|link| (link.to, link.from))
+        .collect();
+    // Work has one launch: the first that is told.
+    found.sort_by_key(|(work, _)| *work);
+    found.dedup_by_key(|(work, _)| *work);
+    let mut found: Vec<_> = found
+        .into_iter()
+        .map(|(work, launch)| (launch, work))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
 /// Who each location in view is.
-fn sources(view: TraceView<'_>, ranks: &[StreamKey]) -> Vec<Source> {
+fn sources(
+    view: TraceView<'_>,
+    ranks: &[StreamKey],
+    launches: &[(EventId, EventId)],
+) -> Vec<Source> {
+    let mut ids: HashMap<LocationId, Vec<(u32, u64)>> = HashMap::new();
+    for (id, same) in launches.chunk_by(|one, other| one.0 == other.0).enumerate() {
+        let launch = same.first().map(|(launch, _)| *launch);
+        for event in launch.into_iter().chain(same.iter().map(|(_, work)| *work)) {
+            let of_location = ids.entry(event.location).or_default();
+            of_location.push((event.index, id as u64));
+        }
+    }
     let mut sources: Vec<Source> = view
         .ids()
         .map(|location| Source {
@@ -189,26 +249,42 @@ fn sources(view: TraceView<'_>, ranks: &[StreamKey]) -> Vec<Source> {
             key: ranks.get(location.index()).copied().unwrap_or_default(),
             stream: StreamId(u32::MAX),
             done: 0,
+            correlations: ids.remove(&location).unwrap_or_default(),
         })
         .collect();
+    for source in &mut sources {
+        let last_first = |one: &(u32, u64)| std::cmp::Reverse(one.0);
+        source.correlations.sort_unstable_by_key(last_first);
+    }
     sources.sort_by_key(|source| source.key);
     sources
 }
 
 /// Rank and thread of all locations: processes are ranks by the order in which their locations
-/// come, a location without one is a rank of its own.
-fn ranks(trace: &Trace) -> Vec<StreamKey> {
+/// come, a location without one is a rank of its own. Accelerators are on the rank that launches their
+/// first work, whatever process they are in.
+fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
     let system = &trace.definitions().system;
+    let mut launcher: HashMap<LocationId, (EventId, LocationId)> = HashMap::new();
+    for (launch, work) in launches {
+        let first = launcher.entry(work.location);
+        let first = first.or_insert((*work, launch.location));
+        if work.index < first.0.index {
+            *first = (*work, launch.location);
+        }
+    }
     let mut order: Vec<(bool, LocationId)> = system
         .location_ids()
         .map(|id| (is_gpu(trace.definitions(), id), id))
         .collect();
     order.sort_unstable();
-    let mut of_group = std::collections::HashMap::new();
+    let mut of_group = HashMap::new();
     let mut threads: Vec<u32> = Vec::new();
     let mut keys = vec![StreamKey::default(); order.len()];
     for (_, id) in order {
-        let rank = match system.process(id) {
+        let launcher = launcher.get(&id).map(|(_, launcher)| *launcher);
+        let process = launcher.and_then(|id| system.process(id));
+        let rank = match process.or_else(|| system.process(id)) {
             Some(group) => *of_group.entry(group).or_insert_with(|| {
                 threads.push(0);
                 threads.len() - 1
@@ -263,9 +339,11 @@ fn describe(definitions: &Definitions, id: LocationId, stream: StreamId, sink: &
 #[derive(Clone, Debug, Default)]
 struct Ids {
     regions: Vec<RegionId>,
-    metrics: Vec<MetricId>,
+    metrics: Vec<Option<MetricId>>,
     /// Rank and thread of each location.
     keys: Vec<StreamKey>,
+    /// Whether links say what launched what, so that no counter need say it.
+    has_launches: bool,
 }
 
 impl Ids {
@@ -273,7 +351,14 @@ impl Ids {
         let regions = definitions.regions.iter();
         self.regions = regions.map(|region| sink.region(0, &region.name)).collect();
         let metrics = definitions.metrics.iter();
-        self.metrics = metrics.map(|metric| sink.counter(&metric.name)).collect();
+        self.metrics = metrics
+            .map(
+                |metric| match self.has_launches && metric.name == CORRELATION {
+                    true => None,
+                    false => Some(sink.counter(&metric.name)),
+                },
+            )
+            .collect();
     }
 
     /// A region that the recording does not define is named by its number.
@@ -334,11 +419,12 @@ impl Ids {
                 let members = set.map_or(&[][..], |set| &set.members);
                 for (metric, bits) in members.iter().zip(values) {
                     let known = definitions.metrics.get(metric.index());
-                    let (Some(known), Some(id)) = (known, self.metrics.get(metric.index())) else {
+                    let id = self.metrics.get(metric.index()).copied().flatten();
+                    let (Some(known), Some(id)) = (known, id) else {
                         continue;
                     };
                     let value = Value::from_bits(known.value_type, *bits);
-                    sink.push(stream, at, StreamEvent::Counter(*id, value));
+                    sink.push(stream, at, StreamEvent::Counter(id, value));
                 }
                 return;
             }

@@ -256,7 +256,9 @@ impl Recorder {
         let most = (self.params.frames, self.params.notes);
         let mut record = record(calls, (call, sample, judgement), Kind::Anomaly, known, most);
         record.model = self.model(calls, sample.function, detector)?;
-        let needs_launch = calls.is_gpu(call.stream) && record.launch.is_none();
+        // Work without a correlation id has no launch to wait for.
+        let needs_launch =
+            calls.is_gpu(call.stream) && call.flags.is_correlated() && record.launch.is_none();
         self.keep(calls, call.key(), record, needs_launch)?;
         if self.params.normals {
             let normal = self.normals.entry((call.stream, sample.function));
