@@ -1,178 +1,426 @@
-//! [`StreamFile`]: the rows of one file, with one line ahead.
+//! [`StreamFile`]: the rows of one file, with one line ahead, or some where one is doubtful.
 
-use super::json::{Line, Names};
-use super::lines::Lines;
-use super::row::{Row, Wrong};
+use super::json::Line;
+use super::lines::{Lines, Polled};
+use super::row::{Kind, Row, Wrong};
 use super::rules;
-use super::tsv::Header;
+use super::syntax::{Guess, Syntax};
 use crate::{Error, Result};
-use perf_core::{Diagnostics, EventSink, Nanos};
-
-/// How the lines of a file are written.
-#[derive(Clone, Debug)]
-enum Syntax {
-    Tsv(Header),
-    Json(Names),
-}
+use perf_core::{Diagnostics, EventSink, Nanos, Place};
+use std::collections::VecDeque;
 
 /// The rows of one file. The line after those that were pushed has been read, so that the step it
 /// belongs to is known.
+///
+/// A step that is not the next one may be a number that was damaged. Of a row that is far ahead the
+/// [`LOOK`] after it are asked: if more of them are below than not, its step is wrong, and it belongs to
+/// the one going on. Where they do not agree, or there are none, [`FAR`] steps are too many.
 #[derive(Debug)]
 pub(super) struct StreamFile {
-    lines: Lines,
-    syntax: Syntax,
-    definitions: u32,
-    /// Length of a step where the rows do not say which they belong to.
+    at_hand: AtHand,
+    /// `None` before the first line.
+    syntax: Option<Syntax>,
+    /// Length of a step where the rows do not say which they belong to, and when step 0 begins.
     period: Nanos,
-    first: Option<Nanos>,
-    /// The step of the line ahead; `None` at the end.
-    ahead: Option<u64>,
+    origin: Option<Nanos>,
+    used_period: bool,
+    next: Next,
+    /// The highest step so far that is no mistake; `None` before the first row.
+    highest: Option<u64>,
     current: u64,
+    /// Whether nobody waits for it any more.
+    pub(super) is_late: bool,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Next {
+    /// Nobody knows yet.
+    Unknown,
+    /// The line at hand.
+    Row(Head),
+    /// Nothing, ever.
+    End,
+}
+
+/// What of a row tells its step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Head {
+    step: Option<u64>,
+    at: Nanos,
+    is_fact: bool,
+}
+
+/// The line at hand, and those after it.
+#[derive(Debug)]
+struct AtHand {
+    lines: Lines,
+    definitions: u32,
+    /// The line at hand, if it is not the one that was read last.
+    line: Option<Kept>,
+    /// Lines that were read to know what to think of it.
+    after: VecDeque<Kept>,
+}
+
+/// A line for later.
+#[derive(Debug)]
+struct Kept {
+    line: Vec<u8>,
+    place: Place,
+    is_whole: bool,
+}
+
+/// How many rows are asked about the one before them.
+const LOOK: usize = 8;
+/// How many steps ahead is far.
+const FAR: u64 = 16;
+
+impl Head {
+    fn of(row: &Row<'_>) -> Self {
+        Head {
+            step: row.step,
+            at: row.at,
+            is_fact: row.kind == Kind::Metadata,
+        }
+    }
 }
 
 impl StreamFile {
-    pub(super) fn new(
-        mut lines: Lines,
-        definitions: u32,
-        period: Nanos,
-        found: &mut Diagnostics,
-    ) -> Result<Self> {
-        let is_any = lines.advance(found)?;
-        let text = std::str::from_utf8(lines.line()).unwrap_or_default();
-        let header = Header::read(text);
-        let is_json = text.starts_with(['{', '[']);
-        let syntax = match (header, is_json || !is_any) {
-            (Some(header), _) => Syntax::Tsv(header),
-            (None, true) => Syntax::Json(Names::default()),
-            (None, false) => {
-                return Err(Error::Malformed {
-                    place: lines.place(),
-                    expected: "a header with ts_us and kind, or a line of JSON".into(),
-                    got: text.chars().take(80).collect(),
-                });
-            }
-        };
-        let mut file = StreamFile {
-            lines,
-            syntax,
-            definitions,
+    pub(super) fn new(lines: Lines, definitions: u32, period: Nanos) -> Self {
+        StreamFile {
+            at_hand: AtHand {
+                lines,
+                definitions,
+                line: None,
+                after: VecDeque::new(),
+            },
+            syntax: None,
             period,
-            first: None,
-            ahead: None,
+            origin: None,
+            used_period: false,
+            next: Next::Unknown,
+            highest: None,
             current: 0,
-        };
-        // The first line of JSON is an event already.
-        let is_ahead = is_any && is_json && file.look(found).is_some();
-        if is_any && !is_ahead {
-            file.read_ahead(found)?;
+            is_late: false,
         }
-        Ok(file)
+    }
+
+    pub(super) fn lines(&mut self) -> &mut Lines {
+        &mut self.at_hand.lines
     }
 
     /// Whether a row did not say to which step it belongs.
     pub(super) fn used_period(&self) -> bool {
-        self.first.is_some()
+        self.used_period
     }
 
-    /// The step of the next row; `None` at the end.
-    pub(super) fn ahead(&self) -> Option<u64> {
-        self.ahead
+    pub(super) fn set_period(&mut self, period: Nanos) {
+        self.period = period;
     }
 
-    /// Pushes the rows of `step`, and those before it.
-    pub(super) fn push_step(
+    /// When step 0 begins for rows that do not say their step; `None` where none came so far.
+    pub(super) fn origin(&self) -> Option<Nanos> {
+        self.origin
+    }
+
+    /// Step 0 begins then, as in all other files.
+    pub(super) fn set_origin(&mut self, origin: Nanos) {
+        self.origin = Some(origin);
+    }
+
+    /// The step of the next row; `None` if it is not known, or there is none.
+    pub(super) fn step(&self) -> Option<u64> {
+        match self.next {
+            Next::Row(head) => Some(self.step_of(head)),
+            _ => None,
+        }
+    }
+
+    /// Whether nobody knows yet what comes next.
+    pub(super) fn is_open(&self) -> bool {
+        self.next == Next::Unknown
+    }
+
+    /// Finds out what comes next, as far as it is there.
+    pub(super) fn look(&mut self, found: &mut Diagnostics) -> Result<()> {
+        self.walk(None, found).map(drop)
+    }
+
+    /// Pushes the rows of `step`, and those before it, as far as they are there. How many there were.
+    pub(super) fn push(
         &mut self,
         step: u64,
         sink: &mut dyn EventSink,
         found: &mut Diagnostics,
     ) -> Result<u64> {
-        let mut count = 0;
         self.current = step;
-        while self.ahead.is_some_and(|ahead| ahead <= step) {
-            if self.ahead.is_some_and(|ahead| ahead < step) {
-                found.add(rules::STEP_BACK, self.lines.place());
-            }
-            if let Ok(Some(row)) = self.syntax.parse(self.lines.line(), self.definitions) {
-                row.push(sink);
-                count += 1;
-            }
-            self.read_ahead(found)?;
-        }
-        Ok(count)
+        self.walk(Some((step, sink)), found)
     }
 
-    fn read_ahead(&mut self, found: &mut Diagnostics) -> Result<()> {
-        self.ahead = None;
-        while self.lines.advance(found)? {
-            if self.look(found).is_some() {
-                break;
+    fn walk(
+        &mut self,
+        mut upto: Option<(u64, &mut dyn EventSink)>,
+        found: &mut Diagnostics,
+    ) -> Result<u64> {
+        let mut count = 0;
+        loop {
+            match (self.next, &mut upto) {
+                (Next::Row(head), Some((step, sink))) if self.step_of(head) <= *step => {
+                    self.next = Next::Unknown;
+                    self.tell_back(head, *step, found);
+                    if let Some(Ok(Line::Row(row))) = self.at_hand.parse(&mut self.syntax) {
+                        row.push(&mut **sink);
+                        count += 1;
+                    }
+                }
+                (Next::Row(_) | Next::End, _) => return Ok(count),
+                (Next::Unknown, _) => {}
+            }
+            let is_whole = match self.at_hand.advance(found)? {
+                Polled::Line(is_whole) => is_whole,
+                Polled::Later => return Ok(count),
+                Polled::End => {
+                    self.next = Next::End;
+                    return Ok(count);
+                }
+            };
+            if self.syntax.is_none() {
+                match self.find_syntax(is_whole, found)? {
+                    Some(true) => {}
+                    Some(false) => continue,
+                    None => return Ok(count),
+                }
+            }
+            let head = match self.at_hand.parse(&mut self.syntax) {
+                Some(Ok(Line::Row(row))) => {
+                    let head = Head::of(&row);
+                    // Mostly a row is of the step that goes on.
+                    if let Some((step, sink)) = &mut upto
+                        && self.highest == Some(*step)
+                        && (head.step.is_some() || self.origin.is_some())
+                        && self.step_of(head) == *step
+                    {
+                        row.push(&mut **sink);
+                        count += 1;
+                        self.is_late = false;
+                        continue;
+                    }
+                    head
+                }
+                Some(Err(wrong)) => {
+                    self.tell(wrong, found);
+                    continue;
+                }
+                Some(Ok(Line::TooMany(_))) => {
+                    found.add(rules::DEFINITIONS, self.at_hand.place());
+                    continue;
+                }
+                Some(Ok(Line::Names(_))) | None => continue,
+            };
+            match self.believed(head, found)? {
+                Some(head) => self.next = Next::Row(head),
+                None => return Ok(count),
             }
         }
-        Ok(())
     }
 
-    /// Finds out the step of the line ahead, if it is a row.
-    fn look(&mut self, found: &mut Diagnostics) -> Option<u64> {
-        let line = self.lines.line();
-        if line.is_empty() {
-            return None;
+    /// Finds out how the lines are written: whether the first is a line of them, or their header;
+    /// `None` as long as there are too few.
+    fn find_syntax(&mut self, is_whole: bool, found: &mut Diagnostics) -> Result<Option<bool>> {
+        let line = self.at_hand.bytes();
+        let (first, is_empty) = (String::from_utf8_lossy(line).into_owned(), line.is_empty());
+        if is_empty {
+            return Ok(Some(false));
         }
-        let row = match self.syntax.parse(line, self.definitions) {
-            Ok(row) => row?,
-            Err(Some(wrong)) => {
-                let (rule, record) = match wrong {
-                    Wrong::Kind(kind) => (rules::UNKNOWN_KIND, format!("kind `{kind}`")),
-                    Wrong::Field(expected, got) => (
-                        rules::MALFORMED,
-                        format!("expected {expected}, got `{got}`"),
-                    ),
-                };
-                found.add(rule, self.lines.place().record(record));
-                return None;
+        let mut guess = Syntax::guess(&first);
+        if guess == Guess::Unknown {
+            let is_all = self.at_hand.read_on(LOOK, found)?;
+            let rest: Vec<_> = self
+                .at_hand
+                .after
+                .iter()
+                .map(|kept| &kept.line[..])
+                .collect();
+            guess = Syntax::guess_by(&first, &rest);
+            if guess == Guess::Unknown && !is_all {
+                self.at_hand.put_back();
+                return Ok(None);
             }
-            Err(None) => {
-                found.add(rules::DEFINITIONS, self.lines.place());
-                return None;
+        }
+        let (syntax, is_header) = match guess {
+            Guess::Sure(syntax, is_header) => (syntax, is_header),
+            Guess::Mended(syntax) => {
+                found.add(rules::HEADER, self.at_hand.place());
+                (syntax, true)
+            }
+            // A file that was cut off in its first line has no rows.
+            Guess::Unknown if !is_whole => {
+                found.add(rules::HEADER, self.at_hand.place());
+                return Ok(Some(false));
+            }
+            Guess::Unknown => {
+                return Err(Error::Malformed {
+                    place: self.at_hand.place(),
+                    expected: "a header with ts_us and kind, or a line of JSON".into(),
+                    got: first.chars().take(80).collect(),
+                });
             }
         };
-        let step = match row.step {
-            Some(step) => step,
-            // Metadata without a time belong to what goes on.
-            None if row.kind == super::row::Kind::Metadata => self.current,
-            None => {
-                let at = row.at;
-                let first = *self.first.get_or_insert(at);
-                let since = at.0.saturating_sub(first.0) / self.period.0.max(1);
+        self.syntax = Some(syntax);
+        Ok(Some(!is_header))
+    }
+
+    fn tell(&self, wrong: Wrong, found: &mut Diagnostics) {
+        let (rule, record) = match wrong {
+            Wrong::Kind(kind) => (rules::UNKNOWN_KIND, format!("kind `{kind}`")),
+            Wrong::Field(expected, got) => (
+                rules::MALFORMED,
+                format!("expected {expected}, got `{got}`"),
+            ),
+        };
+        found.add(rule, self.at_hand.place().record(record));
+    }
+
+    /// A row comes after its step.
+    fn tell_back(&mut self, head: Head, step: u64, found: &mut Diagnostics) {
+        let own = self.step_of(head);
+        if own >= step {
+            self.is_late = false;
+        } else if self.is_late {
+            found.add(rules::LATE, self.at_hand.place());
+        } else {
+            found.add(rules::STEP_BACK, self.at_hand.place());
+        }
+    }
+
+    fn step_of(&self, head: Head) -> u64 {
+        match (head.step, self.origin) {
+            (Some(step), _) => step,
+            // Facts without a time belong to what goes on.
+            (None, Some(origin)) if !head.is_fact => {
+                let since = head.at.0.saturating_sub(origin.0) / self.period.0.max(1);
                 u64::try_from(since).unwrap_or_default().max(self.current)
             }
+            _ => self.current,
+        }
+    }
+
+    /// The row at hand, with the step it is taken to be of; `None` as long as nobody knows.
+    fn believed(&mut self, mut head: Head, found: &mut Diagnostics) -> Result<Option<Head>> {
+        if head.step.is_none() && !head.is_fact {
+            self.used_period = true;
+            if self.origin.is_none() {
+                self.at_hand.read_on(LOOK, found)?;
+                let after = self.heads().into_iter().map(|head| head.at);
+                self.origin = after.chain([head.at]).min();
+            }
+        }
+        let step = self.step_of(head);
+        let is_near = match self.highest {
+            Some(highest) => step <= highest.saturating_add(1),
+            None => step <= FAR,
         };
-        self.ahead = Some(step);
-        self.ahead
+        if is_near {
+            self.highest = self.highest.max(Some(step));
+            return Ok(Some(head));
+        }
+        let is_all = self.at_hand.read_on(LOOK, found)?;
+        let heads = self.heads().into_iter();
+        let after: Vec<u64> = heads.map(|head| self.step_of(head)).collect();
+        let back = after.iter().filter(|other| **other < step).count();
+        let on = after.len() - back;
+        let is_right = match (on, back) {
+            (0, 0) if !is_all => {
+                self.at_hand.put_back();
+                return Ok(None);
+            }
+            _ if on == back => self.highest.is_none_or(|highest| step - highest <= FAR),
+            _ => on > back,
+        };
+        if is_right {
+            self.highest = Some(step);
+            return Ok(Some(head));
+        }
+        found.add(
+            rules::STEP_AHEAD,
+            self.at_hand.place().record(format!("step {step}")),
+        );
+        let known = self.highest.or_else(|| after.iter().copied().min());
+        head.step = known;
+        self.highest = known;
+        Ok(Some(head))
+    }
+
+    /// What the lines after the one at hand say of their steps.
+    fn heads(&self) -> Vec<Head> {
+        let rows = self.at_hand.after.iter().filter_map(|kept| {
+            let row = self.syntax.as_ref()?.row(&kept.line)?;
+            Some(Head::of(&row))
+        });
+        rows.filter(|head| !head.is_fact).collect()
     }
 }
 
-impl Syntax {
-    /// The row of a line; `None` where it is none but no error either, and `Err(None)` for names
-    /// past the limit.
-    fn parse<'a>(
-        &mut self,
-        line: &'a [u8],
-        definitions: u32,
-    ) -> Result<Option<Row<'a>>, Option<Wrong>> {
-        let text = std::str::from_utf8(line).map_err(|error| {
-            Some(Wrong::Field(
-                "UTF-8",
-                format!("something else after {} bytes", error.valid_up_to()),
-            ))
-        })?;
-        match self {
-            Syntax::Tsv(header) => header.row(text).map(Some).map_err(Some),
-            Syntax::Json(names) => match names.line(text, definitions) {
-                Ok(Line::Row(row)) => Ok(Some(row)),
-                Ok(Line::Names(_)) => Ok(None),
-                Ok(Line::TooMany(_)) => Err(None),
-                Err(wrong) => Err(Some(wrong)),
-            },
+impl AtHand {
+    /// The next line is at hand, if there is one by now.
+    fn advance(&mut self, found: &mut Diagnostics) -> Result<Polled> {
+        self.line = self.after.pop_front();
+        match &self.line {
+            Some(kept) => Ok(Polled::Line(kept.is_whole)),
+            None => self.lines.poll(found),
         }
+    }
+
+    /// Reads so many lines after the one at hand. `false` if there are not as many yet.
+    fn read_on(&mut self, count: usize, found: &mut Diagnostics) -> Result<bool> {
+        while self.after.len() < count {
+            if self.line.is_none() {
+                self.line = Some(self.copy(true));
+            }
+            match self.lines.poll(found)? {
+                Polled::Line(is_whole) => {
+                    let line = self.copy(is_whole);
+                    self.after.push_back(line);
+                }
+                Polled::Later => return Ok(false),
+                Polled::End => break,
+            }
+        }
+        Ok(true)
+    }
+
+    fn copy(&self, is_whole: bool) -> Kept {
+        Kept {
+            line: self.lines.line().to_vec(),
+            place: self.lines.place(),
+            is_whole,
+        }
+    }
+
+    /// The line at hand is looked at again when there is more.
+    fn put_back(&mut self) {
+        let kept = self.line.take().unwrap_or_else(|| self.copy(true));
+        self.after.push_front(kept);
+    }
+
+    fn place(&self) -> Place {
+        match &self.line {
+            Some(kept) => kept.place.clone(),
+            None => self.lines.place(),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.line {
+            Some(kept) => &kept.line,
+            None => self.lines.line(),
+        }
+    }
+
+    /// What the line is; `None` for an empty one.
+    fn parse(&self, syntax: &mut Option<Syntax>) -> Option<Result<Line<'_>, Wrong>> {
+        let line = self.bytes();
+        let syntax = syntax.as_mut().filter(|_| !line.is_empty())?;
+        Some(syntax.parse(line, self.definitions))
     }
 }

@@ -3,7 +3,7 @@
 //! The lines are flat: an array or an object of strings, numbers and nulls. Old writers put a bare
 //! `NaN` where a column does not apply, which is no JSON; so the lines are scanned here.
 
-use super::row::{Kind, Row, Wrong, number, time};
+use super::row::{Kind, Row, Wrong, number, time, whole};
 use super::tsv::{integer, signed, small, wrong};
 use perf_core::{Nanos, Peer, StreamKey, Value};
 use std::borrow::Cow;
@@ -51,33 +51,55 @@ impl<'a> Scalar<'a> {
     }
 }
 
+/// Name and value; those of an array have no name.
+type Field<'a> = (Cow<'a, str>, Scalar<'a>);
+
+/// What a line has, and whether it is an array.
+fn fields(line: &str) -> Result<(bool, Vec<Field<'_>>), Wrong> {
+    let mut scanner = Scanner { rest: line.trim() };
+    let is_array = scanner.rest.starts_with('[');
+    let fields = match is_array {
+        true => scanner.array()?,
+        false => scanner.object()?,
+    };
+    match scanner.rest.is_empty() {
+        true => Ok((is_array, fields)),
+        false => Err(wrong("the end of the line", scanner.rest)),
+    }
+}
+
+fn is_event(fields: &[Field<'_>]) -> bool {
+    let is_of_event = |key: &str| matches!(key, "ts_us" | "ts_ns" | "timestamp" | "kind");
+    fields.iter().any(|(key, _)| is_of_event(key))
+}
+
 impl Names {
     /// Reads a line; at most `limit` names are kept of a kind.
     pub(super) fn line<'a>(&mut self, line: &'a str, limit: u32) -> Result<Line<'a>, Wrong> {
-        let mut scanner = Scanner { rest: line.trim() };
-        let is_array = scanner.rest.starts_with('[');
-        let fields = match is_array {
-            true => scanner.array()?,
-            false => scanner.object()?,
-        };
-        if !scanner.rest.is_empty() {
-            return Err(wrong("the end of the line", scanner.rest));
-        }
-        if is_array {
-            return self.columns(&fields).map(Line::Row);
-        }
-        let is_event = fields
-            .iter()
-            .any(|(key, _)| matches!(&**key, "ts_us" | "ts_ns" | "timestamp" | "kind"));
-        match is_event {
-            true => self.event(&fields).map(Line::Row),
+        let (is_array, fields) = fields(line)?;
+        match is_array || is_event(&fields) {
+            true => self.event_of(is_array, &fields).map(Line::Row),
             false => self.define(&fields, limit),
+        }
+    }
+
+    /// The row of a line, if it is one by the names that are known.
+    pub(super) fn row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
+        let (is_array, fields) = fields(line).ok()?;
+        let is_row = is_array || is_event(&fields);
+        is_row.then(|| self.event_of(is_array, &fields).ok())?
+    }
+
+    fn event_of<'a>(&self, is_array: bool, fields: &[Field<'a>]) -> Result<Row<'a>, Wrong> {
+        match is_array {
+            true => self.columns(fields),
+            false => self.event(fields),
         }
     }
 
     /// `program, rank, thread, event_type, timer, counter, counter_value, event, tag, partner,
     /// bytes, timestamp`.
-    fn columns<'a>(&self, fields: &[(Cow<'a, str>, Scalar<'a>)]) -> Result<Row<'a>, Wrong> {
+    fn columns<'a>(&self, fields: &[Field<'a>]) -> Result<Row<'a>, Wrong> {
         let [
             (_, program),
             (_, rank),
@@ -102,7 +124,7 @@ impl Names {
             rank: small(rank.text(), "a rank")?,
             thread: small(thread.text(), "a thread")?,
         };
-        row.at = whole(timestamp.text(), 1000)?;
+        row.at = at_time(timestamp.text(), 1000)?;
         if event_type.is_nothing() && !counter.is_nothing() {
             row.kind = Kind::Counter;
             row.name = named(&self.counters, counter)?;
@@ -115,9 +137,9 @@ impl Names {
         match row.kind {
             Kind::Send | Kind::Receive => {
                 row.peer = Peer {
-                    rank: whole_number(partner, "a rank")?,
-                    tag: signed(plain(tag.text()), "a tag")?,
-                    bytes: integer(plain(bytes.text()), "a number of bytes")?,
+                    rank: small(partner.text(), "a rank")?,
+                    tag: signed(tag.text(), "a tag")?,
+                    bytes: integer(bytes.text(), "a number of bytes")?,
                 };
             }
             _ => row.name = named(&self.timers, timer)?,
@@ -125,7 +147,7 @@ impl Names {
         Ok(row)
     }
 
-    fn event<'a>(&self, fields: &[(Cow<'a, str>, Scalar<'a>)]) -> Result<Row<'a>, Wrong> {
+    fn event<'a>(&self, fields: &[Field<'a>]) -> Result<Row<'a>, Wrong> {
         let mut row = blank();
         let mut at = None;
         let mut kind = None;
@@ -135,8 +157,8 @@ impl Names {
             let text = field.text();
             match &**key {
                 "step" => row.step = Some(integer(text, "a step")?),
-                "ts_us" | "timestamp" => at = Some(whole(text, 1000)?),
-                "ts_ns" => at = Some(whole(text, 1)?),
+                "ts_us" | "timestamp" => at = Some(at_time(text, 1000)?),
+                "ts_ns" => at = Some(at_time(text, 1)?),
                 "program" => row.key.program = small(text, "a program")?,
                 "rank" => row.key.rank = small(text, "a rank")?,
                 "thread" => row.key.thread = small(text, "a thread")?,
@@ -180,11 +202,7 @@ impl Names {
         Ok(row)
     }
 
-    fn define<'a>(
-        &mut self,
-        fields: &[(Cow<'a, str>, Scalar<'a>)],
-        limit: u32,
-    ) -> Result<Line<'a>, Wrong> {
+    fn define<'a>(&mut self, fields: &[Field<'a>], limit: u32) -> Result<Line<'a>, Wrong> {
         let (mut known, mut refused) = (0, 0);
         for (key, name) in fields {
             let of = |what: &str| key.strip_prefix(what)?.trim().parse::<u64>().ok();
@@ -237,8 +255,8 @@ fn named<'a>(names: &HashMap<u64, String>, field: &Scalar<'a>) -> Result<Cow<'a,
     match field {
         Scalar::Text(text) => Ok(text.clone()),
         Scalar::Number(text) => {
-            let id = plain(text).parse().ok();
-            let name = id.and_then(|id: u64| names.get(&id));
+            let id = whole(text).and_then(|id| u64::try_from(id).ok());
+            let name = id.and_then(|id| names.get(&id));
             let name = name.ok_or_else(|| wrong("the number of a name that is known", text))?;
             Ok(name.clone().into())
         }
@@ -246,17 +264,8 @@ fn named<'a>(names: &HashMap<u64, String>, field: &Scalar<'a>) -> Result<Cow<'a,
     }
 }
 
-/// Tables that passed through floating point write 3 as `3.0`.
-fn plain(text: &str) -> &str {
-    text.strip_suffix(".0").unwrap_or(text)
-}
-
-fn whole(text: &str, scale: i64) -> Result<Nanos, Wrong> {
+fn at_time(text: &str, scale: i64) -> Result<Nanos, Wrong> {
     time(text, scale).ok_or_else(|| wrong("a time", text))
-}
-
-fn whole_number(field: &Scalar<'_>, what: &'static str) -> Result<u32, Wrong> {
-    small(plain(field.text()), what)
 }
 
 /// Walks through a line.
@@ -265,7 +274,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn array(&mut self) -> Result<Vec<(Cow<'a, str>, Scalar<'a>)>, Wrong> {
+    fn array(&mut self) -> Result<Vec<Field<'a>>, Wrong> {
         let mut fields = Vec::new();
         self.expect("[")?;
         if self.take("]") {
@@ -280,7 +289,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn object(&mut self) -> Result<Vec<(Cow<'a, str>, Scalar<'a>)>, Wrong> {
+    fn object(&mut self) -> Result<Vec<Field<'a>>, Wrong> {
         let mut fields = Vec::new();
         self.expect("{")?;
         if self.take("}") {

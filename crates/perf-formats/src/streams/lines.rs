@@ -1,33 +1,45 @@
 //! [`Lines`]: the lines of a file that may be packed, or may still grow.
 
-use super::{Follow, rules};
+use super::rules;
 use crate::bytes::GZIP;
 use crate::{Error, Result};
 use flate2::bufread::MultiGzDecoder;
-use perf_core::{CancelToken, Diagnostics, Place};
+use perf_core::{Diagnostics, Place};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Lines of a file, one at a time, in a buffer that is used again.
 pub(super) struct Lines {
     from: Box<dyn BufRead + Send>,
     name: Arc<str>,
     is_packed: bool,
-    follow: Option<Follow>,
-    cancel: CancelToken,
+    /// Whether there may be more after the end.
+    grows: bool,
     limit: usize,
     line: Vec<u8>,
+    /// Whether the line has no end yet, though the file has.
+    is_partial: bool,
     /// Where the line begins, unpacked.
     start: u64,
     /// Where reading goes on.
     offset: u64,
 }
 
+/// What a look at a file brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Polled {
+    /// A line; whether it has an end.
+    Line(bool),
+    /// Nothing yet; the file may grow.
+    Later,
+    /// Nothing, ever.
+    End,
+}
+
 impl Lines {
-    pub(super) fn open(path: &Path, limit: usize, cancel: CancelToken) -> Result<Self> {
+    pub(super) fn open(path: &Path, limit: usize) -> Result<Self> {
         let name: Arc<str> = path.to_string_lossy().into();
         let failed = |source| Error::Io {
             place: Place::file(Arc::clone(&name)),
@@ -35,7 +47,7 @@ impl Lines {
         };
         let file = File::open(path).map_err(failed)?;
         let from = BufReader::with_capacity(BUFFER, file);
-        Lines::new(Box::new(from), Arc::clone(&name), limit, cancel).map_err(failed)
+        Lines::new(Box::new(from), Arc::clone(&name), limit).map_err(failed)
     }
 
     /// Lines of bytes from anywhere.
@@ -43,7 +55,6 @@ impl Lines {
         mut from: Box<dyn BufRead + Send>,
         name: Arc<str>,
         limit: usize,
-        cancel: CancelToken,
     ) -> io::Result<Self> {
         let is_packed = from.fill_buf()?.starts_with(&GZIP);
         if is_packed {
@@ -53,45 +64,61 @@ impl Lines {
             from,
             name,
             is_packed,
-            follow: None,
-            cancel,
+            grows: false,
             limit,
             line: Vec::new(),
+            is_partial: false,
             start: 0,
             offset: 0,
         })
     }
 
-    /// Waits for more at the end.
-    pub(super) fn follow(&mut self, follow: Follow) -> Result<()> {
+    /// The end of the file is not that of the stream.
+    pub(super) fn grow(&mut self) -> Result<()> {
         if self.is_packed {
             return Err(Error::Unsupported {
                 place: Place::file(Arc::clone(&self.name)),
                 what: "following a file that is packed".into(),
             });
         }
-        self.follow = Some(follow);
+        self.grows = true;
         Ok(())
+    }
+
+    /// What there is now is all.
+    pub(super) fn stop(&mut self) {
+        self.grows = false;
     }
 
     pub(super) fn place(&self) -> Place {
         Place::file(Arc::clone(&self.name)).at(self.start)
     }
 
-    /// The line that was read last, without its end.
+    /// The line that was read last, without its end, and without the mark that some editors put
+    /// before the first.
     pub(super) fn line(&self) -> &[u8] {
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-        line.strip_suffix(b"\r").unwrap_or(line)
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match self.start {
+            0 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+            _ => line,
+        }
     }
 
-    /// Reads the next line; `false` at the end.
-    pub(super) fn advance(&mut self, found: &mut Diagnostics) -> Result<bool> {
+    /// Reads the next line, if it is there. Never waits for one.
+    pub(super) fn poll(&mut self, found: &mut Diagnostics) -> Result<Polled> {
         loop {
-            self.line.clear();
-            self.start = self.offset;
+            if !std::mem::take(&mut self.is_partial) {
+                self.line.clear();
+                self.start = self.offset;
+            }
             let is_whole = self.read_line(found)?;
+            if !is_whole && self.grows {
+                self.is_partial = true;
+                return Ok(Polled::Later);
+            }
             if self.line.is_empty() {
-                return Ok(false);
+                return Ok(Polled::End);
             }
             if self.line.len() > self.limit {
                 found.add(rules::LONG_LINE, self.place());
@@ -100,14 +127,13 @@ impl Lines {
             if !is_whole {
                 found.add(rules::UNFINISHED, self.place());
             }
-            return Ok(true);
+            return Ok(Polled::Line(is_whole));
         }
     }
 
     /// Reads up to the end of a line; whether there was one. Of a line past the limit the first
     /// bytes are kept, one more than the limit.
     fn read_line(&mut self, found: &mut Diagnostics) -> Result<bool> {
-        let mut quiet = Instant::now();
         loop {
             let bytes = match self.from.fill_buf() {
                 Ok(bytes) => bytes,
@@ -127,12 +153,8 @@ impl Lines {
                 }
             };
             if bytes.is_empty() {
-                if self.wait(quiet)? {
-                    continue;
-                }
                 return Ok(false);
             }
-            quiet = Instant::now();
             let end = memchr::memchr(b'\n', bytes);
             let taken = end.map_or(bytes.len(), |end| end + 1);
             let room = (self.limit + 1).saturating_sub(self.line.len());
@@ -144,19 +166,6 @@ impl Lines {
                 return Ok(true);
             }
         }
-    }
-
-    /// Waits a moment at the end of a growing file; `false` when it is over.
-    fn wait(&self, quiet: Instant) -> Result<bool> {
-        let Some(follow) = &self.follow else {
-            return Ok(false);
-        };
-        let is_idle = follow.idle.is_some_and(|idle| quiet.elapsed() >= idle);
-        if is_idle || self.cancel.is_cancelled() {
-            return Ok(false);
-        }
-        std::thread::sleep(follow.poll);
-        Ok(true)
     }
 }
 

@@ -32,6 +32,7 @@ mod json;
 mod lines;
 mod row;
 pub mod rules;
+mod syntax;
 mod trace;
 mod tsv;
 
@@ -44,7 +45,7 @@ use lines::Lines;
 use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Limits, Nanos};
 use std::io::BufRead;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a file is followed that still grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +55,8 @@ pub struct Follow {
     pub poll: Duration,
     /// How long nothing may come before that is taken for the end. Default: for ever.
     pub idle: Option<Duration>,
-    /// How long a step of several [`Adios`](crate::adios::Adios) files waits for those that do not have it yet,
-    /// and for what is announced and not there or not whole. Default: 2 s.
+    /// How long a step of several files waits for those that do not have it yet, or may have more of it,
+    /// once others have it; and what is announced and not there or not whole. Default: 2 s.
     pub patience: Duration,
 }
 
@@ -90,7 +91,12 @@ impl Follow {
 }
 
 /// Events of one or more files, step by step: a step has the events of all files that belong to it,
-/// file by file.
+/// file by file. Steps of files that do not say theirs are counted from the first event of any file.
+///
+/// While files are [followed](Self::follow), a step ends when each of them has shown an event of a later
+/// one, or [`Follow::patience`] after the first of them has. Who was quiet until then is not waited for
+/// until it has caught up; its events of steps that ended come with the one that goes on, and are
+/// [counted](rules::LATE).
 ///
 /// ```
 /// use perf_core::{CancelToken, EventSource};
@@ -108,9 +114,11 @@ impl Follow {
 #[derive(Debug)]
 pub struct Streams {
     files: Vec<StreamFile>,
-    unopened: Vec<Lines>,
     limits: Limits,
     period: Nanos,
+    follow: Option<Follow>,
+    /// The step that ended last.
+    last: Option<u64>,
     is_strict: bool,
     cancel: CancelToken,
     diagnostics: Diagnostics,
@@ -126,8 +134,8 @@ impl Streams {
         let mut streams = Streams::empty(options);
         for path in paths {
             let limit = streams.limits.string as usize;
-            let lines = Lines::open(path.as_ref(), limit, streams.cancel.clone())?;
-            streams.unopened.push(lines);
+            let lines = Lines::open(path.as_ref(), limit)?;
+            streams.add(lines);
         }
         Ok(streams)
     }
@@ -143,20 +151,26 @@ impl Streams {
     ) -> Result<Self> {
         let mut streams = Streams::empty(options);
         let limit = streams.limits.string as usize;
-        let lines = Lines::new(Box::new(from), name.into(), limit, streams.cancel.clone());
-        streams.unopened.push(lines.map_err(|source| Error::Io {
+        let lines = Lines::new(Box::new(from), name.into(), limit);
+        streams.add(lines.map_err(|source| Error::Io {
             place: perf_core::Place::file(name),
             source,
         })?);
         Ok(streams)
     }
 
+    fn add(&mut self, lines: Lines) {
+        let file = StreamFile::new(lines, self.limits.definitions, self.period);
+        self.files.push(file);
+    }
+
     fn empty(options: &OpenOptions<'_>) -> Self {
         Streams {
             files: Vec::new(),
-            unopened: Vec::new(),
             limits: *options.get_limits(),
             period: Nanos(1_000_000_000),
+            follow: None,
+            last: None,
             is_strict: options.is_strict(),
             cancel: options.token().clone(),
             diagnostics: Diagnostics::default(),
@@ -166,6 +180,9 @@ impl Streams {
     /// How long a step is where the rows do not say to which they belong. Default: 1 s.
     pub fn period(mut self, period: Nanos) -> Self {
         self.period = period;
+        for file in &mut self.files {
+            file.set_period(period);
+        }
         self
     }
 
@@ -177,9 +194,10 @@ impl Streams {
     /// # Errors
     /// [`Error::Unsupported`] for a file that is packed.
     pub fn follow(mut self, follow: Follow) -> Result<Self> {
-        for lines in &mut self.unopened {
-            lines.follow(follow)?;
+        for file in &mut self.files {
+            file.lines().grow()?;
         }
+        self.follow = Some(follow);
         Ok(self)
     }
 
@@ -195,24 +213,120 @@ impl Streams {
     }
 }
 
+/// Since when one waits, and for what.
+#[derive(Debug)]
+struct Waits {
+    follow: Follow,
+    /// Since when nothing came.
+    quiet: Instant,
+    /// Since when some have what others have not.
+    ready: Option<Instant>,
+}
+
+/// What to do when some files have nothing to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Wait,
+    /// Go on without them.
+    GoOn,
+    /// What there is now is all.
+    Stop,
+}
+
+impl Waits {
+    fn turn(&mut self, is_ready: bool, cancel: &CancelToken) -> Turn {
+        if cancel.is_cancelled() {
+            return Turn::Stop;
+        }
+        if is_ready {
+            let since = *self.ready.get_or_insert_with(Instant::now);
+            if since.elapsed() >= self.follow.patience {
+                return Turn::GoOn;
+            }
+        } else if self
+            .follow
+            .idle
+            .is_some_and(|idle| self.quiet.elapsed() >= idle)
+        {
+            return Turn::Stop;
+        }
+        std::thread::sleep(self.follow.poll);
+        Turn::Wait
+    }
+}
+
+impl Streams {
+    /// Lets `work` read what it can of each file, and again until no file is open that one waits for.
+    fn all(
+        &mut self,
+        mut work: impl FnMut(&mut StreamFile, &mut Diagnostics) -> Result<u64>,
+    ) -> Result<()> {
+        let mut waits = self.follow.map(|follow| Waits {
+            follow,
+            quiet: Instant::now(),
+            ready: None,
+        });
+        loop {
+            let mut count = 0;
+            for file in &mut self.files {
+                count += work(file, &mut self.diagnostics)?;
+                if self.is_strict {
+                    crate::options::judge(&self.diagnostics)?;
+                }
+            }
+            let is_waiting = self
+                .files
+                .iter()
+                .any(|file| file.is_open() && !file.is_late);
+            let is_ready = self.files.iter().any(|file| file.step().is_some());
+            // If only those have something that nobody waits for, that is all there is.
+            let is_any_open = self.files.iter().any(StreamFile::is_open);
+            let (true, Some(waits)) = (is_waiting || (is_any_open && !is_ready), &mut waits) else {
+                return Ok(());
+            };
+            if count > 0 {
+                waits.quiet = Instant::now();
+            }
+            match waits.turn(is_ready, &self.cancel) {
+                Turn::Wait => {}
+                Turn::GoOn => {
+                    let open = self.files.iter_mut().filter(|file| file.is_open());
+                    open.for_each(|file| file.is_late = true);
+                    return Ok(());
+                }
+                Turn::Stop => self.files.iter_mut().for_each(|file| file.lines().stop()),
+            }
+        }
+    }
+
+    /// Steps that rows do not say are counted from the first of all files.
+    fn set_origin(&mut self) {
+        let known = self.files.iter().filter_map(StreamFile::origin).min();
+        if let (Some(origin), None) = (known, self.last) {
+            self.files
+                .iter_mut()
+                .for_each(|file| file.set_origin(origin));
+        }
+    }
+}
+
 impl EventSource for Streams {
     type Error = Error;
 
     fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool> {
-        let definitions = self.limits.definitions;
-        for lines in std::mem::take(&mut self.unopened) {
-            let file = StreamFile::new(lines, definitions, self.period, &mut self.diagnostics)?;
-            self.files.push(file);
-        }
-        let Some(step) = self.files.iter().filter_map(StreamFile::ahead).min() else {
+        self.all(|file, found| file.look(found).map(|()| 0))?;
+        self.set_origin();
+        let ahead = self.files.iter().filter_map(StreamFile::step);
+        let Some(first) = ahead.clone().min() else {
             return Ok(false);
         };
-        for file in &mut self.files {
-            file.push_step(step, sink, &mut self.diagnostics)?;
-            if self.is_strict {
-                crate::options::judge(&self.diagnostics)?;
-            }
-        }
+        // Steps count up: who is late comes with the next one, or once more with the last.
+        let step = match self.last {
+            Some(last) if first <= last => ahead.filter(|step| *step > last).min().unwrap_or(last),
+            _ => first,
+        };
+        self.all(|file, found| file.push(step, sink, found))?;
+        self.last = Some(step);
         sink.end_step(step);
         Ok(true)
     }

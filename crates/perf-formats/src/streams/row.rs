@@ -66,25 +66,55 @@ impl Row<'_> {
     }
 }
 
-/// A decimal number of units of `scale` nanoseconds, such as `12.5` microseconds, exactly; digits
-/// below a nanosecond are cut off.
+/// A decimal number of units of `scale` nanoseconds, such as `12.5` or `1.25e1` microseconds, exactly;
+/// digits below a nanosecond are cut off.
 pub(super) fn time(text: &str, scale: i64) -> Option<Nanos> {
-    let (sign, digits) = match text.strip_prefix('-') {
+    if let (Ok(units), false) = (text.parse::<i64>(), text.starts_with('+')) {
+        return units.checked_mul(scale).map(Nanos);
+    }
+    let (nanos, _) = decimal(text, scale.unsigned_abs())?;
+    i64::try_from(nanos).ok().map(Nanos)
+}
+
+/// A whole number in any notation of a decimal one, such as `-3`, `3.0` or `1.5e3`.
+pub(super) fn whole(text: &str) -> Option<i128> {
+    let (number, is_exact) = decimal(text, 1)?;
+    is_exact.then_some(number)
+}
+
+/// A decimal number times `scale`, without what is behind the point then, and whether that is nothing.
+fn decimal(text: &str, scale: u64) -> Option<(i128, bool)> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (sign, digits) = match mantissa.strip_prefix('-') {
         Some(digits) => (-1, digits),
-        None => (1, text),
+        None => (1, mantissa),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+    if whole.is_empty() {
         return None;
     }
-    let mut nanos = whole.parse::<i64>().ok()?.checked_mul(scale)?;
-    let mut unit = scale;
-    for digit in fraction.bytes() {
-        unit /= 10;
-        nanos = nanos.checked_add(i64::from(digit - b'0') * unit)?;
+    let fraction = fraction.trim_end_matches('0');
+    let mut number = 0_i128;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        let digit = digit.is_ascii_digit().then(|| i128::from(digit - b'0'))?;
+        number = number.checked_mul(10)?.checked_add(digit)?;
     }
-    Some(Nanos(sign * nanos))
+    number = number.checked_mul(i128::from(scale))?;
+    let power = i64::from(exponent) - i64::try_from(fraction.len()).ok()?;
+    let mut is_exact = true;
+    // No number has as many digits as there can be steps.
+    for _ in 0..power.unsigned_abs().min(64) {
+        if power > 0 {
+            number = number.checked_mul(10)?;
+        } else {
+            is_exact &= number % 10 == 0;
+            number /= 10;
+        }
+    }
+    Some((sign * number, is_exact))
 }
 
 /// A number as the narrowest value that holds it.
@@ -110,8 +140,42 @@ mod tests {
         );
         assert_eq!(time("-3.0625", 1000), Some(Nanos(-3062)));
         assert_eq!(time("7", 1), Some(Nanos(7)));
-        for wrong in ["", ".5", "1e3", "9223372036854775807", "1.-2", "--1", "+1"] {
+        assert_eq!(time("1.5e9", 1000), Some(Nanos(1_500_000_000_000)));
+        assert_eq!(time("1.5591e15", 1000), time("1559100000000000", 1000));
+        assert_eq!(time("12e-4", 1000), Some(Nanos(1)));
+        assert_eq!(time("0e999", 1), Some(Nanos(0)));
+        for wrong in [
+            "",
+            ".5",
+            "1e19",
+            "1e",
+            "e3",
+            "1.5e9x",
+            "9223372036854775807",
+            "1.-2",
+            "--1",
+            "+1",
+            "1e99999999999",
+        ] {
             assert_eq!(time(wrong, 1000), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_come_in_any_notation() {
+        for (text, number) in [
+            ("3.0", 3),
+            ("3.", 3),
+            ("-30e-1", -3),
+            ("1.5E9", 1_500_000_000),
+            ("0.5e1", 5),
+            ("18446744073709551615.0", i128::from(u64::MAX)),
+            ("1e0", 1),
+        ] {
+            assert_eq!(whole(text), Some(number), "{text}");
+        }
+        for wrong in ["3.5", "1e-1", "0.1", "1e40", "", "x", "NaN", "1.5e"] {
+            assert_eq!(whole(wrong), None, "{wrong}");
         }
     }
 

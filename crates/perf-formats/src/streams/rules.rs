@@ -30,6 +30,24 @@ pub const STEP_BACK: Rule = rule(
     Weight::Repair,
     "an event belongs to an earlier step; taken into the current one",
 );
+/// A step far ahead of those around it.
+pub const STEP_AHEAD: Rule = rule(
+    "step-ahead",
+    Weight::Repair,
+    "an event is of a step far ahead of those before and after it; taken into the current one",
+);
+/// A file that was late.
+pub const LATE: Rule = rule(
+    "late-event",
+    Weight::Note,
+    "a file was quiet while others went on: its event was taken into a later step of theirs",
+);
+/// A first line that does not say what the lines are.
+pub const HEADER: Rule = rule(
+    "damaged-header",
+    Weight::Repair,
+    "the first line is damaged or cut off; the usual columns are assumed",
+);
 /// The file ends within packed data.
 pub const TRUNCATED: Rule = rule(
     "truncated",

@@ -1,6 +1,6 @@
 //! Tab-separated rows, with a header that names the columns.
 
-use super::row::{Kind, Row, Wrong, number, time};
+use super::row::{Kind, Row, Wrong, number, time, whole};
 use perf_core::{Nanos, Peer, StreamKey, Value};
 
 /// Which column is what.
@@ -26,31 +26,66 @@ enum Column {
     Unknown,
 }
 
+/// The columns of the usual header.
+const USUAL: [&str; 10] = [
+    "step", "ts_us", "program", "rank", "thread", "kind", "name", "tag", "partner", "bytes",
+];
+
+impl Column {
+    fn named(name: &str) -> Self {
+        match name {
+            "step" => Column::Step,
+            "ts_us" => Column::Time(1000),
+            "ts_ns" => Column::Time(1),
+            "program" => Column::Program,
+            "rank" => Column::Rank,
+            "thread" => Column::Thread,
+            "kind" => Column::Kind,
+            "name" => Column::Name,
+            "tag" => Column::Tag,
+            "partner" => Column::Partner,
+            "bytes" => Column::Bytes,
+            "value" => Column::Value,
+            _ => Column::Unknown,
+        }
+    }
+}
+
 impl Header {
-    /// Reads the header; `None` if it has no time or no kind.
-    pub(super) fn read(line: &str) -> Option<Self> {
-        let columns: Vec<Column> = line
-            .split('\t')
-            .map(|name| match name {
-                "step" => Column::Step,
-                "ts_us" => Column::Time(1000),
-                "ts_ns" => Column::Time(1),
-                "program" => Column::Program,
-                "rank" => Column::Rank,
-                "thread" => Column::Thread,
-                "kind" => Column::Kind,
-                "name" => Column::Name,
-                "tag" => Column::Tag,
-                "partner" => Column::Partner,
-                "bytes" => Column::Bytes,
-                "value" => Column::Value,
-                _ => Column::Unknown,
-            })
-            .collect();
-        let has_time = columns
+    /// The header, if it has a time and a kind.
+    fn checked(self) -> Option<Self> {
+        let is_time = |column: &Column| matches!(column, Column::Time(_));
+        let is_whole = self.columns.iter().any(is_time) && self.columns.contains(&Column::Kind);
+        is_whole.then_some(self)
+    }
+
+    /// The header that most writers write.
+    pub(super) fn usual() -> Self {
+        let names = USUAL.iter().map(|name| Column::named(name));
+        Header {
+            columns: names.collect(),
+        }
+    }
+
+    /// Reads the header, and whether it had to be mended: one that is the usual one but for a few
+    /// names, which are none then. `None` if it has no time or no kind.
+    pub(super) fn mended(line: &str) -> Option<(Self, bool)> {
+        let mut columns: Vec<Column> = line.split('\t').map(Column::named).collect();
+        let usual = Self::usual().columns;
+        let same = columns
             .iter()
-            .any(|column| matches!(column, Column::Time(_)));
-        (has_time && columns.contains(&Column::Kind)).then_some(Header { columns })
+            .zip(&usual)
+            .filter(|(own, other)| own == other);
+        let mut is_mended = false;
+        if columns.len() == usual.len() && 2 * same.count() >= usual.len() {
+            for (own, other) in columns.iter_mut().zip(usual) {
+                if *own == Column::Unknown {
+                    is_mended = true;
+                    *own = other;
+                }
+            }
+        }
+        Some((Header { columns }.checked()?, is_mended))
     }
 
     /// Reads a line. Columns that are missing or empty are 0.
@@ -118,19 +153,28 @@ pub(super) fn wrong(expected: &'static str, got: &str) -> Wrong {
     Wrong::Field(expected, got.chars().take(40).collect())
 }
 
+/// A whole number, also as `3.0` or `3e0`, as tables write it that passed through floating point.
 pub(super) fn integer(field: &str, what: &'static str) -> Result<u64, Wrong> {
-    field.parse().map_err(|_| wrong(what, field))
+    let parsed = field.parse().ok();
+    let exact = || u64::try_from(whole(field)?).ok();
+    parsed.or_else(exact).ok_or_else(|| wrong(what, field))
 }
 
 pub(super) fn small(field: &str, what: &'static str) -> Result<u32, Wrong> {
-    field.parse().map_err(|_| wrong(what, field))
+    let parsed = field.parse().ok();
+    let exact = || u32::try_from(whole(field)?).ok();
+    parsed.or_else(exact).ok_or_else(|| wrong(what, field))
 }
 
 /// Tags may be negative: those of wildcards and of libraries' own messages.
 pub(super) fn signed(field: &str, what: &'static str) -> Result<u32, Wrong> {
     let parsed = field.parse::<u32>().ok();
-    let negative = || field.parse::<i32>().ok().map(i32::cast_unsigned);
-    parsed.or_else(negative).ok_or_else(|| wrong(what, field))
+    let exact = || {
+        let number = whole(field)?;
+        let negative = || i32::try_from(number).ok().map(i32::cast_unsigned);
+        u32::try_from(number).ok().or_else(negative)
+    };
+    parsed.or_else(exact).ok_or_else(|| wrong(what, field))
 }
 
 #[cfg(test)]
@@ -139,7 +183,9 @@ mod tests {
 
     #[test]
     fn columns_come_in_any_order() {
-        let header = Header::read("kind\tname\tsurprise\tts_us\trank\tbytes").unwrap();
+        let (header, is_mended) =
+            Header::mended("kind\tname\tsurprise\tts_us\trank\tbytes").unwrap();
+        assert!(!is_mended);
         let row = header.row("COUNTER\theap\t?\t12.5\t3\t-7").unwrap();
         assert_eq!(row.at, Nanos(12_500));
         assert_eq!((row.key.rank, row.key.thread), (3, 0));
@@ -156,6 +202,16 @@ mod tests {
             header.row("EXIT\tx\t\t1\t-2\t"),
             Err(Wrong::Field("a rank", _))
         ));
-        assert_eq!(Header::read("kind\tname"), None);
+        assert_eq!(Header::mended("kind\tname"), None);
+        // A name or two of the usual header are damaged.
+        let damaged = USUAL
+            .join("\t")
+            .replace("ts_us", "t_us")
+            .replace("rank", "r?nk");
+        assert_eq!(Header::mended(&damaged), Some((Header::usual(), true)));
+        assert_eq!(
+            Header::mended(&USUAL.join("\t")),
+            Some((Header::usual(), false))
+        );
     }
 }

@@ -1,0 +1,94 @@
+//! [`Syntax`]: how the lines of a file are written.
+
+use super::json::{Line, Names};
+use super::row::{Row, Wrong};
+use super::tsv::Header;
+
+/// How the lines of a file are written.
+#[derive(Clone, Debug)]
+pub(super) enum Syntax {
+    Tsv(Header),
+    Json(Names),
+}
+
+/// What the first line says of it.
+#[derive(Clone, Debug)]
+pub(super) enum Guess {
+    /// Whether that line is a header.
+    Sure(Syntax, bool),
+    /// It is a header that is damaged.
+    Mended(Syntax),
+    Unknown,
+}
+
+impl PartialEq for Guess {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+impl Syntax {
+    /// By the first line alone.
+    pub(super) fn guess(first: &str) -> Guess {
+        if let Some((header, is_mended)) = Header::mended(first) {
+            return match is_mended {
+                true => Guess::Mended(Syntax::Tsv(header)),
+                false => Guess::Sure(Syntax::Tsv(header), true),
+            };
+        }
+        let mut names = Names::default();
+        match is_json(first) && names.line(first, 16).is_ok() {
+            true => Guess::Sure(Syntax::Json(Names::default()), false),
+            false => Guess::Unknown,
+        }
+    }
+
+    /// By the lines after the first, which is neither a header nor JSON that can be read.
+    pub(super) fn guess_by(first: &str, rest: &[&[u8]]) -> Guess {
+        let text = |line: &&[u8]| String::from_utf8_lossy(line).into_owned();
+        let rest: Vec<String> = rest.iter().map(text).collect();
+        let most = |count: usize| 2 * count > rest.len() && count > 0;
+        if is_json(first) || most(rest.iter().filter(|line| is_json(line)).count()) {
+            return Guess::Sure(Syntax::Json(Names::default()), false);
+        }
+        let usual = Header::usual();
+        let rows = rest.iter().filter(|line| usual.row(line).is_ok());
+        match most(rows.count()) {
+            true => Guess::Mended(Syntax::Tsv(usual)),
+            false => Guess::Unknown,
+        }
+    }
+
+    /// What a line is.
+    pub(super) fn parse<'a>(
+        &mut self,
+        line: &'a [u8],
+        definitions: u32,
+    ) -> Result<Line<'a>, Wrong> {
+        let text = text(line)?;
+        match self {
+            Syntax::Tsv(header) => header.row(text).map(Line::Row),
+            Syntax::Json(names) => names.line(text, definitions),
+        }
+    }
+
+    /// The row of a line, if it is one by the names that are known.
+    pub(super) fn row<'a>(&self, line: &'a [u8]) -> Option<Row<'a>> {
+        let text = text(line).ok()?;
+        match self {
+            Syntax::Tsv(header) => header.row(text).ok(),
+            Syntax::Json(names) => names.row(text),
+        }
+    }
+}
+
+fn text(line: &[u8]) -> Result<&str, Wrong> {
+    std::str::from_utf8(line).map_err(|error| {
+        let got = format!("something else after {} bytes", error.valid_up_to());
+        Wrong::Field("UTF-8", got)
+    })
+}
