@@ -199,3 +199,208 @@ impl perf_core::Visitor for Quiet {
     fn enter(&mut self, _: perf_core::Ticks, _: RegionId, _: usize) {}
     fn leave(&mut self, _: perf_core::Ticks, _: RegionId, _: usize, _: perf_core::Close) {}
 }
+
+/// Rows of a table with a step each: `work` is entered and left, 10 us apart.
+fn steps(of: &[u64]) -> String {
+    let mut text = String::from("step\tts_us\tkind\tname\n");
+    for (at, step) in of.iter().enumerate() {
+        let kind = if at % 2 == 0 { "ENTRY" } else { "EXIT" };
+        text += &format!("{step}\t{}\t{kind}\twork\n", 10 * at);
+    }
+    text
+}
+
+fn ends(lines: &[String]) -> Vec<u64> {
+    let ends = lines.iter().filter_map(|line| line.strip_prefix("end "));
+    ends.map(|step| step.parse().unwrap()).collect()
+}
+
+/// One wrong step, wherever it is, is one event in another step.
+#[test]
+fn one_wrong_step_makes_no_other_wrong() {
+    let right: Vec<u64> = (0..60).map(|row| row / 10).collect();
+    for place in [0, 1, 5, 9, 10, 11, 30, 49, 50, 58, 59] {
+        for wrong in [20_000, u64::MAX] {
+            let mut rows = right.clone();
+            rows[place] = wrong;
+            let (lines, found) = read(steps(&rows).as_bytes());
+            assert_eq!(ends(&lines), (0..6).collect::<Vec<_>>(), "{place} {wrong}");
+            assert_eq!(
+                found.count(rules::STEP_AHEAD),
+                1,
+                "{place} {wrong}: {found}"
+            );
+            assert_eq!(found.count(rules::STEP_BACK), 0, "{place} {wrong}: {found}");
+            assert_eq!(lines.len(), 66);
+        }
+    }
+    // Several in a row, which do not agree with each other or do.
+    for wrong in [[9_000, 80_000, 70_000], [9_000, 9_000, 9_000]] {
+        let mut rows = right.clone();
+        rows[24..27].copy_from_slice(&wrong);
+        let (lines, found) = read(steps(&rows).as_bytes());
+        assert_eq!(ends(&lines), (0..6).collect::<Vec<_>>());
+        assert_eq!(found.count(rules::STEP_AHEAD), 3, "{found}");
+    }
+    // A rank that was quiet for long, or begins late.
+    for rows in [
+        vec![0, 0, 7_000, 7_000, 7_001],
+        vec![5_000, 5_000, 5_000],
+        vec![3, 3, 12],
+    ] {
+        let (lines, found) = read(steps(&rows).as_bytes());
+        let mut expected = rows.clone();
+        expected.dedup();
+        assert_eq!(ends(&lines), expected);
+        assert!(found.is_empty(), "{found}");
+    }
+    // In JSON too, and where the time says the step.
+    let rows = |wrong: usize| {
+        (0..60).fold(String::new(), |text, at| {
+            let (kind, time) = (if at % 2 == 0 { "ENTRY" } else { "EXIT" }, 100_000 * at);
+            let time = if at == wrong {
+                90_000_000_000_000
+            } else {
+                time
+            };
+            text + &format!("{{\"kind\":\"{kind}\",\"name\":\"work\",\"ts_us\":{time}}}\n")
+        })
+    };
+    for place in [0, 1, 9, 10, 35, 58, 59] {
+        let (lines, found) = read(rows(place).as_bytes());
+        assert_eq!(ends(&lines), (0..6).collect::<Vec<_>>(), "{place}");
+        assert_eq!(found.count(rules::STEP_AHEAD), 1, "{place}: {found}");
+    }
+}
+
+#[test]
+fn steps_of_files_without_any_begin_together() {
+    let folder = std::env::temp_dir().join(format!("perfkit-origin-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut paths = Vec::new();
+    for (rank, begin) in [(0, 5_000_000), (1, 2_000_000)] {
+        let rows = (0..8).fold(String::new(), |text, at| {
+            let time = begin + 500_000 * at;
+            text + &format!("{time}\t{rank}\tENTRY\tf\n")
+        });
+        let path = folder.join(format!("{rank}.tsv"));
+        std::fs::write(&path, format!("ts_us\trank\tkind\tname\n{rows}")).unwrap();
+        paths.push(path);
+    }
+    let (lines, _) = all(Streams::open(&paths, &OpenOptions::new()).unwrap());
+    std::fs::remove_dir_all(&folder).unwrap();
+    let text = lines.join("\n");
+    // The first of rank 0 is 3 s after that of rank 1.
+    assert!(
+        text.contains("end 2\n0.0 5000000000 enter 0:f\n0.0 5500000000 enter 0:f\n1.0 5000000000"),
+        "{text}"
+    );
+    assert_eq!(ends(&lines), (0..7).collect::<Vec<_>>());
+}
+
+/// A file that nobody writes to holds the others up for as long as one says, once.
+#[test]
+fn a_quiet_file_holds_nobody_up() {
+    let folder = std::env::temp_dir().join(format!("perfkit-quiet-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |rank: usize| folder.join(format!("rank-{rank}.tsv"));
+    let row = |step: u64, rank: usize| format!("{step}\t{step}\t{rank}\tENTRY\tf\n");
+    let header = "step\tts_us\trank\tkind\tname\n";
+    // The first has nothing, not even a header; the second stops after step 0.
+    std::fs::write(path(0), "").unwrap();
+    std::fs::write(path(1), format!("{header}{}", row(0, 1))).unwrap();
+    std::fs::write(path(2), header).unwrap();
+    let (told, heard) = std::sync::mpsc::channel::<u64>();
+    let writer = {
+        let (third, first) = (path(2), path(0));
+        let append = |path: &std::path::Path, text: String| {
+            let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        std::thread::spawn(move || {
+            for step in 0..30 {
+                append(&third, row(step, 2));
+            }
+            // Only when all of these steps have ended, though two files are quiet, does one speak again.
+            while heard.recv().unwrap() < 28 {}
+            append(&first, format!("{header}{}{}", row(3, 0), row(31, 0)));
+            append(&third, row(30, 2) + &row(31, 2));
+        })
+    };
+    let follow = Follow::default()
+        .poll(Duration::from_millis(1))
+        .patience(Duration::from_millis(40))
+        .idle(Duration::from_millis(600));
+    let paths = [path(0), path(1), path(2)];
+    let streams = Streams::open(&paths, &OpenOptions::new()).unwrap();
+    let mut streams = streams.follow(follow).unwrap();
+    let mut seen = Seen::default();
+    while streams.next_step(&mut seen).unwrap() {
+        if let Some(step) = seen.steps().last() {
+            // The writer has ended when it has heard enough.
+            let _ = told.send(*step);
+        }
+    }
+    writer.join().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(seen.steps(), (0..32).collect::<Vec<_>>());
+    assert_eq!(seen.events().len(), 35);
+    // Who was quiet is told to have been late: of its steps one had ended.
+    let found = streams.diagnostics();
+    assert_eq!(
+        (found.count(rules::LATE), found.iter().count()),
+        (1, 1),
+        "{found}"
+    );
+}
+
+#[test]
+fn numbers_are_exact_in_any_notation() {
+    let text = r#"{"step":0.0,"ts_us":1.5e9,"rank":3.0,"thread":2e0,"kind":"ENTRY","name":"main"}
+{"step":0,"ts_ns":15e11,"rank":3,"thread":2,"kind":"SEND","tag":5.0,"partner":1e1,"bytes":6.4E1}
+{"step":0,"ts_us":1559662194845602.0,"rank":3,"thread":2,"kind":"EXIT","name":"main"}
+{"step":0,"ts_us":1,"rank":3.5,"kind":"EXIT","name":"main"}
+{"step":0,"ts_us":1,"rank":5e9,"kind":"EXIT","name":"main"}
+{"step":0,"ts_us":1e30,"rank":5,"kind":"EXIT","name":"main"}
+{"step":-1,"ts_us":1,"rank":5,"kind":"EXIT","name":"main"}
+"#;
+    let (lines, found) = read(text.as_bytes());
+    let expected = [
+        "3.2 1500000000000 enter 0:main",
+        "3.2 1500000000000 send 10 5 64",
+        "3.2 1559662194845602000 exit 0:main",
+        "end 0",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(found.count(rules::MALFORMED), 4);
+    let said = found.to_string();
+    assert!(said.contains("expected a rank, got `3.5`"), "{said}");
+}
+
+/// A first line that is cut off or damaged makes no stream unreadable.
+#[test]
+fn damaged_headers_are_mended() {
+    let header = TABLE.lines().next().unwrap();
+    let (_, rows) = TABLE.split_once('\n').unwrap();
+    for damaged in [
+        header.replace("ts_us", "ts?us"),
+        header.replace("kind", "k\u{1}nd").replace("name", "nbme"),
+        "#".repeat(30),
+        format!("{{{}", &header[1..]),
+    ] {
+        let (lines, found) = read(format!("{damaged}\n{rows}").as_bytes());
+        assert_eq!(lines, LINES, "{damaged}: {found}");
+        assert!(!found.is_empty(), "{damaged}");
+    }
+    let mut bom = b"\xef\xbb\xbf".to_vec();
+    bom.extend_from_slice(TABLE.as_bytes());
+    let (lines, found) = read(&bom);
+    assert_eq!(
+        (lines, found.is_empty()),
+        (LINES.map(String::from).to_vec(), true)
+    );
+    for cut in 0..header.len() {
+        let (lines, _) = read(&TABLE.as_bytes()[..cut]);
+        assert_eq!(lines.len(), 0, "{cut}");
+    }
+}

@@ -68,6 +68,8 @@ pub(super) struct Stream {
     /// Times of the last message and the last counter value in this step.
     last_notes: (Nanos, Nanos),
     pub(super) stack: Vec<Frame>,
+    /// How many calls may be open.
+    deepest: usize,
     /// The row in the batch of each call that was entered in this step, in order of entry;
     /// [`OPEN`](Self::OPEN) until it is completed. Empty where no calls are kept.
     pub(super) entered: Vec<usize>,
@@ -132,6 +134,7 @@ impl Stream {
             pending_sorted: true,
             last_notes: (Nanos(i64::MIN), Nanos(i64::MIN)),
             stack: Vec::new(),
+            deepest: 0,
             entered: Vec::new(),
             next: 0,
             kept: Vec::new(),
@@ -199,6 +202,10 @@ impl Stream {
             self.pending.sort_by_key(|note| note.at);
             self.pending_sorted = true;
         }
+        self.deepest = match self.overlaps {
+            true => shared.params.depth.min(OVERLAPPING),
+            false => shared.params.depth,
+        };
         let is_first = self.last == Self::NEVER;
         let mut functions = std::mem::take(&mut self.functions);
         if is_first {
@@ -310,8 +317,7 @@ impl Stream {
         {
             self.settle(region, shared);
         }
-        let is_full = self.overlaps && self.stack.len() >= OVERLAPPING;
-        if self.stack.len() >= shared.params.depth || is_full {
+        if self.stack.len() >= self.deepest {
             self.health.too_deep += self.stack.len() as u64;
             while !self.stack.is_empty() {
                 self.close(at, CallFlags::IMPLICIT, shared);
@@ -327,7 +333,11 @@ impl Stream {
             stream: self.id,
             region: RegionId(region),
             path: CallPathId(path),
-            depth: parent.map_or(0, |parent| parent.depth.saturating_add(1)),
+            depth: if self.overlaps {
+                0
+            } else {
+                self.stack.len() as u32
+            },
             entry: at,
             exit: at,
             exclusive: Nanos(0),

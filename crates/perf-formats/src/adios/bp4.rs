@@ -88,6 +88,8 @@ pub(super) struct Bp4 {
     index: Member,
     data: HashMap<u32, Member>,
     is_big: bool,
+    /// What of the header is damaged, and was taken for what it must be.
+    mended: Option<String>,
     /// The record that is read next.
     next: u64,
     /// Bytes of tables that were read.
@@ -137,14 +139,18 @@ impl Bp4 {
         let mut steps = Member::open(&path.join(STEPS))?;
         let header = steps.read(0, HEADER, "the header of an index of steps")?;
         let byte = |at: usize| header.get(at).copied().unwrap_or_default();
+        let version = byte(VERSION);
+        let mut mended = None;
         if !header.starts_with(b"ADIOS-BP v") {
+            mended = Some("the name of the format".to_string());
+        }
+        if mended.is_some() && version != 4 {
             return Err(Error::Malformed {
                 place: steps.place(0),
                 expected: "`ADIOS-BP v`".into(),
                 got: String::from_utf8_lossy(&header[..10]).into_owned(),
             });
         }
-        let version = byte(VERSION);
         if version != 4 {
             return Err(Error::Unsupported {
                 place: steps.place(VERSION as u64),
@@ -156,12 +162,10 @@ impl Bp4 {
         let is_big = match byte(ORDER) {
             0 => false,
             1 => true,
+            // Nobody has written another one for long.
             other => {
-                return Err(Error::Malformed {
-                    place: steps.place(ORDER as u64),
-                    expected: "a byte order, 0 or 1".into(),
-                    got: other.to_string(),
-                });
+                mended = Some(format!("the byte order, which is {other}"));
+                false
             }
         };
         Ok(Bp4 {
@@ -170,9 +174,16 @@ impl Bp4 {
             steps,
             data: HashMap::new(),
             is_big,
+            mended,
             next: 0,
             taken: 0,
         })
+    }
+
+    /// What of the header was mended, told once.
+    pub(super) fn take_mended(&mut self) -> Option<Place> {
+        let mended = self.mended.take()?;
+        Some(self.steps.place(0).record(mended))
     }
 
     /// Whether a header and an index are there: what is wrong with them will not change.

@@ -68,6 +68,9 @@ pub struct Adios {
     diagnostics: Diagnostics,
     /// The step that was given last.
     last: Option<u64>,
+    /// Why the first step that could not be read was none of this reader, as long as no step could.
+    refused: Option<Error>,
+    has_read: bool,
 }
 
 impl Adios {
@@ -78,13 +81,20 @@ impl Adios {
     /// [`Error::Io`] where the system cannot read, [`Error::Unsupported`] for other formats of
     /// ADIOS, [`Error::Malformed`] and [`Error::Truncated`] for what is none.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self> {
-        let mut files = Vec::new();
+        let mut source = Self::new(Vec::new(), options);
         for path in paths {
             for path in format::files(path.as_ref())? {
-                files.push(OneFile::open(path)?);
+                match OneFile::open(path) {
+                    Ok(file) => source.files.push(file),
+                    // Whoever wrote it was stopped before the first step.
+                    Err(Error::Truncated { place, .. }) if !source.is_strict => {
+                        source.diagnostics.add(rules::HEADER, place);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
-        Ok(Self::new(files, options))
+        Ok(source)
     }
 
     /// Follows BP4 files that may not be there yet, and folders to which files may be added as long as
@@ -115,6 +125,8 @@ impl Adios {
             cancel: options.token().clone(),
             diagnostics: Diagnostics::default(),
             last: None,
+            refused: None,
+            has_read: false,
         }
     }
 
@@ -192,6 +204,9 @@ impl Adios {
         let Some((one, file)) = self.files.get_mut(index).and_then(OneFile::parts) else {
             return Ok(());
         };
+        if let Some(place) = file.take_mended() {
+            self.diagnostics.add(rules::HEADER, place);
+        }
         let place = file.place();
         let step = match one.index.take() {
             Some(step) => Ok(step),
@@ -204,17 +219,30 @@ impl Adios {
             Tables::read(file, &step, self.is_strict, &mut self.diagnostics)
         });
         match tables {
-            Ok(tables) => tables.push(
-                &mut one.names,
-                &mut self.programs,
-                sink,
-                &mut self.diagnostics,
-            ),
-            Err(error) if bp4::is_damage(&error) && !self.is_strict => {
+            Ok(tables) => {
+                self.has_read = true;
+                tables.push(
+                    &mut one.names,
+                    &mut self.programs,
+                    sink,
+                    &mut self.diagnostics,
+                );
+            }
+            Err(error) => {
+                // A step in another form than those before is a damaged one; if there is no other, it
+                // is what the file is.
+                let is_other = matches!(error, Error::Unsupported { .. });
+                let is_damage = bp4::is_damage(&error)
+                    || (is_other && (self.has_read || self.follow.is_none()));
+                if !is_damage || self.is_strict {
+                    return Err(error);
+                }
                 let why: Place = place.record(error.to_string());
                 self.diagnostics.add(rules::DAMAGED_STEP, why);
+                if is_other {
+                    self.refused.get_or_insert(error);
+                }
             }
-            Err(error) => return Err(error),
         }
         Ok(())
     }
@@ -247,7 +275,10 @@ impl EventSource for Adios {
         self.look()?;
         let ahead = self.files.iter().filter_map(OneFile::step);
         let Some(first) = ahead.clone().min() else {
-            return Ok(false);
+            return match self.refused.take() {
+                Some(error) if !self.has_read => Err(error),
+                _ => Ok(false),
+            };
         };
         // Steps count up: who is late comes with the next one, or once more with the last.
         let step = match self.last {

@@ -6,6 +6,12 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
     Rule { name, what, weight }
 }
 
+/// A header that is not whole.
+pub const HEADER: Rule = rule(
+    "damaged-header",
+    Weight::Loss,
+    "the header of an index of steps is cut off, so that there are no steps; or damaged, and mended",
+);
 /// A step whose index or data are not whole.
 pub const DAMAGED_STEP: Rule = rule(
     "damaged-step",

@@ -316,7 +316,10 @@ impl StreamFile {
             }
         }
         let step = self.step_of(head);
-        let is_near = match self.highest {
+        // Where the other files are is known too.
+        let others = Some(self.current).filter(|current| *current > 0);
+        let known = self.highest.max(others);
+        let is_near = match known {
             Some(highest) => step <= highest.saturating_add(1),
             None => step <= FAR,
         };
@@ -334,7 +337,7 @@ impl StreamFile {
                 self.at_hand.put_back();
                 return Ok(None);
             }
-            _ if on == back => self.highest.is_none_or(|highest| step - highest <= FAR),
+            _ if on == back => known.is_none_or(|known| step - known <= FAR),
             _ => on > back,
         };
         if is_right {

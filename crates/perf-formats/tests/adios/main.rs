@@ -135,3 +135,39 @@ fn other_formats_of_adios_are_told_by_name() {
     let error = Adios::open(&[folder.join("absent")], &OpenOptions::new()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
 }
+
+/// However much of the files there is, and whatever of it is damaged, what can be read is, and the rest is
+/// counted.
+#[test]
+fn any_prefix_and_any_damage_gives_a_result() {
+    let folder = copy("prefix");
+    for member in ["md.idx", "md.0", "data.0"] {
+        let whole = fs::read(folder.join(member)).unwrap();
+        let more = (100..whole.len()).step_by(97);
+        for cut in (0..=100.min(whole.len())).chain(more) {
+            fs::write(folder.join(member), &whole[..cut]).unwrap();
+            let mut source = Adios::open(&[&folder], &OpenOptions::new())
+                .unwrap_or_else(|error| panic!("{member} {cut}: {error}"));
+            let seen = read(&mut source).unwrap_or_else(|error| panic!("{member} {cut}: {error}"));
+            let is_less = seen.events().len() < 296;
+            // Whole steps, none of which is missing before the last, are no damage.
+            let is_whole = member == "md.idx" && cut >= 64 && (cut - 64) % 64 == 0;
+            assert!(
+                !is_less || is_whole || !source.diagnostics().is_empty(),
+                "{member} {cut}"
+            );
+        }
+        for (seed, bytes) in damage::all(&whole, 300, 77).into_iter().enumerate() {
+            // Another version of the format is another format.
+            let is_other = member == "md.idx" && bytes.get(37).is_some_and(|version| *version != 4);
+            fs::write(folder.join(member), bytes).unwrap();
+            let opened = Adios::open(&[&folder], &OpenOptions::new());
+            let outcome = opened.and_then(|mut source| read(&mut source));
+            if let Err(error) = outcome {
+                let is_unsupported = matches!(error, Error::Unsupported { .. });
+                assert!(is_other || is_unsupported, "{member} {seed}: {error}");
+            }
+        }
+        fs::write(folder.join(member), whole).unwrap();
+    }
+}
