@@ -112,7 +112,7 @@ pub fn bundled(name: &str) -> PathBuf {
 }
 
 /// Opens several recordings as one trace, a file a rank. One file may be of any format; several are
-/// of Chrome JSON.
+/// of Chrome JSON, of rocprofv3 or of Nsight Systems.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
@@ -122,7 +122,10 @@ pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
     }
     let bar = Bar::new();
     let options = OpenOptions::new().progress(&bar);
-    let opened = perfkit::formats::chrome::open(paths, &options).map_err(input)?;
+    let opened = perfkit::formats::open_ranks(paths, &options).map_err(|error| match error {
+        perfkit::formats::Error::Usage { what } => Failure::Usage(what),
+        other => input(other),
+    })?;
     let (format, diagnostics) = (opened.format, opened.diagnostics.clone());
     let trace = opened.into_trace();
     let trace = trace.ok_or_else(|| Failure::Input("the files hold no trace".into()))?;

@@ -2,7 +2,7 @@
 
 use perfkit::core::{GroupKind, TimeRange, Trace, intervals};
 use perfkit::fold::{DeviceParams, Devices, Hta, HtaParams, Utilisation};
-use perfkit::formats::{OpenOptions, chrome, open};
+use perfkit::formats::{OpenOptions, open, open_ranks};
 use perfkit_benches::Meter;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -71,10 +71,7 @@ fn generate(path: &str, size: u64, rank: u32) -> Outcome<String> {
 
 fn busy(paths: &[String]) -> Outcome<String> {
     let meter = Meter::start();
-    let recording = match paths {
-        [one] => open(one, &OpenOptions::new())?,
-        all => chrome::open(all, &OpenOptions::new())?,
-    };
+    let recording = open_ranks(paths, &OpenOptions::new())?;
     let found = recording.diagnostics.clone();
     let trace = recording.into_trace().ok_or("no trace")?;
     let mut line = format!("events={} kept_bytes={}", trace.len(), trace.memory());

@@ -26,7 +26,7 @@ fn to(peer: u32, tag: u32, request: Option<u64>) -> Transfer {
 fn world(locations: Vec<Events>) -> Trace {
     let ranks = (0..locations.len() as u32).map(|rank| Some(LocationId(rank)));
     let members = Members::Ranks(ranks.collect());
-    let (mut definitions, events) = trace(locations).into_parts();
+    let (mut definitions, events, _) = trace(locations).into_parts();
     definitions.comms.push(Communicator {
         members,
         ..Default::default()
@@ -194,7 +194,7 @@ fn the_nth_collective_of_each_rank_belongs_together() {
 fn threads_share_the_rank_of_their_process() {
     let sender = events(&[(1, Event::Send(to(1, 0, None)))]);
     let worker = events(&[(5, Event::Recv(to(0, 0, None)))]);
-    let (mut definitions, events) = world(vec![sender, Events::default(), worker]).into_parts();
+    let (mut definitions, events, _) = world(vec![sender, Events::default(), worker]).into_parts();
     // The third location is a second thread of the second process.
     let mut locations = definitions.system.locations().to_vec();
     locations[2].group = locations[1].group;
@@ -209,7 +209,7 @@ fn threads_share_the_rank_of_their_process() {
 fn inter_communicators_name_ranks_of_the_other_group() {
     let left = events(&[(1, Event::Send(to(0, 0, None)))]);
     let right = events(&[(5, Event::Recv(to(0, 0, None)))]);
-    let (mut definitions, events) = world(vec![left, right]).into_parts();
+    let (mut definitions, events, _) = world(vec![left, right]).into_parts();
     let side = |id| vec![Some(LocationId(id))];
     definitions.comms[0].members = Members::Between(side(0), side(1));
     let found = match_messages(Trace::new(definitions, events).unwrap().view());
@@ -279,7 +279,7 @@ fn collectives_of_threads_count_as_those_of_their_process() {
         (12, Event::CollectiveBegin),
         (13, done(Bcast, WORLD)),
     ]);
-    let (mut definitions, events) = world(vec![master, worker, other]).into_parts();
+    let (mut definitions, events, _) = world(vec![master, worker, other]).into_parts();
     let mut locations = definitions.system.locations().to_vec();
     locations[1].group = locations[0].group;
     let groups = definitions.system.groups().to_vec();

@@ -6,7 +6,7 @@ use crate::timelines::Columns;
 use crate::{Error, Result, StateMap};
 use perf_core::{
     Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks, TimeRange, Visitor,
-    replay,
+    intervals, replay,
 };
 
 /// The timeline of one location, within the window of its view.
@@ -22,6 +22,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
             location: location.id(),
             times: Vec::new(),
             codes: vec![code::ABSENT],
+            instants: Vec::new(),
         };
         return Ok((columns, ReplayCounts::default()));
     };
@@ -38,6 +39,10 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     walk.transition(lifetime.end, code::ABSENT);
     walk.times.shrink_to_fit();
     walk.codes.shrink_to_fit();
+    let instants = match kind.may_overlap() {
+        true => instants(location, &mut walk),
+        false => Vec::new(),
+    };
     if let Some(class) = walk.unknown {
         let count = map.classes().len();
         return Err(Error::UnknownClass { class, count });
@@ -46,8 +51,39 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
         location: location.id(),
         times: walk.times,
         codes: walk.codes,
+        instants,
     };
     Ok((columns, counts))
+}
+
+/// Work of no length, by time. Each has the state that it has alone.
+fn instants<M: StateMap + ?Sized>(
+    location: LocationView<'_>,
+    walk: &mut Walk<'_, M>,
+) -> Vec<(Ticks, u32)> {
+    let all = location.all();
+    let times = all.times().get(location.range()).unwrap_or_default();
+    if !times.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    intervals(location, |call| {
+        // What was cut to the window to no length is not of no length.
+        if call.start == call.end
+            && call.why == Close::Top
+            && all.time(call.enter) == Some(call.start)
+        {
+            walk.stack.clear();
+            walk.stack.push(call.region);
+            let code = walk.code();
+            if code != code::IDLE {
+                found.push((call.start, code));
+            }
+        }
+    });
+    found.sort_by_key(|(at, _)| *at);
+    found.shrink_to_fit();
+    found
 }
 
 /// From the first to the last event of the location, as far as that lies in the window.

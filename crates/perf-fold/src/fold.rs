@@ -2,7 +2,7 @@
 
 use crate::folder::Plan;
 use crate::{Cell, ClassId, Classes, Group, GroupId};
-use perf_core::{Nanos, Ticks, TimeRange};
+use perf_core::{Clock, Nanos, Ticks, TimeRange};
 use std::sync::Arc;
 
 /// A folded window: rows x columns of [`Cell`]s, with what a picture needs beside them.
@@ -41,6 +41,11 @@ impl Fold {
     /// Width in pixels.
     pub fn columns(&self) -> usize {
         self.centres.len()
+    }
+
+    /// How ticks relate to nanoseconds.
+    pub fn clock(&self) -> Clock {
+        self.plan.timelines.clock()
     }
 
     /// The classes that cells show.

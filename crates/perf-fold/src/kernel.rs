@@ -63,6 +63,14 @@ pub(crate) struct Pixels<'a> {
     pub(crate) edges: &'a [Ticks],
 }
 
+impl Pixels<'_> {
+    /// Whether a pixel is no wider than a tick.
+    fn is_narrow(self, pixel: usize) -> bool {
+        let edges = (self.edges.get(pixel), self.edges.get(pixel + 1));
+        matches!(edges, (Some(start), Some(end)) if end.saturating_since(*start) <= 1)
+    }
+}
+
 /// Folds `group` over `pixels` into `out`, one cell a pixel.
 pub(crate) fn fold(
     plan: &Plan,
@@ -107,6 +115,7 @@ fn fold_with<O: FoldOp + ?Sized>(
     {
         if let Some(columns) = plan.timelines.stream(*stream) {
             sample_row(columns, plan.params.boundary(), pixels.centres, row);
+            show_instants(columns, pixels, row);
         }
     }
     count(
@@ -135,6 +144,24 @@ fn sample_row(columns: &Columns, boundary: Boundary, centres: &[Ticks], row: &mu
             sample::sample::<true>(columns, cursor, centres, row)
         }
     };
+}
+
+/// Puts work of no length into the pixels of one tick at most that hold it.
+fn show_instants(columns: &Columns, pixels: Pixels<'_>, row: &mut [u32]) {
+    let (Some(first), Some(last)) = (pixels.centres.first(), pixels.centres.last()) else {
+        return;
+    };
+    let from = columns.instants.partition_point(|(at, _)| at < first);
+    let inside = columns.instants.get(from..).unwrap_or_default();
+    for (at, code) in inside.iter().take_while(|(at, _)| at <= last) {
+        let centres = pixels.centres;
+        let holds = centres.partition_point(|it| it < at)..centres.partition_point(|it| it <= at);
+        for pixel in holds {
+            if let (true, Some(cell)) = (pixels.is_narrow(pixel), row.get_mut(pixel)) {
+                *cell = *code;
+            }
+        }
+    }
 }
 
 /// Counts the samples column by column. `first` names the stream of a row.
@@ -227,10 +254,16 @@ fn weigh(
     mut add: impl FnMut(u32, u64),
 ) {
     let code = |cursor: usize| columns.codes.get(cursor).copied().unwrap_or(code::ABSENT);
+    // A tick or less: work of no length shows instead of what goes on around it.
+    let instant = match end.saturating_since(start) {
+        0 | 1 => columns.instant(start),
+        _ => None,
+    };
     if start >= end {
-        add(code(*cursor), 1);
+        add(instant.unwrap_or(code(*cursor)), 1);
         return;
     }
+    let mut add = |code: u32, weight: u64| add(instant.unwrap_or(code), weight);
     let mut from = start;
     while let Some(next) = columns.times.get(*cursor).filter(|next| **next < end) {
         add(code(*cursor), next.0 - from.0);

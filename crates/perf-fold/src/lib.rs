@@ -57,6 +57,7 @@
 //! | What takes the time in a pixel, not only at its centre? | [`Selection::Exact`], [`Op::Share`] |
 //! | What exactly is in this cell? | [`Folder::tally`] |
 //! | Who talks to whom? | [`Folder::lines`] |
+//! | How do others open it? | [`Fold::to_trace`], then a writer of `perf-formats` |
 //!
 //! # Cost
 //!
@@ -70,6 +71,7 @@
 //!
 //! * Sampling misses what is shorter than a pixel. It does not do so evenly: a loop in step with
 //!   the pixels shows one of its phases only. Zoom, or select exactly.
+//! * Work of no length adds no time. It shows where a pixel is no wider than a tick: zoom in.
 //! * With single regions as classes no two ranks of a large application are ever alike and `diff`
 //!   is coloured everywhere. Group regions first, see [`RegionGroups`].
 //! * `max` over an accelerator with many streams shows it idle while it is busy; rows of streams
@@ -100,6 +102,7 @@ mod params;
 mod sample;
 mod tally;
 mod timelines;
+mod trace;
 mod tree;
 mod usage;
 

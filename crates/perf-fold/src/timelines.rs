@@ -22,7 +22,9 @@ use std::sync::Arc;
 /// that of the last one entered that is still open: a stream is busy while any of its work is open.
 ///
 /// States of length zero vanish: of several transitions at one time the last in file order wins.
-/// Transitions between equal states are left out.
+/// Transitions between equal states are left out. Work of no length on an accelerator stream is kept
+/// beside the transitions, in 16 bytes each, and shows once a pixel is no wider than a tick: see
+/// [`instants`](Self::instants).
 ///
 /// ```
 /// use perf_core::Ticks;
@@ -57,6 +59,17 @@ pub(crate) struct Columns {
     pub(crate) location: LocationId,
     pub(crate) times: Vec<Ticks>,
     pub(crate) codes: Vec<u32>,
+    /// Work of no length, by time: it adds no time and has no transitions.
+    pub(crate) instants: Vec<(Ticks, u32)>,
+}
+
+impl Columns {
+    /// The code of work of no length at a time; the last in file order.
+    pub(crate) fn instant(&self, at: Ticks) -> Option<u32> {
+        let until = self.instants.partition_point(|(time, _)| *time <= at);
+        let last = self.instants.get(until.checked_sub(1)?)?;
+        (last.0 == at).then_some(last.1)
+    }
 }
 
 /// Which transitions count at a sampled time.
@@ -162,6 +175,7 @@ impl Timelines {
         let bytes = |stream: &Columns| {
             stream.times.capacity() * size_of::<Ticks>()
                 + stream.codes.capacity() * size_of::<u32>()
+                + stream.instants.capacity() * size_of::<(Ticks, u32)>()
         };
         self.0.streams.iter().map(bytes).sum()
     }
@@ -213,6 +227,23 @@ impl Timelines {
             .into_iter()
             .flatten()
             .map(|(range, code)| (range, code::state(code)))
+    }
+
+    /// The work of no length of an accelerator stream that begins in `window`, in order, with its state.
+    ///
+    /// It takes no time: shares, [`state`](Self::state) and [`segments`](Self::segments) know nothing
+    /// of it. A fold shows it in cells of one tick at most, instead of what the stream does at that
+    /// time, so that one can zoom until it is seen.
+    pub fn instants(
+        &self,
+        stream: u32,
+        window: TimeRange,
+    ) -> impl Iterator<Item = (Ticks, State)> + '_ {
+        let all = self.stream(stream).map_or(&[][..], |it| &it.instants);
+        let from = all.partition_point(|(at, _)| *at < window.start);
+        let to = all.partition_point(|(at, _)| *at < window.end);
+        let own = all.get(from..to).unwrap_or_default();
+        own.iter().map(|(at, code)| (*at, code::state(*code)))
     }
 
     /// What `streams` do at one time, counted: the part of a fold that can be merged with parts

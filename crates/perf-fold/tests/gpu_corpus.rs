@@ -108,6 +108,7 @@ fn utilisation_is_the_union_to_the_nanosecond() {
             (*events, *span, *busy),
             "{path}"
         );
+        let empty = device.instants;
         let causes: u64 = Cause::ALL.map(|cause| device.idle(cause)).iter().sum();
         assert_eq!(causes, span - busy, "{path}");
         if *path == MI210 {
@@ -117,6 +118,13 @@ fn utilisation_is_the_union_to_the_nanosecond() {
         // The share of fine columns that the `idle` row paints is the union, but for its ends.
         let map = RegionMap::by_name(trace.definitions()).unwrap();
         let timelines = Timelines::new(trace.view(), &map).unwrap();
+        // Work of no length adds nothing, and can be zoomed to.
+        let streams = 0..timelines.len() as u32;
+        let all = perf_core::TimeRange::ALL;
+        let instants: Vec<_> = streams
+            .flat_map(|stream| timelines.instants(stream, all))
+            .collect();
+        assert_eq!(instants.len() as u64, empty, "{path}");
         let params = Folder::params()
             .columns(20_000)
             .op(Op::Idle)

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 const A: RegionId = RegionId(0);
 const B: RegionId = RegionId(1);
+const C: RegionId = RegionId(2);
 
 fn enter(at: u64, region: RegionId) -> (u64, Event<'static>) {
     (at, Event::Enter { region })
@@ -174,14 +175,74 @@ fn many_open_at_once_and_left_in_any_order() {
 }
 
 #[test]
+fn work_of_no_length_is_seen_by_zooming_and_adds_no_time() {
+    use perf_fold::{Cell, Folder, GroupBy, Groups, Op, Selection};
+    let events = [
+        enter(0, A),
+        leave(100, A),
+        enter(500, B),
+        leave(500, B),
+        enter(800, A),
+        enter(850, C),
+        leave(850, C),
+        leave(900, A),
+        enter(1000, A),
+        leave(1000, A),
+        enter(1000, B),
+        leave(1000, B),
+    ];
+    let timelines = stream(&events);
+    let class = |name| timelines.classes().id(name).unwrap();
+    let all: Vec<_> = timelines.instants(0, TimeRange::ALL).collect();
+    let at = |tick, name| (Ticks(tick), State::Class(class(name)));
+    assert_eq!(
+        all,
+        [at(500, "b"), at(850, "c"), at(1000, "a"), at(1000, "b")]
+    );
+    assert_eq!(timelines.instants(0, range(501, 1000)).count(), 1);
+    let usage = Usage::of(&timelines, &[0], range(0, 1000)).utilisation;
+    assert_eq!((usage.busy, usage.intervals), (200, 2));
+    for selection in [Selection::Sampled, Selection::Exact] {
+        let shown = |from, to, columns| -> Vec<Option<&str>> {
+            let params = Folder::params().columns(columns).op(Op::Idle);
+            let params = params.selection(selection).check().unwrap();
+            let groups = Groups::by(&timelines, GroupBy::Device);
+            let folder = Folder::new(&timelines, groups, params).unwrap();
+            let fold = folder.fold(range(from, to)).unwrap();
+            let name = |cell: &Cell| {
+                cell.picture()
+                    .map(|it| timelines.classes().names()[it.index()].as_str())
+            };
+            fold.cells().iter().map(name).collect()
+        };
+        // Two ticks a pixel: nothing to be seen.
+        assert_eq!(shown(498, 504, 3), [None; 3]);
+        // One tick a pixel, and less than one: all of the tick.
+        assert_eq!(shown(499, 502, 3), [None, Some("b"), None]);
+        let fine = shown(499, 502, 9);
+        assert_eq!(
+            fine.iter().filter(|it| **it == Some("b")).count(),
+            3,
+            "{fine:?}"
+        );
+        // Within other work, too; of several the last.
+        assert_eq!(shown(849, 852, 3), [Some("a"), Some("c"), Some("a")]);
+        assert_eq!(shown(999, 1002, 3), [None, Some("b"), None]);
+    }
+    // Threads nest: their states of no length vanish, as published.
+    let thread = of(&trace(LocationKind::CpuThread, &events));
+    assert_eq!(thread.instants(0, TimeRange::ALL).count(), 0);
+}
+
+#[test]
 fn a_kernel_called_idle_is_not_idle() {
-    let mut trace = trace(
+    let (mut definitions, events, _) = trace(
         LocationKind::AcceleratorStream,
         &[enter(0, A), leave(10, A), enter(30, B), leave(40, B)],
     )
     .into_parts();
-    trace.0.regions[0] = Region::named("idle");
-    let timelines = of(&Trace::new(trace.0, trace.1).unwrap());
+    definitions.regions[0] = Region::named("idle");
+    let timelines = of(&Trace::new(definitions, events).unwrap());
     let usage = Usage::of(&timelines, &[0], range(0, 80));
     let classes: Vec<_> = usage.named_classes(timelines.classes()).collect();
     assert_eq!(classes, [("idle", 0.125), ("b", 0.125)]);

@@ -17,6 +17,7 @@
 //!
 //! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
 //! on how many cores, and whether a damaged recording is an error or is repaired and counted.
+//! [`open_ranks`] opens several files, a rank each, as one trace on one clock.
 //! Each format can do more through a module of its own: [`otf2::Reader`] walks through all events
 //! in order of time without holding them, and [`otf2::Archive`] takes bytes from anywhere.
 //!
@@ -118,4 +119,4 @@ mod xml;
 
 pub use error::{Error, Result};
 pub use options::{OpenOptions, Unify};
-pub use probe::{Content, Format, Formats, Input, Recording, open, probe};
+pub use probe::{Content, Format, Formats, Input, Ranks, Recording, open, open_ranks, probe};

@@ -148,7 +148,12 @@ pub struct Format {
     pub probe: fn(&Input) -> u8,
     /// Opens a path.
     pub open: fn(&Path, &OpenOptions<'_>) -> Result<Recording>,
+    /// Opens several paths, a rank each, as one recording, where the format is one of a file a rank.
+    pub ranks: Option<Ranks>,
 }
+
+/// Opens several paths, a rank each, as one recording.
+pub type Ranks = fn(&[&Path], &OpenOptions<'_>) -> Result<Recording>;
 
 impl Format {
     /// A format of one's own, to be [added](Formats::with) to those of this crate.
@@ -165,6 +170,15 @@ impl Format {
             describe,
             probe,
             open,
+            ranks: None,
+        }
+    }
+
+    /// The same format, which opens several paths as ranks of one recording.
+    pub fn with_ranks(self, ranks: Ranks) -> Self {
+        Format {
+            ranks: Some(ranks),
+            ..self
         }
     }
 }
@@ -254,6 +268,40 @@ impl Formats {
     pub fn open(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
         (self.probe(path)?.open)(path, options)
     }
+
+    /// Opens several paths, a rank each, as one recording; one path as [`open`](Self::open) does.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`Error::Usage`] without a path, for paths of several formats, and
+    /// for formats in which one recording holds all ranks.
+    pub fn open_ranks(&self, paths: &[&Path], options: &OpenOptions<'_>) -> Result<Recording> {
+        let usage = |what: String| Err(Error::Usage { what });
+        let (first, rest) = match paths {
+            [] => return usage("no path was given".into()),
+            [only] => return self.open(only, options),
+            [first, rest @ ..] => (first, rest),
+        };
+        let format = self.probe(first)?;
+        for path in rest {
+            let other = self.probe(path)?;
+            if other.name != format.name {
+                return usage(format!(
+                    "{} is of the format {}, {} of {}: ranks of one job are of one format",
+                    first.display(),
+                    format.name,
+                    path.display(),
+                    other.name
+                ));
+            }
+        }
+        match format.ranks {
+            Some(ranks) => ranks(paths, options),
+            None => usage(format!(
+                "several files of the format {} are not one recording: it has all ranks in one",
+                format.name
+            )),
+        }
+    }
 }
 
 /// The format that is surest of a path, of those of this crate.
@@ -280,4 +328,21 @@ pub fn probe(path: impl AsRef<Path>) -> Result<Format> {
 /// As [`Formats::open`].
 pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Recording> {
     Formats::default().open(path.as_ref(), options)
+}
+
+/// Opens several paths, a rank each, as one recording: Chrome JSON, JSON of rocprofv3, or SQLite
+/// exports of Nsight Systems. Their clocks are aligned, or counted as not in agreement.
+///
+/// ```no_run
+/// use perf_formats::{OpenOptions, open_ranks};
+/// let recording = open_ranks(&["rank-0.json.gz", "rank-1.json.gz"], &OpenOptions::new())?;
+/// println!("{}", recording.diagnostics);
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Formats::open_ranks`].
+pub fn open_ranks<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
+    let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
+    Formats::default().open_ranks(&paths, options)
 }

@@ -277,7 +277,7 @@ fn an_end_mark_before_the_last_chunk_is_no_end() {
 
 #[test]
 fn windows_are_written_without_communicators() {
-    let (mut definitions, events) = one_call().into_parts();
+    let (mut definitions, events, _) = one_call().into_parts();
     let name = "window".to_string();
     definitions.windows.push(Window { name, comm: None });
     let trace = Trace::new(definitions, events).unwrap();

@@ -6,6 +6,9 @@
     reason = "a test that unwraps says what it expects"
 )]
 
+#[path = "common/gpu.rs"]
+mod gpu;
+
 use perf_core::{Limits, LinkKind, LocationKind, Trace, intervals};
 use perf_formats::{Error, OpenOptions, Recording, nsys};
 use rusqlite::Connection;
@@ -56,29 +59,71 @@ fn by_name(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
 
 #[test]
 fn cloverleaf_is_what_its_database_says() {
-    let path = "gpu/pipit/pipit_tests_data_cloverleaf-nsys_perlmutter-cloverleaf-cuda.sqlite";
-    let Some(path) = perf_testdata::corpus::corpus(path) else {
+    let Some((folder, facts)) = gpu::facts() else {
         println!("skipped: corpus absent");
         return;
     };
+    let facts = facts
+        .iter()
+        .find(|it| it["id"] == "cloverleaf-nsys")
+        .unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let path = folder.join(facts["local"].as_str().unwrap());
     // Through the probe, as any other format.
     let recording = perf_formats::open(&path, &OpenOptions::new()).unwrap();
     assert_eq!(recording.format, "nsys");
-    assert_eq!(
-        recording.diagnostics.repairs(),
-        0,
-        "{}",
-        recording.diagnostics
-    );
-    assert!(recording.diagnostics.count(nsys::rules::TABLE) > 1_000);
+    let found = &recording.diagnostics;
+    assert_eq!(found.repairs(), 0, "{found}");
+    assert!(found.count(nsys::rules::TABLE) > 1_000);
     let trace = recording.trace().unwrap();
     let names = by_name(trace);
-    assert_eq!(names["par_ranged2d_kernel"], (331, 267_056_876));
-    assert_eq!(names["par_reduce_kernel"], (13, 22_654_310));
-    assert_eq!(names["par_ranged1d_kernel"], (968, 4_693_354));
+    for (name, expected) in facts["top_kernels_ns"].as_object().unwrap() {
+        assert_eq!(
+            names[name],
+            (number(&expected[0]), number(&expected[1])),
+            "{name}"
+        );
+    }
+    let devices = gpu::devices(trace);
+    assert_eq!(devices.len() as u64, number(&facts["devices"]));
+    let (device, own) = (&devices["0"], &facts["device"]["0"]);
+    assert_eq!(device.events, number(&facts["gpu_events"]));
+    assert_eq!(device.kernels, number(&facts["kernels"]));
+    assert_eq!(
+        (device.copies, device.fills),
+        (number(&facts["memcpy"]), number(&facts["memset"]))
+    );
+    assert_eq!(device.streams.len() as u64, number(&facts["streams"]));
+    assert_eq!(device.busy(), number(&own["busy_union_ns"]));
+    assert_eq!(device.span(), number(&own["span_ns"]));
+    for (stream, own) in own["streams"].as_object().unwrap() {
+        let mut spans = device.streams[stream].clone();
+        spans.sort_unstable();
+        assert_eq!(spans.len() as u64, number(&own["events"]));
+        assert_eq!(gpu::union(&spans), number(&own["busy_ns"]));
+    }
+    // Calls of the runtime lie on threads.
+    let runtime = |region: perf_core::RegionId| {
+        let region = &trace.definitions().regions[region.index()];
+        region.role == perf_core::RegionRole::Wrapper
+    };
+    let events = trace
+        .events()
+        .iter()
+        .flat_map(|events| (0..events.len()).filter_map(|index| events.event(index)));
+    let calls = events
+        .filter(|event| matches!(event, perf_core::Event::Enter { region } if runtime(*region)));
+    let waits = trace.view().locations().filter(|it| {
+        let location = trace.definitions().system.location(it.id()).unwrap();
+        location.kind == LocationKind::Unknown
+    });
+    let waits: usize = waits.map(|it| it.len() / 2).sum();
+    assert_eq!(
+        (calls.count() - waits) as u64,
+        number(&facts["runtime_calls"])
+    );
     assert_eq!(names["Memcpy HtoD (Pageable -> Device)"].0, 254);
     assert_eq!(names["Memcpy DtoH (Device -> Pageable)"].0, 25);
-    assert_eq!(names.values().map(|it| it.0).sum::<u64>(), 1_591);
     // Each instance of a template is a region of its own, which knows its demangled name.
     let regions = trace.definitions().regions.iter();
     let kernels: Vec<_> = regions.filter(|it| it.name.ends_with("_kernel")).collect();
@@ -91,25 +136,6 @@ fn cloverleaf_is_what_its_database_says() {
     forms.sort_unstable();
     forms.dedup();
     assert_eq!(forms.len(), 102);
-    let mut all = Vec::new();
-    for location in trace.view().locations() {
-        let kind = trace
-            .definitions()
-            .system
-            .location(location.id())
-            .unwrap()
-            .kind;
-        if kind.may_overlap() {
-            intervals(location, |call| all.push((call.start.0, call.end.0)));
-        }
-    }
-    all.sort_unstable();
-    let (mut busy, mut until) = (0, 0);
-    for (start, end) in &all {
-        busy += (*end).max(until) - (*start).max(until);
-        until = until.max(*end);
-    }
-    assert_eq!((busy, until - all[0].0), (303_795_463, 342_407_810));
     // All work was launched by one of the 3,048 calls of the runtime.
     let launches = trace
         .links()

@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// A wide trace with one of everything the writer knows.
 fn everything() -> Trace {
-    let (mut definitions, mut events) = perf_testdata::wide::trace(16, 5_000).into_parts();
+    let (mut definitions, mut events, _) = perf_testdata::wide::trace(16, 5_000).into_parts();
     let first = Some(LocationId(0));
     let comm = |name: &str, members, parent| Communicator {
         name: name.into(),
@@ -238,7 +238,7 @@ fn otf2_print_takes_what_we_write() {
 
 #[test]
 fn what_cannot_be_written_is_counted() {
-    let (definitions, mut events) = everything().into_parts();
+    let (definitions, mut events, _) = everything().into_parts();
     let last = events[1].times().last().copied().unwrap();
     let strange = Event::Other {
         kind: KindId(1),

@@ -170,7 +170,7 @@ impl Trace {
     }
 
     /// Which event brought about which, in the order of the recording. Empty for recordings that
-    /// do not say; [`into_parts`](Self::into_parts) leaves them behind.
+    /// do not say.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
@@ -180,9 +180,17 @@ impl Trace {
         &self.definitions
     }
 
-    /// The definitions and the events of each location, taken apart.
-    pub fn into_parts(self) -> (Definitions, Vec<Events>) {
-        (self.definitions, self.events)
+    /// The definitions, the events of each location and the links, taken apart.
+    ///
+    /// ```
+    /// # use perf_core::Trace;
+    /// # let trace = Trace::default();
+    /// let (definitions, events, links) = trace.clone().into_parts();
+    /// assert_eq!(Trace::new(definitions, events)?.with_links(links)?, trace);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    pub fn into_parts(self) -> (Definitions, Vec<Events>, Vec<Link>) {
+        (self.definitions, self.events, self.links)
     }
 
     /// The events of each location, by [`LocationId`].

@@ -14,6 +14,7 @@ pub const FORMAT: Format = Format {
     describe: "Streams that TAU's trace plug-in writes through ADIOS2, as BP4: a folder a rank, or a folder of them",
     probe,
     open,
+    ranks: None,
 };
 
 fn probe(input: &Input) -> u8 {

@@ -14,6 +14,7 @@ pub const FORMAT: Format = Format {
     describe: "Chrome Trace Event JSON, as PyTorch Kineto writes it, also packed with gzip",
     probe,
     open: open_one,
+    ranks: Some(|paths, options| open(paths, options)),
 };
 
 fn probe(input: &Input) -> u8 {

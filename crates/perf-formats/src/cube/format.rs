@@ -13,6 +13,7 @@ pub const FORMAT: Format = Format {
     describe: "Call-path profiles of Score-P, Scalasca and others (CUBE4, Cube3)",
     probe,
     open,
+    ranks: None,
 };
 
 fn probe(input: &Input) -> u8 {

@@ -12,6 +12,7 @@ pub const FORMAT: Format = Format {
     describe: "SQLite export of NVIDIA Nsight Systems",
     probe,
     open: open_one,
+    ranks: Some(|paths, options| open(paths, options)),
 };
 
 fn probe(input: &Input) -> u8 {

@@ -12,6 +12,7 @@ pub const FORMAT: Format = Format {
     describe: "OTF2 traces of Score-P, EZTrace, APEX and others",
     probe,
     open,
+    ranks: None,
 };
 
 fn probe(input: &Input) -> u8 {

@@ -15,6 +15,7 @@ pub const FORMAT: Format = Format {
     describe: "Paraver traces (.prv, .prv.gz) of Extrae and others, with .pcf and .row beside them",
     probe,
     open,
+    ranks: None,
 };
 
 fn probe(input: &Input) -> u8 {

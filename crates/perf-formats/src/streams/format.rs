@@ -12,6 +12,7 @@ pub const FORMAT: Format = Format {
     describe: "Streams of events: tab-separated tables and newline-delimited JSON, also packed with gzip",
     probe,
     open,
+    ranks: None,
 };
 
 fn probe(input: &Input) -> u8 {

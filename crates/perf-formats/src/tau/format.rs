@@ -14,6 +14,7 @@ pub const FORMAT: Format = Format {
     describe: "Profiles of TAU: profile.N.C.T files, MULTI__ folders, packed ones of ParaProf",
     probe,
     open,
+    ranks: None,
 };
 
 fn probe(input: &Input) -> u8 {

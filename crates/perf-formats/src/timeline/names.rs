@@ -61,6 +61,7 @@ pub(crate) struct Names {
     /// The long form of regions that have one beside their name, such as the signature of a kernel.
     forms: HashMap<u32, u32>,
     /// Regions by name, kind and long form.
+    #[cfg(feature = "nsys")]
     formed: HashMap<(u32, Kind, u32), u32>,
 }
 

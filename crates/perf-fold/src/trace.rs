@@ -1,0 +1,143 @@
+//! A fold as a [`Trace`]: for writers of files that others open.
+
+use crate::{Cell, Fold, FoldRow, Value};
+use perf_core::{
+    Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
+    LocationKind, Metric, MetricId, MetricSet, MetricSetId, Region, RegionId, Result, SystemTree,
+    Ticks, Trace, ValueType,
+};
+
+impl Fold {
+    /// The fold as a trace, which the writers of `perf-formats` put into files.
+    ///
+    /// * A row is a process named by its label, with one location of unknown kind. Its property
+    ///   `streams` is the number of streams that were folded.
+    /// * Cells of one value that follow on each other are a call of the region of that name, from
+    ///   the first tick of the first pixel to the end of the last; see [`edges`](Self::edges). Where
+    ///   nothing is painted there is no call; [`Value::Uniform`] is a region `all equal`,
+    ///   [`Value::DiffersIdle`] a region `differs, idle`.
+    /// * The metric `agreement` is [`Cell::agreement`], the metric `value` the number of operations
+    ///   that select no state, both sampled wherever they change.
+    ///
+    /// ```
+    /// use perf_core::Event;
+    /// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &map)?;
+    /// let groups = Groups::by(&timelines, GroupBy::Node);
+    /// let folder = Folder::new(&timelines, groups, Folder::params().columns(800).check()?)?;
+    /// let folded = folder.fold(timelines.range())?.to_trace().expect("it fits");
+    /// assert_eq!(folded.definitions().system.groups().len(), folder.groups().rows().len());
+    /// let first = folded.events()[0].event(0);
+    /// assert!(matches!(first, Some(Event::Enter { region }) if
+    ///     folded.definitions().region_name(region) == "COSMO"));
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`perf_core::Error::TooMany`] past [`Events::MOST`] classes.
+    pub fn to_trace(&self) -> Result<Trace> {
+        let mut definitions = Definitions::default();
+        definitions.clock = self.clock();
+        let classes = self.classes().names().iter().map(String::as_str);
+        let names = classes.chain([UNIFORM, DIFFERS_IDLE]);
+        definitions.regions = names.map(Region::named).collect();
+        definitions.metrics = ["agreement", "value"].map(metric).into();
+        let set = |id| MetricSet {
+            members: vec![MetricId(id)],
+            ..MetricSet::default()
+        };
+        definitions.metric_sets = vec![set(0), set(1)];
+        let (mut groups, mut locations, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, number) in self.rows().zip(0..) {
+            groups.push(LocationGroup {
+                name: row.label().to_owned(),
+                kind: GroupKind::Process,
+                properties: vec![("streams".to_owned(), row.streams().to_string())].into(),
+                ..LocationGroup::default()
+            });
+            locations.push(Location {
+                name: "folded".into(),
+                kind: LocationKind::Unknown,
+                group: Some(LocationGroupId(number)),
+                key: u64::from(number),
+                ..Location::default()
+            });
+            columns.push(self.events_of(row)?);
+        }
+        let limits = Limits::default();
+        definitions.system = SystemTree::new(Vec::new(), groups, locations, &limits)?;
+        Trace::new(definitions, columns)
+    }
+
+    fn events_of(&self, row: FoldRow<'_>) -> Result<Events> {
+        let classes = self.classes().len();
+        let mut events = Events::default();
+        let mut open: Option<RegionId> = None;
+        let mut last = [None; 2];
+        let starts = self.edges().iter().copied();
+        for (cell, start) in row.cells().iter().zip(starts) {
+            let region = region(cell, classes);
+            if region != open {
+                if let Some(region) = open {
+                    events.push(start, Event::Leave { region })?;
+                }
+                if let Some(region) = region {
+                    events.push(start, Event::Enter { region })?;
+                }
+                open = region;
+            }
+            let number = cell.value.number().map(f64::from);
+            let agreement = match number {
+                None => Some(cell.agreement()),
+                Some(_) => None,
+            };
+            for ((set, last), value) in (0..).zip(&mut last).zip([agreement, number]) {
+                sample(&mut events, start, MetricSetId(set), last, value)?;
+            }
+        }
+        if let (Some(region), Some(end)) = (open, self.edges().last()) {
+            events.push(*end, Event::Leave { region })?;
+        }
+        Ok(events)
+    }
+}
+
+const UNIFORM: &str = "all equal";
+const DIFFERS_IDLE: &str = "differs, idle";
+
+fn metric(name: &str) -> Metric {
+    Metric {
+        name: name.into(),
+        value_type: ValueType::F64,
+        ..Metric::default()
+    }
+}
+
+/// The region that a cell shows; those without a class come after the classes.
+fn region(cell: &Cell, classes: usize) -> Option<RegionId> {
+    match cell.value {
+        Value::Class(class) | Value::Differs(class) => Some(RegionId(class.0)),
+        Value::Uniform => RegionId::from_index(classes),
+        Value::DiffersIdle => RegionId::from_index(classes + 1),
+        Value::Idle | Value::Number(_) => None,
+    }
+}
+
+/// Adds a value where it is another one than the last.
+fn sample(
+    events: &mut Events,
+    at: Ticks,
+    set: MetricSetId,
+    last: &mut Option<u64>,
+    value: Option<f64>,
+) -> Result<()> {
+    let bits = value.map(f64::to_bits);
+    if let Some(bits) = bits.filter(|bits| Some(*bits) != *last) {
+        let values = &[bits];
+        events.push(at, Event::Metric { set, values })?;
+        *last = Some(bits);
+    }
+    Ok(())
+}
