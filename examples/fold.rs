@@ -7,7 +7,9 @@ use perfkit::fold::{
     Cell, ClassId, Fold, Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, Selection, State,
     Timelines, Usage, Value as Shown,
 };
+use perfkit::formats::chrome;
 use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::findings;
 use perfkit_examples::picture;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, Recording, parse_time};
@@ -20,11 +22,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: fold FILE [OPTIONS]
+const USAGE: &str = "usage: fold FILE... [OPTIONS]
 
-Prints the folded timeline of a recording.
+Prints the folded timeline of a recording. Several files are several ranks of one job, all of one
+format: Chrome JSON, rocprofv3 or Nsight Systems.
 
-  FILE              an OTF2 archive: its anchor (.otf2) or its folder
+  FILE              a recording with events: OTF2 (its anchor, .otf2, or its folder), Paraver (.prv),
+                    Chrome/Kineto JSON, rocprofv3 JSON, streams (.tsv, .ndjson, .bp); with the feature
+                    `nsys` an export of Nsight Systems
   --by LEVEL        rows: all (default), node, process, device, location
   --op OP           max, min, diff, idle, share, entropy, any=STATE, count=STATE or outliers=K;
                     default: idle for accelerator streams, max for all else
@@ -34,6 +39,8 @@ Prints the folded timeline of a recording.
   --from T, --to T  the window, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns
   --columns N       pixels of a row, default 1200
   --png OUT         also draw it
+  --title TEXT      what stands above the picture
+  --chrome OUT      also write it as Chrome JSON, which chrome://tracing, Perfetto and others open
   --json            one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -43,7 +50,7 @@ fn main() -> ExitCode {
 /// What was asked for.
 #[derive(Debug, Default)]
 struct Asked {
-    file: PathBuf,
+    files: Vec<PathBuf>,
     by: GroupBy,
     op: Option<(String, Operation)>,
     exact: bool,
@@ -53,21 +60,45 @@ struct Asked {
     to: Option<Nanos>,
     columns: usize,
     png: Option<PathBuf>,
+    title: Option<String>,
+    chrome: Option<PathBuf>,
     json: bool,
+}
+
+impl Asked {
+    fn names(&self) -> String {
+        let names = self.files.iter().map(|it| it.display().to_string());
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What stands above the picture: by itself which recording it is of.
+    fn title(&self) -> String {
+        let names = self.files.iter().filter_map(|it| it.file_name());
+        let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+        match (&self.title, names.as_slice()) {
+            (Some(title), _) => title.clone(),
+            (None, [first, _, ..]) => format!("{first} and {} more", names.len() - 1),
+            (None, _) => names.concat(),
+        }
+    }
 }
 
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = parse(args)?;
-    let recording = recording::open(&asked.file)?;
+    let recording = recording::open_ranks(&asked.files)?;
     let view = View::of(&recording, &asked)?;
+    findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
     if let Some(path) = &asked.png {
-        view.save(path)?;
+        view.save(path, &asked.title())?;
+    }
+    if let Some(path) = &asked.chrome {
+        view.export(path)?;
     }
     if asked.json {
         writeln!(out, "{}", view.json())?;
     } else {
-        writeln!(out, "{}", asked.file.display())?;
+        writeln!(out, "{}", asked.names())?;
         view.text(out)?;
     }
     Ok(())
@@ -81,7 +112,6 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         ..Asked::default()
     };
     let mut parser = lexopt::Parser::from_args(args);
-    let mut file = None;
     while let Some(arg) = parser.next()? {
         match arg {
             Long("by") => asked.by = level(&parser.value()?.string()?)?,
@@ -102,13 +132,17 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("to") => asked.to = Some(parse_time(&parser.value()?.string()?)?),
             Long("columns") => asked.columns = parser.value()?.parse()?,
             Long("png") => asked.png = Some(parser.value()?.into()),
+            Long("title") => asked.title = Some(parser.value()?.string()?),
+            Long("chrome") => asked.chrome = Some(parser.value()?.into()),
             Long("json") => asked.json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
-            Value(path) if file.is_none() => file = Some(PathBuf::from(path)),
+            Value(path) => asked.files.push(PathBuf::from(path)),
             other => return Err(other.unexpected().into()),
         }
     }
-    asked.file = file.ok_or_else(|| Failure::Usage("which file?".into()))?;
+    if asked.files.is_empty() {
+        return Err(Failure::Usage("which file?".into()));
+    }
     let params = Folder::params().columns(asked.columns);
     params
         .check()
@@ -208,7 +242,7 @@ impl View {
         if all.is_empty() {
             return Err(Failure::Input(format!(
                 "{}: no region is entered",
-                asked.file.display()
+                asked.names()
             )));
         }
         let window = recording::window(all, definitions.clock, asked.from, asked.to)?;
@@ -342,7 +376,18 @@ impl View {
         Ok(())
     }
 
-    fn save(&self, path: &Path) -> Outcome {
+    /// Writes the fold as Chrome JSON.
+    fn export(&self, path: &Path) -> Outcome {
+        let failed = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+        let trace = self.fold.to_trace().map_err(input)?;
+        let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
+        let mut file = std::io::BufWriter::new(file);
+        chrome::write(trace.view(), &mut file, &Bar::new(), &CancelToken::new())
+            .map_err(|error| failed(error.to_string()))?;
+        file.flush().map_err(|error| failed(error.to_string()))
+    }
+
+    fn save(&self, path: &Path, name: &str) -> Outcome {
         let span = self.times(self.fold.window());
         let title = match self.op.as_str() {
             "by kind" => "folded, each kind of row by its usual operation".to_string(),
@@ -350,9 +395,8 @@ impl View {
         };
         let paint = Paint::plan(&[(&self.folder, &self.fold)]);
         let panel = panel(&self.folder, &self.fold, &self.usage, title, span, &paint);
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let too_large = |error: picture::TooLarge| Failure::Usage(error.to_string());
-        let canvas = picture::timeline(&name, &[panel], 0, &paint.legend).map_err(too_large)?;
+        let canvas = picture::timeline(name, &[panel], 0, &paint.legend).map_err(too_large)?;
         let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
         canvas.save(path).map_err(failed)
     }

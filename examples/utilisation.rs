@@ -5,6 +5,7 @@
 use perfkit::core::{Clock, Nanos, TimeRange};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::findings;
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{self, counted, grouped};
 use serde_json::{Value as Json, json};
@@ -17,11 +18,14 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: utilisation FILE... [OPTIONS]
 
 Prints how busy each device is: the union of the work on its streams over its span, and what it
-waits for when it is idle. Several files are several ranks of one job.
+waits for when it is idle. Several files are several ranks of one job, all of one format: Chrome JSON,
+rocprofv3 or Nsight Systems.
 
-  FILE              a recording with devices: Chrome/Kineto JSON, rocprofv3 JSON, OTF2
+  FILE              a recording with devices: Chrome/Kineto JSON, rocprofv3 JSON, OTF2; with the feature
+                    `nsys` an export of Nsight Systems
   --job             all devices over the span of the job, not each over its own
-  --from T, --to T  the window instead, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns
+  --from T, --to T  the window instead, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns; shares are
+                    of all of it, also where it reaches beyond the recording
   --work KIND=GLOB  work whose name matches is of KIND: compute, communication, copy or set;
                     repeatable, the last one given is tried first
   --gaps N          also list the N longest gaps of each device
@@ -211,13 +215,16 @@ impl Shown<'_> {
             .iter()
             .map(|it| self.device(it))
             .collect();
-        let found = self.recording.diagnostics.iter();
+        let diagnostics = &self.recording.diagnostics;
+        let found = diagnostics.iter();
         let found: BTreeMap<_, _> = found.map(|(rule, it)| (rule.name, it.count)).collect();
         let mut value = json!({
             "format": self.recording.format,
             "utilisation": self.devices.utilisation(),
             "devices": devices,
             "diagnostics": found,
+            "findings": findings::json(diagnostics),
+            "mended_frames": findings::mended_json(&self.devices.repairs()),
         });
         if let Some(hta) = self.hta {
             let ranks = hta.iter().map(|it| {
@@ -312,8 +319,14 @@ impl Shown<'_> {
         }
         self.hta_text(out)?;
         // What the reader left out or mended, so that nothing goes in silence.
-        for (rule, it) in self.recording.diagnostics.iter() {
-            writeln!(out, "  note: {} x {}", it.count, rule.what)?;
+        let mut found = Vec::new();
+        findings::write(
+            &self.recording.diagnostics,
+            &self.devices.repairs(),
+            &mut found,
+        )?;
+        for line in String::from_utf8_lossy(&found).lines() {
+            writeln!(out, "  {line}")?;
         }
         Ok(())
     }

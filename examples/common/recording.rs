@@ -170,29 +170,39 @@ pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
     }
 }
 
-/// The part of `all` between two times of the clock; each end that is not given stays, and what
-/// lies outside of `all` is left out.
+/// The window between two times of the clock, which may reach beyond what was recorded: shares are of
+/// all of it. An end that is not given is that of `all`.
 ///
 /// # Errors
-/// [`Failure::Usage`] if nothing is left.
+/// [`Failure::Usage`] if it is empty, if nothing of `all` lies in it, or if it begins before the clock
+/// does.
 pub fn window(
     all: TimeRange,
     clock: Clock,
     from: Option<Nanos>,
     to: Option<Nanos>,
 ) -> Result<TimeRange, Failure> {
+    let text = |at: Ticks| {
+        let nanos = clock.nanos(at);
+        nanos.map_or_else(String::new, |at| at.to_string())
+    };
+    let begins = clock.nanos(Ticks(0)).unwrap_or_default();
+    if let Some(early) = from.filter(|from| *from < begins) {
+        let (early, begins) = (early.to_string(), text(Ticks(0)));
+        return Err(Failure::Usage(format!(
+            "the clock of the recording begins at {begins}, {early} is before that"
+        )));
+    }
     let tick = |at: Option<Nanos>, otherwise: Ticks| match at {
         Some(at) => first_tick(clock, at),
         None => otherwise,
     };
     let range = TimeRange::new(tick(from, all.start), tick(to, all.end));
-    let range = range.and_then(|range| range.intersect(all));
-    range.filter(|range| !range.is_empty()).ok_or_else(|| {
-        let text = |at: Ticks| {
-            clock
-                .nanos(at)
-                .map_or_else(String::new, |at| at.to_string())
-        };
+    let touches = |range: &TimeRange| {
+        let both = range.intersect(all);
+        both.is_some_and(|both| !both.is_empty())
+    };
+    range.filter(touches).ok_or_else(|| {
         let (start, end) = (text(all.start), text(all.end));
         Failure::Usage(format!(
             "nothing lies in that window; the recording runs from {start} to {end}"
@@ -226,16 +236,16 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_cut_to_the_recording() {
+    fn windows_may_reach_beyond_the_recording_but_not_miss_it() {
         let all = TimeRange::new(Ticks(100), Ticks(200)).unwrap();
-        let window = |from, to| window(all, Clock::default(), from, to).ok();
-        assert_eq!(window(None, None), Some(all));
-        assert_eq!(window(Some(Nanos(-5)), Some(Nanos(i64::MAX))), Some(all));
-        assert_eq!(
-            window(Some(Nanos(150)), None).map(|window| window.len()),
-            Some(50)
-        );
-        for (from, to) in [(200, 900), (0, 100), (150, 150), (180, 120)] {
+        let window = |from, to| {
+            let found = window(all, Clock::default(), from, to).ok();
+            found.map(|range| (range.start.0, range.end.0))
+        };
+        assert_eq!(window(None, None), Some((100, 200)));
+        assert_eq!(window(Some(Nanos(0)), Some(Nanos(900))), Some((0, 900)));
+        assert_eq!(window(Some(Nanos(150)), None), Some((150, 200)));
+        for (from, to) in [(200, 900), (0, 100), (150, 150), (180, 120), (-5, 150)] {
             assert_eq!(window(Some(Nanos(from)), Some(Nanos(to))), None);
         }
     }

@@ -83,6 +83,107 @@ fn planted_numbers_come_out() {
     let devices = result["devices"].as_array().expect("a list");
     let ranks: Vec<_> = devices.iter().map(|it| it["rank"].as_u64()).collect();
     assert_eq!((ranks.len(), ranks[0], ranks[11]), (12, Some(0), Some(1)));
+    // Shares are of the window that was asked for, however little of it was recorded.
+    let result = json(&[file, "--to", "600ms", "--json"]);
+    let device = &result["devices"][5];
+    assert_eq!(
+        (device["busy_ns"].as_u64(), device["utilisation"].as_f64()),
+        (Some(54_000_000), Some(0.09))
+    );
+}
+
+const ROCPROF: &str = r#"{"rocprofiler-sdk-tool": [{"metadata": {"pid": 7},
+    "agents": [{"id": {"handle": 9}, "type": 2, "logical_node_type_id": 0, "name": "gfx90a"}],
+    "kernel_symbols": [{"kernel_id": 3, "formatted_kernel_name": "axpy"}],
+    "buffer_records": {"pc_sample_host_trap": [{}, {}], "kernel_dispatch": [{
+        "start_timestamp": 100, "end_timestamp": 140, "stream_id": {"handle": 0},
+        "dispatch_info": {"agent_id": {"handle": 9}, "queue_id": {"handle": 1}, "kernel_id": 3}}]}}]}"#;
+
+#[test]
+fn files_of_one_format_are_ranks_and_those_of_several_are_not() {
+    let first = scratch("rank-0.json", ROCPROF);
+    let second = scratch("rank-1.json", &ROCPROF.replace("140", "190"));
+    let result = json(&[&first, &second, "--json"]);
+    assert_eq!(result["format"], "rocprof");
+    let busy = |at: usize| {
+        (
+            result["devices"][at]["rank"].clone(),
+            result["devices"][at]["busy_ns"].clone(),
+        )
+    };
+    assert_eq!(
+        [busy(0), busy(1)],
+        [(0.into(), 40.into()), (1.into(), 90.into())]
+    );
+    // What was left out is told with its place.
+    let text = print(utilisation::run, &[&first]).expect("it has a device");
+    assert!(
+        text.contains("warning: 2 x other-section") && text.contains("(first: "),
+        "{text}"
+    );
+    assert_eq!(result["findings"][0]["count"], 4);
+    let text = print(fold::run, &[&first, &second, "--by", "device"]).expect("they are ranks");
+    assert!(
+        text.contains("rank 0, GPU 0") && text.contains("rank 1, GPU 0"),
+        "{text}"
+    );
+
+    let chrome = planted().display().to_string();
+    let otf2 = bundled("jacobi-4").display().to_string();
+    for pair in [
+        [first.as_str(), chrome.as_str()],
+        [otf2.as_str(), otf2.as_str()],
+    ] {
+        for run in [utilisation::run as Run, fold::run] {
+            let failure = print(run, &pair).expect_err("no ranks of one job");
+            assert!(matches!(failure, Failure::Usage(_)), "{failure:?}");
+        }
+    }
+}
+
+#[cfg(feature = "nsys")]
+#[test]
+fn exports_of_nsight_systems_are_ranks_too() {
+    let path = "gpu/pipit/pipit_tests_data_cloverleaf-nsys_perlmutter-cloverleaf-cuda.sqlite";
+    let Some(path) = perf_testdata::corpus::corpus(path) else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let file = path.display().to_string();
+    let result = json(&[&file, &file, "--json"]);
+    let devices = result["devices"].as_array().expect("a list");
+    let found: Vec<_> = devices
+        .iter()
+        .map(|it| (it["rank"].as_u64(), it["busy_ns"].as_u64()))
+        .collect();
+    let busy = Some(303_795_463);
+    assert_eq!(found, [(Some(0), busy), (Some(1), busy)]);
+    assert_eq!(result["diagnostics"].get("clocks-disagree"), None);
+}
+
+#[test]
+fn a_fold_is_written_for_other_viewers() {
+    let file = planted().display().to_string();
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fold.json");
+    let to = to.display().to_string();
+    print(
+        fold::run,
+        &[&file, "--by", "device", "--columns", "300", "--chrome", &to],
+    )
+    .expect("it is written");
+    let text = std::fs::read_to_string(&to).expect("it was written");
+    let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let events = value["traceEvents"].as_array().expect("a list");
+    let named = |phase: &str, name: &str| {
+        events
+            .iter()
+            .filter(|it| it["ph"] == phase && it["name"] == name)
+            .count()
+    };
+    // A process for the threads and one a device; what the busiest device does in most pixels.
+    assert_eq!(named("M", "process_name"), 7);
+    assert!(named("X", "compute") + named("X", "stencil") + events.len() > 300);
+    assert!(named("C", "agreement") > 6);
 }
 
 fn scratch(name: &str, text: &str) -> String {

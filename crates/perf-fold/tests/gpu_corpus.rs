@@ -230,6 +230,71 @@ fn hta_prints_the_same() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What it prints with `HTA_DISABLE_NS_ROUNDING=1`, in nanoseconds: as it comes, and with all steps.
+/// Times that count from 1970 are held there in floating point, to a quarter of a microsecond.
+const EXACT: &[(&str, Printed, Printed)] = &[
+    (
+        SAMPLED,
+        [321_378_000, 106_252_000, 172_428_000, 600_058_000],
+        [675_191_000, 210_320_000, 337_336_000, 1_222_847_000],
+    ),
+    (
+        NCCL,
+        [336_419_715, 76_935_828, 22_232_019, 435_587_562],
+        [503_050_991, 115_655_847, 41_844_167, 660_551_006],
+    ),
+    (
+        NANOS,
+        [6_452_761, 374_738_006, 3_443_756, 384_634_523],
+        [7_574_786, 468_153_602, 4_300_839, 480_029_227],
+    ),
+    (
+        DIFF,
+        [46_910_000, 429_216_000, 152_245_000, 628_371_000],
+        [51_692_000, 514_576_000, 178_246_000, 744_514_000],
+    ),
+    (
+        NEGATIVE,
+        [705_853_000, 143_836_000, 166_865_000, 1_016_554_000],
+        [848_216_000, 179_676_000, 201_180_000, 1_229_072_000],
+    ),
+    (
+        AUTOGRAD,
+        [4_264_063_000, 964_761_000, 14_843_000, 5_243_667_000],
+        [4_264_063_000, 964_761_000, 14_843_000, 5_243_667_000],
+    ),
+];
+
+#[test]
+fn hta_without_rounding_prints_the_same_as_far_as_it_can() {
+    for (path, default, all_steps) in EXACT {
+        let Some(trace) = read(path) else {
+            println!("skipped: corpus absent");
+            return;
+        };
+        for (all, expected) in [(false, default), (true, all_steps)] {
+            let params = HtaParams::default().include_last_profiler_step(all);
+            let found = Hta::of(trace.view(), &params.round_inwards(false)).unwrap();
+            let found = found.first().unwrap();
+            let exact = [found.idle, found.compute, found.non_compute, found.total];
+            for (exact, expected) in exact.into_iter().zip(*expected) {
+                let off = (exact - expected).abs();
+                assert!(off <= 250, "{path} {all}: {exact} is not {expected}");
+            }
+        }
+        // With all steps the busy time is the union, where all work has its launch.
+        let params = HtaParams::default().include_last_profiler_step(true);
+        let found = Hta::of(trace.view(), &params.round_inwards(false)).unwrap();
+        let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+        let union = devices.devices()[0].utilisation.busy as i64;
+        if found[0].left_out == 0 {
+            assert_eq!(found[0].busy(), union, "{path}");
+        } else {
+            assert!(found[0].busy() < union, "{path}");
+        }
+    }
+}
+
 #[test]
 fn ranks_of_a_job_are_devices_of_one_trace() {
     let files: Option<Vec<_>> = DLRM
