@@ -16,7 +16,8 @@ const perfkitAnomaly = (() => {
 
   // Bars of the highest and, where wanted, the lowest ranks.
   const ranking = (into, data, { by, top, lowest, chosen }, choose) => {
-    const order = ranked(data, by), write = writer(data.statistics[by][1]);
+    const order = ranked(data, by), unit = writer(data.statistics[by][1]);
+    const write = (value) => (data.statistics[by][1] === "" && Number.isInteger(value) ? count(value) : unit(value));
     const most = order.length ? data.ranks[order[0]].values[by] : 0;
     const bar = (at, faint) => {
       const { name, values } = data.ranks[at];
@@ -33,7 +34,7 @@ const perfkitAnomaly = (() => {
   };
 
   // Counts by step and rank: points, of a chosen rank joined; what can be pointed at.
-  const steps = (canvas, width, data, { by, top, chosen, step, kind }) => {
+  const steps = (canvas, width, data, { by, top, chosen, step }) => {
     const height = Math.min(420, Math.max(280, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
     const all = data.steps.flatMap(([rank, list]) => list.map(([at, found, lost]) => ({ rank, step: at, found, lost })));
     const numbers = [...all.map((one) => one.step), ...data.rest.map(([at]) => at)];
@@ -52,7 +53,7 @@ const perfkitAnomaly = (() => {
       context.fillRect(px(at) - 1.5, py(largest), 3, py(0) - py(largest));
       context.fillStyle = perfkit.variable("quiet");
       context.fillRect(px(at) - 2, py(mean) - 1, 4, 2);
-      if (kind === "spread") context.fillRect(px(at) - 0.5, py(mean + deviation), 1, py(Math.max(0, mean - deviation)) - py(mean + deviation));
+      context.fillRect(px(at) - 0.5, py(mean + deviation), 1, py(Math.max(0, mean - deviation)) - py(mean + deviation));
     }
     const high = new Set(ranked(data, by).slice(0, top));
     if (step !== null) {
@@ -157,9 +158,11 @@ const perfkitAnomaly = (() => {
       levels.set(one[4], depth);
       bars.push({ one, depth, own: one === call.call });
     });
+    // A caller that is not known was called from the innermost one that was entered before it.
+    const below = (caller) => call.stack.filter((one) => one[4] < caller).length + 1;
     for (const one of [...call.before, ...call.after].sort((a, b) => a[4] - b[4])) {
       if (levels.has(one[4])) continue;
-      const depth = levels.has(one[5]) ? levels.get(one[5]) + 1 : 0;
+      const depth = one[5] === null ? 0 : levels.has(one[5]) ? levels.get(one[5]) + 1 : below(one[5]);
       levels.set(one[4], depth);
       bars.push({ one, depth, own: false });
     }

@@ -22,10 +22,9 @@ perfkit.view("anomaly", (section, data) => {
   xBox.value = state.x;
   yBox.value = state.y;
 
-  const widths = (element) => Math.max(260, Math.floor(element.getBoundingClientRect().width || element.parentElement.clientWidth));
   const half = (at) => {
     const pair = section.querySelectorAll(".pair")[at], columns = getComputedStyle(pair).gridTemplateColumns.split(" ");
-    return Math.max(260, Math.floor(parseFloat(columns[columns.length - 1])));
+    return Math.max(260, Math.floor(parseFloat(columns[columns.length - 1])) || 0);
   };
   let points = [], marks = [], stackPlaces = [];
   const overview = () => {
@@ -35,7 +34,7 @@ perfkit.view("anomaly", (section, data) => {
       const again = ranksBox.querySelector(`[data-rank="${at}"]`);
       if (again) again.focus();
     });
-    points = parts.steps(stepsBox, half(0), data, { by: state.by, top, chosen: state.rank, step: state.step, kind: "spread" });
+    points = parts.steps(stepsBox, half(0), data, { by: state.by, top, chosen: state.rank, step: state.step });
   };
   const functions = () => {
     for (const row of section.querySelectorAll(".functions tbody tr")) {

@@ -109,7 +109,8 @@ const perfkit = (() => {
       if (!(share >= -0.001 && share <= 1.001)) continue;
       line(at, top, at, bottom + 4, "grid");
       if (at - half < last + 6) continue;
-      context.fillText(text, at, bottom + 13);
+      // A label at the very edge would be cut.
+      context.fillText(text, Math.min(at, right + 12 - half), bottom + 13);
       last = at + half;
     }
     context.textAlign = "right";

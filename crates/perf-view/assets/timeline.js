@@ -4,7 +4,7 @@ perfkit.view("timeline", (section, data) => {
   const find = (name) => section.querySelector(name);
   const canvas = find(".strips"), labels = find(".labels"), status = find(".status"), box = find(".rows");
   const chooser = find(".op"), filter = find(".filter"), messages = find(".messages");
-  const IDLE = 0, ABSENT = 1, UNIFORM = 2, FIRST = 3, OTHERS = data.others[2];
+  const IDLE = 0, ABSENT = 1, UNIFORM = 2, FIRST = 3, OTHERS = data.others[2], NUMBER = data.number[0];
   const groups = data.groups, levels = data.levels;
   const INDENT = 12, AXIS = 26;
 
@@ -69,11 +69,12 @@ perfkit.view("timeline", (section, data) => {
     const paper = perfkit.rgb(perfkit.variable("paper"));
     const full = new Array(256).fill(perfkit.rgb(data.others[1]));
     data.states.forEach(([, colour], at) => (full[FIRST + at] = perfkit.rgb(colour)));
+    full[NUMBER] = perfkit.rgb(data.number[1]);
     full[IDLE] = perfkit.rgb(perfkit.variable("idle"));
     full[ABSENT] = perfkit.rgb(perfkit.variable("absent"));
     full[UNIFORM] = perfkit.rgb(perfkit.variable("equal"));
     shades = (code, agreement, shaded) => {
-      const share = code >= FIRST && shaded ? 0.35 + (0.65 * agreement) / 255 : 1;
+      const share = code >= FIRST && (shaded || code === NUMBER) ? 0.35 + (0.65 * agreement) / 255 : 1;
       return full[code].map((channel, at) => Math.round(paper[at] + share * (channel - paper[at])));
     };
   };
@@ -274,7 +275,7 @@ perfkit.view("timeline", (section, data) => {
   };
 
   const name = (code) =>
-    code === IDLE ? "in no region" : code === ABSENT ? "not recorded" : code === UNIFORM ? "all equal"
+    code === NUMBER ? "a number" : code === IDLE ? "in no region" : code === ABSENT ? "not recorded" : code === UNIFORM ? "all equal"
     : code === OTHERS ? data.others[0] : data.states[code - FIRST][0];
 
   const tell = (remark = "") => {
@@ -293,7 +294,9 @@ perfkit.view("timeline", (section, data) => {
     const about = found.streams > 255 ? "about " : "";
     const members = found.streams > 1 ? `: ${about}${count(part * found.streams)} of ${count(found.streams)} streams (${percent(part)})` : "";
     const near = data.markers.find(([row, when]) => Math.abs(place(when) - place(state.at)) < 6 && shown(layout.rows, row) === state.row);
-    status.textContent = `${found.label} at ${time(at)}: ${name(codes[column])}${members}.${near ? " Abnormal: " + near[2] : ""}`;
+    const [most, unit] = data.ops[state.op][3] || [0, ""], value = most || found.streams;
+    const what = codes[column] === NUMBER ? `${unit === "streams" ? about + count(part * value) + " of " + count(value) + " streams" : "entropy " + (part * value).toFixed(2) + " " + unit + " of at most " + value.toFixed(2)}` : name(codes[column]) + members;
+    status.textContent = `${found.label} at ${time(at)}: ${what}.${near ? " Abnormal: " + near[2] : ""}`;
   };
 
   const zoom = (factor, about) => {

@@ -221,10 +221,10 @@ perfkit.view("track", (section, data) => {
   const paintMany = () => {
     if (!many) return;
     const width = Math.max(260, section.clientWidth), across = Math.max(1, Math.min(frames.length, Math.floor(width / 270)));
-    const pitch = width / across, side = pitch - LEFT - 16, rows = Math.ceil(frames.length / across);
-    const [context] = perfkit.fit(many, width, rows * (side + ABOVE + BELOW));
+    const pitch = width / across, side = pitch - LEFT - 16, high = Math.min(side, 230), rows = Math.ceil(frames.length / across);
+    const [context] = perfkit.fit(many, width, rows * (high + ABOVE + BELOW));
     frames.forEach((_, frame) => {
-      const inside = [(frame % across) * pitch + LEFT, Math.floor(frame / across) * (side + ABOVE + BELOW) + ABOVE, side, side];
+      const inside = [(frame % across) * pitch + LEFT, Math.floor(frame / across) * (high + ABOVE + BELOW) + ABOVE, side, high];
       chart(context, inside, around(frame, 4));
       points(context, frame, inside, 1);
       badges(context, frame, inside, false);

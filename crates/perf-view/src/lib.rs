@@ -81,7 +81,7 @@ pub use colour::Colour;
 pub use error::{Error, Result};
 pub use escape::{escaped, shortened};
 pub use map::ColourMap;
-pub use page::{Page, Section};
+pub use page::{Card, Page, Section};
 pub use palette::{OTHER, Palette, numbered};
 pub use scene::{Anchor, Mark, Scene};
 pub use theme::Theme;

@@ -3,7 +3,7 @@
 use crate::escape::{json_in_script, legible};
 use crate::pack::base64;
 use crate::sha::sha256;
-use crate::{Colour, Theme};
+use crate::{Colour, Result, Scene, Theme};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// A part of a [`Page`], made by a view.
@@ -51,10 +51,134 @@ impl Section {
         Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
     }
 
+    /// A picture: as PNG, on light and on dark paper, with what it shows in words.
+    ///
+    /// ```
+    /// use perf_view::{Page, Scene, Section, Theme};
+    /// let draw = |theme: Theme| Scene::new(8, 8, theme.paper).titled("nothing, 8 x 8 pixels");
+    /// let section = Section::picture("empty", "Nothing", draw, "Nothing is to be seen.")?;
+    /// let html = Page::new("x").with(section).html();
+    /// assert_eq!(html.matches("alt=\"nothing, 8 x 8 pixels\"").count(), 2);
+    /// # Ok::<(), perf_view::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge), and that of a picture without pixels.
+    pub fn picture(
+        id: &str,
+        heading: &str,
+        draw: impl Fn(Theme) -> Scene,
+        words: &str,
+    ) -> Result<Self> {
+        let body = html! { @if !words.is_empty() { p { (words) } } (both(draw)?) };
+        let null = serde_json::Value::Null;
+        Ok(Section::new("text", id, heading, body, null, "", ""))
+    }
+
+    /// A table: the first cell of a row is its head, the others are numbers or text.
+    ///
+    /// ```
+    /// use perf_view::{Page, Section};
+    /// let rows = [vec!["run <1>".into(), "12 ms".into()]];
+    /// let section = Section::table("runs", "Runs", "Two facts.", &["run", "time"], &rows);
+    /// assert!(Page::new("x").with(section).html().contains("run &lt;1&gt;"));
+    /// ```
+    pub fn table(
+        id: &str,
+        heading: &str,
+        words: &str,
+        head: &[&str],
+        rows: &[Vec<String>],
+    ) -> Self {
+        let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+        let body = html! {
+            @if !words.is_empty() { p { (words) } }
+            div.scroll { table {
+                thead { tr { @for name in head { th scope="col" { (name) } } } }
+                tbody { @for row in rows { tr {
+                    @for (at, cell) in row.iter().enumerate() {
+                        @if at == 0 { th scope="row" { (cell) } }
+                        @else { td.n[is_number(cell)] { (cell) } }
+                    }
+                } } }
+            } }
+        };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
+    /// The beginning of a report: a card for each of its parts, with a link to it.
+    ///
+    /// ```
+    /// use perf_view::{Card, Page, Section};
+    /// let cards = [Card::new("waits", "Two ranks wait", "They lose 3 s of 20.")];
+    /// let page = Page::new("A run").with(Section::overview("overview", "Overview", &cards));
+    /// assert!(page.html().contains("href=\"#waits\""));
+    /// ```
+    pub fn overview(id: &str, heading: &str, cards: &[Card]) -> Self {
+        let body = html! {
+            div.cards { @for card in cards {
+                a.card href={ "#" (anchor(&card.link)) } {
+                    strong { (card.heading) }
+                    span { (card.words) }
+                    @if let Some(picture) = &card.picture { (picture) }
+                }
+            } }
+        };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
     /// What follows `#` in a link to it.
     pub fn id(&self) -> &str {
         &self.id
     }
+}
+
+/// A part of a report in a sentence, for its [`overview`](Section::overview).
+#[derive(Clone, Debug)]
+pub struct Card {
+    link: String,
+    heading: String,
+    words: String,
+    picture: Option<Markup>,
+}
+
+impl Card {
+    /// A card that leads to the section of an id.
+    pub fn new(
+        link: impl Into<String>,
+        heading: impl Into<String>,
+        words: impl Into<String>,
+    ) -> Self {
+        Card {
+            link: link.into(),
+            heading: heading.into(),
+            words: words.into(),
+            picture: None,
+        }
+    }
+
+    /// The same with a picture.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge), and that of a picture without pixels.
+    pub fn with(mut self, draw: impl Fn(Theme) -> Scene) -> Result<Self> {
+        self.picture = Some(both(draw)?);
+        Ok(self)
+    }
+}
+
+/// A picture on light and on dark paper, of which the style shows one.
+fn both(draw: impl Fn(Theme) -> Scene) -> Result<Markup> {
+    let one = |theme: Theme| -> Result<(String, String)> {
+        let scene = draw(theme);
+        Ok((base64(&scene.png()?), scene.title))
+    };
+    let (light, words) = one(Theme::light())?;
+    let (dark, _) = one(Theme::dark())?;
+    Ok(html! {
+        img.still.on-light src={ "data:image/png;base64," (light) } alt=(words);
+        img.still.on-dark src={ "data:image/png;base64," (dark) } alt=(words);
+    })
 }
 
 /// Lower-case letters, digits and lines: what links are made of.

@@ -88,6 +88,37 @@ fn every_level_of_a_page_is_a_fold_of_its_resolution() {
 }
 
 #[test]
+fn numbers_of_a_page_are_those_of_the_fold() {
+    let trace = cosmo::trace();
+    let timelines = timelines(&trace);
+    let wait = timelines
+        .classes()
+        .id("MPI_Allreduce")
+        .expect("they wait");
+    let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All));
+    let ops = [Op::Entropy, Op::Count(wait), Op::Max];
+    let section = view.ops(&ops).finest(512).section(&(), &CancelToken::new());
+    let data = data(&Page::new("x").with(section.expect("it is drawn")).html());
+    // What gives states comes first.
+    assert_eq!(data["ops"][0][0], "max");
+    for (at, op) in [(1, Op::Entropy), (2, Op::Count(wait))] {
+        let most = data["ops"][at][3][0].as_f64().expect("a number");
+        let folder = folder(&timelines, GroupBy::All, 512, op);
+        let fold = folder.fold(timelines.range()).expect("it folds");
+        let most = if most > 0.0 { most } else { 40.0 };
+        let cells = unpacked(data["levels"][0]["cells"][at][0].as_str().expect("text"));
+        let mut largest: f64 = 0.0;
+        for (cell, [code, share]) in fold.cells().iter().zip(cells) {
+            let number = f64::from(cell.value.number().expect("a number"));
+            assert_eq!(Value::from(code), data["number"][0]);
+            assert!((f64::from(share) / 255.0 * most - number).abs() <= most / 500.0);
+            largest = largest.max(number);
+        }
+        assert!(largest > 0.1 && largest <= most, "{largest} of {most}");
+    }
+}
+
+#[test]
 fn groups_of_one_are_shown_once_and_the_page_keeps_to_its_rows() {
     let trace = cosmo::trace();
     let timelines = timelines(&trace);

@@ -357,7 +357,7 @@ fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.expect(&format!(
         "(() => {{ const data = JSON.parse({FOUND}.querySelector('script').textContent), all = data.steps.find(([rank]) => rank === 7)[1];
-        window.wanted = all.findIndex(([, found]) => found > 0); return window.wanted > 10; }})()"
+        window.wanted = all.findIndex(([, found]) => found > 0); return window.wanted > 2; }})()"
     ))?;
     let wanted = tab.number("window.wanted")? as usize;
     for _ in 0..=wanted {

@@ -221,7 +221,7 @@ impl<'a> Picture<'a> {
             let place = [left + names, y - 7.0, length.max(1.0), 14.0];
             scene.push(Mark::Rect(place, colour));
             let end = [left + names + length + 6.0, y];
-            scene.text(end, Anchor::Start, self.theme.ink, &unit.write(*value));
+            scene.text(end, Anchor::Start, self.theme.ink, &written(&unit, *value));
             y += BAR;
         }
         if all.is_empty() {
@@ -384,5 +384,13 @@ impl<'a> Picture<'a> {
             let corners = vec![[x, y - 12.0], [x - 4.0, y - 20.0], [x + 4.0, y - 20.0]];
             scene.push(Mark::Polygon(corners, self.theme.alarm));
         }
+    }
+}
+
+/// A statistic: whole numbers as counts.
+fn written(unit: &Unit, value: f64) -> String {
+    match unit {
+        Unit::Number if value.fract() == 0.0 && value >= 0.0 => number::count(value as u64),
+        unit => unit.write(value),
     }
 }

@@ -44,8 +44,20 @@ impl<'a> Layout<'a> {
             if levels.contains_key(&call.number) {
                 continue;
             }
-            let above = call.caller.and_then(|caller| levels.get(&caller));
-            let depth = above.map_or(0, |above| above + 1);
+            let depth = match call.caller {
+                None => 0,
+                // A caller that is not known was called from the innermost one entered before it.
+                Some(caller) => levels.get(&caller).map_or_else(
+                    || {
+                        1 + record
+                            .stack
+                            .iter()
+                            .filter(|one| one.number < caller)
+                            .count()
+                    },
+                    |above| above + 1,
+                ),
+            };
             levels.insert(call.number, depth);
             bars.push(Bar {
                 call,

@@ -80,6 +80,8 @@ impl<'a> View<'a> {
     }
 
     fn body(&self, (still, words): &(String, String)) -> Markup {
+        let has_functions = !self.found.functions.is_empty();
+        let has_calls = !self.found.records.is_empty();
         html! {
             p.words { (words) "." }
             div.tools role="group" aria-label="Ranking" {
@@ -98,9 +100,9 @@ impl<'a> View<'a> {
                 canvas.steps tabindex="0" role="img" aria-label="Abnormal calls by step and rank" {}
             }
             @for line in self.notes() { p.note.aggregated { (line) } }
-            h3 { "Functions" }
-            div.scroll { (self.table()) }
-            div.pair {
+            h3 hidden[!has_functions] { "Functions" }
+            div.scroll hidden[!has_functions] { (self.table()) }
+            div.pair hidden[!has_functions] {
                 div {
                     div.tools role="group" aria-label="Axes of executions" {
                         label { "Across " select.x {} }
@@ -110,8 +112,8 @@ impl<'a> View<'a> {
                 }
                 canvas.distribution role="img" aria-label="Run times of the function" {}
             }
-            h3 { "Calls, the worst first" }
-            div.scroll { table.calls {
+            h3 hidden[!has_calls] { "Calls, the worst first" }
+            div.scroll hidden[!has_calls] { table.calls {
                 thead { tr {
                     th scope="col" { "Call" } th scope="col" { "Where" } th.n scope="col" { "Step" }
                     th.n scope="col" { "Took" } th.n scope="col" { "Expected" } th.n scope="col" { "Lost" }
@@ -139,7 +141,7 @@ impl<'a> View<'a> {
         if others > 0 {
             notes.push(format!(
                 "{} ranks that are neither high nor low in any way are shown together: bars to the largest \
-                 count of a step, a mark at the mean, and the deviation on request.",
+                 count of a step, and marks at the mean with a standard deviation to either side.",
                 number::count(others as u64)
             ));
         }

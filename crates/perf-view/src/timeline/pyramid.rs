@@ -58,6 +58,8 @@ const UNIFORM: u8 = 2;
 const FIRST: u8 = 3;
 /// The code of all states past those that have one of their own.
 pub(super) const OTHERS: u8 = 255;
+/// The code of a number, whose share of the most there can be takes the place of agreement.
+pub(super) const NUMBER: u8 = 254;
 
 /// The states that have a code of their own: those that take most time.
 #[derive(Debug)]
@@ -69,13 +71,19 @@ pub(super) struct Codes {
 impl Codes {
     pub(super) fn of(totals: &[(State, u128)]) -> Self {
         let states = totals.iter().filter_map(|(state, _)| state.class());
-        let states: Vec<ClassId> = states.take(usize::from(OTHERS - FIRST)).collect();
+        let states: Vec<ClassId> = states.take(usize::from(NUMBER - FIRST)).collect();
         let codes = states.iter().copied().zip(FIRST..).collect();
         Codes { states, codes }
     }
 
-    /// A cell as two bytes: what it shows, and the share of its streams behind it.
-    fn cell(&self, cell: &Cell) -> [u8; 2] {
+    /// A cell as two bytes: what it shows, and the share of its streams behind it. `most` is the largest
+    /// number there can be, `None` where that is the number of its streams.
+    fn cell(&self, cell: &Cell, most: Option<f64>) -> [u8; 2] {
+        if let Some(number) = cell.value.number().filter(|_| !paint::is_absent(cell)) {
+            let most = most.unwrap_or(cell.total as f64).max(f64::MIN_POSITIVE);
+            let share = (f64::from(number) / most).clamp(0.0, 1.0);
+            return [NUMBER, (255.0 * share).round() as u8];
+        }
         let code = match (cell.picture(), cell.value) {
             (Some(class), _) => self.codes.get(&class).copied().unwrap_or(OTHERS),
             (None, Value::Uniform) => UNIFORM,
@@ -114,6 +122,14 @@ pub(super) struct Plan<'a> {
 const COARSEST: usize = 512;
 /// Most cells that are folded at a time: 48 MiB.
 const PIECE: usize = 1 << 20;
+
+/// The largest number that an operation gives; `None` where that is the number of streams, or where it
+/// gives none. Entropy is largest where all states there are have equal shares.
+pub(super) fn most(op: Op, timelines: &Timelines) -> Option<f64> {
+    let states = timelines.classes().len() + 1;
+    let streams = timelines.len();
+    matches!(op, Op::Entropy).then(|| (states.min(streams).max(2) as f64).ln())
+}
 
 impl Plan<'_> {
     /// Levels from the coarsest on, each of twice the columns, as many as the budget has room for.
@@ -191,7 +207,8 @@ impl Plan<'_> {
         let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
         folder.refold_with(self.window, &mut scratch, &mut fold, &(), cancel)?;
         for (node, row) in piece.iter().zip(fold.rows()) {
-            let pairs = row.cells().iter().map(|cell| self.codes.cell(cell));
+            let most = op.and_then(|op| most(op, self.timelines));
+            let pairs = row.cells().iter().map(|cell| self.codes.cell(cell, most));
             if let Some(slot) = rows.get_mut(*node) {
                 *slot = Some(base64(&runs(pairs)));
             }

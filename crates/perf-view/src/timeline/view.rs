@@ -1,7 +1,8 @@
 //! [`View`]: a timeline that folds, unfolds and zooms in a page.
 
 use super::legend;
-use super::pyramid::{Codes, Node, OTHERS, Plan, nodes};
+use super::paint::MEASURE;
+use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, most, nodes};
 use super::{Marker, Picture, links, markup};
 use crate::{Error, OTHER, Result, Section, Theme, number};
 use perf_core::{CancelToken, LocationId, LocationKind, Progress, TimeRange};
@@ -58,7 +59,7 @@ impl<'a> View<'a> {
             window: timelines.range(),
             heading: "Timeline".into(),
             id: "timeline".into(),
-            ops: vec![Op::Max, Op::Idle, Op::Diff, Op::Min],
+            ops: vec![Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy],
             lines: Vec::new(),
             markers: Vec::new(),
             finest: 8192,
@@ -79,9 +80,9 @@ impl<'a> View<'a> {
         self
     }
 
-    /// The operations to choose from; default max, idle, diff and min. Those that give numbers and
-    /// select no state are left out. Where there are rows of accelerators, the usual operation of each
-    /// kind of row comes first.
+    /// The operations to choose from; default max, idle, diff, min and entropy. Those that give numbers
+    /// come last. Where there are rows of accelerators, the usual operation of each kind of row comes
+    /// first.
     pub fn ops(mut self, ops: &[Op]) -> Self {
         self.ops = ops.to_vec();
         self
@@ -166,7 +167,8 @@ impl<'a> View<'a> {
                 json!([name, palette.of(name).to_string()])
             }).collect::<Vec<_>>(),
             "others": [format!("one of {others} other states"), OTHER.to_string(), OTHERS],
-            "ops": ops.iter().map(|op| operation(*op)).collect::<Vec<_>>(),
+            "number": [NUMBER, MEASURE.to_string()],
+            "ops": ops.iter().map(|op| self.operation(*op)).collect::<Vec<_>>(),
             "levels": levels.iter().map(|level| json!({"columns": level.columns, "cells": level.cells}))
                 .collect::<Vec<_>>(),
             "links": self.link_values(&nodes)?,
@@ -201,11 +203,8 @@ impl<'a> View<'a> {
             let group = self.groups.get(node.group);
             group.is_some_and(|group| group.kind == LocationKind::AcceleratorStream)
         });
-        let chosen = self
-            .ops
-            .iter()
-            .filter(|op| op.selects())
-            .map(|op| Some(*op));
+        let (states, numbers): (Vec<Op>, Vec<Op>) = self.ops.iter().partition(|op| op.selects());
+        let chosen = states.into_iter().chain(numbers).map(Some);
         let all: Vec<Option<Op>> = accelerated
             .then_some(None)
             .into_iter()
@@ -213,7 +212,7 @@ impl<'a> View<'a> {
             .collect();
         match all.is_empty() {
             true => Err(Error::Empty {
-                what: "no operation that selects a state",
+                what: "no operation",
             }),
             false => Ok(all),
         }
@@ -225,6 +224,46 @@ impl<'a> View<'a> {
         let groups = self.groups.with_rows(&ids)?;
         let params = Folder::params().columns(512).check()?;
         Ok(Folder::new(self.timelines, groups, params)?)
+    }
+
+    /// Name, what it shows, whether agreement is shown, and of what gives numbers the largest one and what
+    /// they are: 0 for the number of streams.
+    fn operation(&self, op: Option<Op>) -> Value {
+        let (name, words) = match op {
+            None => ("usual".into(), "what is usual for each kind of row".into()),
+            Some(Op::Max) => ("max".into(), "what most do".into()),
+            Some(Op::Min) => ("min".into(), "what the fewest do".into()),
+            Some(Op::Diff) => (
+                "diff".into(),
+                "where they differ: what the fewest do".into(),
+            ),
+            Some(Op::Idle) => ("idle".into(), "what those do that do something".into()),
+            Some(Op::Share) => ("share".into(), "what takes the most time".into()),
+            Some(Op::Outliers(_)) => ("outliers".into(), "what a few do that differ".into()),
+            Some(Op::Entropy) => ("entropy".into(), "how much they differ".into()),
+            Some(Op::Any(class)) => {
+                let name = self.timelines.classes().name(class);
+                (
+                    format!("any-{}", class.0),
+                    format!("where any is in {name}"),
+                )
+            }
+            Some(Op::Count(class)) => {
+                let name = self.timelines.classes().name(class);
+                (
+                    format!("count-{}", class.0),
+                    format!("how many are in {name}"),
+                )
+            }
+            Some(_) => ("other".to_string(), "another operation".to_string()),
+        };
+        let shaded = matches!(op, None | Some(Op::Max | Op::Share | Op::Idle));
+        let number = op.filter(|op| !op.selects());
+        let number = number.map(|op| match most(op, self.timelines) {
+            Some(most) => json!([most, "nats"]),
+            None => json!([0, "streams"]),
+        });
+        json!([name, words, shaded, number])
     }
 
     fn group_values(&self, nodes: &[Node], usage: &[Usage]) -> Vec<Value> {
@@ -395,23 +434,6 @@ impl Leaves {
         }
         Leaves(found)
     }
-}
-
-/// Name, what it shows, whether agreement is shown.
-fn operation(op: Option<Op>) -> Value {
-    let (name, words) = match op {
-        None => ("usual", "what is usual for each kind of row"),
-        Some(Op::Max) => ("max", "what most do"),
-        Some(Op::Min) => ("min", "what the fewest do"),
-        Some(Op::Diff) => ("diff", "where they differ: what the fewest do"),
-        Some(Op::Idle) => ("idle", "what those do that do something"),
-        Some(Op::Share) => ("share", "what takes the most time"),
-        Some(Op::Outliers(_)) => ("outliers", "what a few do that differ"),
-        Some(Op::Any(_)) => ("any", "whether any is in one state"),
-        Some(_) => ("other", "another operation"),
-    };
-    let shaded = matches!(op, None | Some(Op::Max | Op::Share | Op::Idle));
-    json!([name, words, shaded])
 }
 
 /// Four digits, to keep pages short.

@@ -181,7 +181,7 @@ impl<'a> Picture<'a> {
             (matrix.len(), matrix.first().map_or(0, Vec::len))
         });
         let cell = (SIDE / rows.max(columns).max(1) as f64).clamp(14.0, 44.0);
-        let panel = [46.0 + cell * columns as f64, 52.0 + cell * rows as f64];
+        let panel = [46.0 + cell * columns as f64, 66.0 + cell * rows as f64];
         let panel = [panel[0].max(190.0), panel[1]];
         let across = self.columns.min(pair.matrices.len()).max(1);
         let width = 2.0 * MARGIN + across as f64 * (panel[0] + GAP) - GAP;
@@ -229,7 +229,7 @@ impl<'a> Picture<'a> {
             theme.ink,
             (*name).into(),
         ));
-        let (left, top) = (left + 40.0, top + 42.0);
+        let (left, top) = (left + 40.0, top + 56.0);
         let object = |frame: usize, cluster: usize| {
             let id = cluster as u32 + 1;
             let has = |members: &Vec<u32>| members.contains(&id);
