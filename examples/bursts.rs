@@ -3,14 +3,15 @@
 //! `cargo run --release --example bursts -- data/recordings/jacobi-16 --metrics work`
 
 use perfkit::core::{CancelToken, Diagnostics, Nanos};
-use perfkit::track::{Amount, Bursts, Delimiter, Dropped, Extract};
+use perfkit::track::{Amount, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale};
+use perfkit::view::track::{Clusters, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::frames::{self, usual};
 use perfkit_examples::left_out::{self, share};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, parse_time};
-use perfkit_examples::scatter::short;
-use perfkit_examples::table::{self, grouped};
+use perfkit_examples::table::{self, grouped, short};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
@@ -29,6 +30,8 @@ Lists the CPU bursts of a recording, a line a thread, and what filters leave out
                     else the time between calls of communication
   --min-duration T  leaves shorter bursts out, in the times `inspect` prints; default 0
   --csv OUT         also writes all bursts as a table
+  --png OUT         also draws them by duration and their first metric, a colour a thread
+  --html OUT        the same as a page, with all metrics
   --json            one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     use lexopt::prelude::*;
     let mut params = Extract::params();
     let (mut file, mut metrics, mut csv, mut as_json) = (None, Vec::new(), None, false);
+    let mut files = Files::default();
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
@@ -55,6 +59,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
                 params = params.min_duration(parse_time(&parser.value()?.string()?)?);
             }
             Long("csv") => csv = Some(PathBuf::from(parser.value()?)),
+            Long("png") => files.png = Some(parser.value()?.into()),
+            Long("html") => files.html = Some(parser.value()?.into()),
             Long("json") => as_json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             Value(path) if file.is_none() => file = Some(PathBuf::from(path)),
@@ -88,6 +94,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     };
     if let Some(path) = &csv {
         report.csv(path)?;
+    }
+    if !files.is_empty() {
+        report.draw(&frames::name(&file), &files)?;
     }
     if as_json {
         writeln!(out, "{}", report.json())?;
@@ -209,6 +218,35 @@ impl Report<'_> {
             "left_out": left_out::json(self.dropped),
             "counted": left_out::counted_json(self.dropped),
             "findings": left_out::findings_json(self.diagnostics),
+        })
+    }
+
+    /// Duration across, the first metric up, a colour a thread.
+    fn draw(&self, name: &str, files: &Files) -> Outcome {
+        let mut scale = Scale::params().dimension(Dimension::new("duration").log(true));
+        let mut metrics = self.bursts.columns().iter();
+        if let Some(column) = metrics.find(|column| column.name != "duration") {
+            scale = scale.dimension(Dimension::new(&column.name));
+        }
+        let scaled = scale.check().and_then(|scale| scale.fit(&[self.bursts]));
+        let scaled = scaled.map_err(input)?;
+        let Some(frame) = scaled.frames.first() else {
+            return Ok(());
+        };
+        let thread = |row: &u32| {
+            let burst = self.bursts.rows().get(*row as usize);
+            ClusterId(burst.map_or(0, |burst| burst.thread + 1))
+        };
+        let labels: Vec<ClusterId> = frame.rows().iter().map(thread).collect();
+        let found = Clusters::of_frame(name, &scaled, &labels).map_err(drawn::failed)?;
+        let mut found = found.called("thread");
+        drawn::metrics(&mut found, self.bursts, frame)?;
+        let title = format!("{name}: bursts of each thread");
+        let scene = || Ok(Picture::new(&found).titled(&title).scene());
+        files.write(&title, scene, || {
+            let view = View::new(&found).named(&title, "bursts");
+            let section = view.section(&Bar::new(), &CancelToken::new());
+            Ok(vec![section.map_err(drawn::failed)?])
         })
     }
 

@@ -6,14 +6,14 @@ use perfkit::core::CancelToken;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
 use perfkit::track::{Bursts, ClusterId, Labels, Mode, Scaled, Sequences, SpmdScorer, time_shares};
+use perfkit::view::track::{Clusters, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::frames::{Axis, Gathered, gather, usage};
-use perfkit_examples::plot::{Anchor, FAINT, INK, Mark, Plot};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::parse_time;
-use perfkit_examples::scatter::{axis_name, colour, short};
 use perfkit_examples::series::{Options, drop_small, times};
-use perfkit_examples::table::{self, grouped};
+use perfkit_examples::table::{self, grouped, short};
 use perfkit_examples::{colouring, left_out, like, radius};
 use serde_json::json;
 use std::ffi::OsString;
@@ -42,6 +42,7 @@ Clusters the CPU bursts of a recording by their metrics.
   --csv OUT         also writes the points as a table
   --svg OUT         also draws them
   --png OUT         also draws them
+  --html OUT        also writes a page of them, with axes and metrics to choose
   --recolour OUT    also writes a Paraver trace OUT (.prv) with the cluster of each burst
   --json            one JSON object instead of text";
 
@@ -57,8 +58,7 @@ struct Asked {
     refine: bool,
     sweep: bool,
     csv: Option<PathBuf>,
-    svg: Option<PathBuf>,
-    png: Option<PathBuf>,
+    files: Files,
     recolour: Option<PathBuf>,
     json: bool,
 }
@@ -74,14 +74,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     if let Some(path) = &asked.csv {
         written(path, found.csv().as_bytes())?;
     }
-    if let Some(path) = &asked.svg {
-        written(path, found.plot().svg().as_bytes())?;
-    }
-    if let Some(path) = &asked.png {
-        let canvas = found.plot().canvas();
-        let canvas = canvas.map_err(|error| Failure::Usage(error.to_string()))?;
-        let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
-        canvas.save(path).map_err(failed)?;
+    if !asked.files.is_empty() {
+        found.draw(&asked.files)?;
     }
     if let Some(path) = &asked.recolour {
         found.recolour(path)?;
@@ -131,8 +125,9 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 });
             }
             Long("csv") => asked.csv = Some(parser.value()?.into()),
-            Long("svg") => asked.svg = Some(parser.value()?.into()),
-            Long("png") => asked.png = Some(parser.value()?.into()),
+            Long("svg") => asked.files.svg = Some(parser.value()?.into()),
+            Long("png") => asked.files.png = Some(parser.value()?.into()),
+            Long("html") => asked.files.html = Some(parser.value()?.into()),
             Long("recolour") => asked.recolour = Some(parser.value()?.into()),
             Long("json") => asked.json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
@@ -423,100 +418,22 @@ impl Found {
         text
     }
 
-    /// The first two axes, a point a burst; one axis alone over time.
-    fn plot(&self) -> Plot {
-        const LEFT: f64 = 80.0;
-        const TOP: f64 = 40.0;
-        const SIDE: f64 = 520.0;
+    /// The points in the space they were clustered in, a colour a cluster.
+    fn draw(&self, files: &Files) -> Outcome {
         let frame = &self.scaled.frames[0];
-        let axes = self.scaled.transform.axes();
-        let columns = self.values();
-        let place = |row: u32| {
-            let value = |axis: usize| {
-                let value = columns.get(axis).map(|column| column[row as usize]);
-                let log = axes.get(axis).is_some_and(|axis| axis.log);
-                value.map(|value| if log { value.ln() } else { value })
-            };
-            let time = self.bursts().rows()[row as usize].begin.seconds();
-            match (value(0), value(1)) {
-                (Some(x), Some(y)) => [x, y],
-                (Some(y), None) => [time, y],
-                _ => [time, 0.0],
-            }
-        };
-        let is_logarithm = |axis: usize| axes.get(axis).is_some_and(|axis| axis.log);
-        let shown = self.metrics.iter().enumerate();
-        let shown = shown.map(|(axis, name)| axis_name(self.bursts(), name, is_logarithm(axis)));
-        let shown: Vec<String> = shown.collect();
-        let names = match shown.as_slice() {
-            [x, y, ..] => [x.as_str(), y.as_str()],
-            [y] => ["time [s]", y.as_str()],
-            [] => ["time [s]", ""],
-        };
-        let is_log = |side: usize| match axes.len() {
-            0 | 1 => side == 1 && axes.first().is_some_and(|axis| axis.log),
-            _ => axes[side].log,
-        };
-        let points: Vec<([f64; 2], ClusterId)> = frame
-            .rows()
-            .iter()
-            .map(|&row| (place(row), self.labels.as_slice()[row as usize]))
-            .collect();
-        let span = |side: usize| {
-            let values = points.iter().map(|(at, _)| at[side]);
-            let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| {
-                (low.min(value), high.max(value))
-            });
-            let room = 0.04 * (high - low).max(1e-9);
-            (low - room, high + room)
-        };
-        let spans = [span(0), span(1)];
-        let share =
-            |side: usize, value: f64| (value - spans[side].0) / (spans[side].1 - spans[side].0);
-        let text = |at: [f64; 2], anchor, text: &str| Mark::Text(at, anchor, INK, text.to_owned());
-        let bottom = TOP + SIDE;
-        let mut marks = vec![
-            Mark::Line([LEFT, bottom, LEFT + SIDE, bottom], INK),
-            Mark::Line([LEFT, TOP, LEFT, bottom], INK),
-            text([LEFT + SIDE / 2.0, bottom + 36.0], Anchor::Middle, names[0]),
-            text([LEFT, TOP - 16.0], Anchor::Middle, names[1]),
-        ];
-        for step in [0.05, 0.35, 0.65, 0.95] {
-            let value = |side: usize| {
-                let value = spans[side].0 + step * (spans[side].1 - spans[side].0);
-                short(if is_log(side) { value.exp() } else { value })
-            };
-            let (x, y) = (LEFT + SIDE * step, bottom - SIDE * step);
-            marks.push(text([x, bottom + 14.0], Anchor::Middle, &value(0)));
-            marks.push(text([LEFT - 8.0, y], Anchor::End, &value(1)));
-        }
-        let paint = |id: ClusterId| match id.is_noise() {
-            true => FAINT,
-            false => colour(Some(perfkit::track::track::ObjectId(id.0))),
-        };
-        for ([x, y], id) in &points {
-            let at = [
-                LEFT + SIDE * share(0, *x),
-                bottom - SIDE * share(1, *y),
-                2.5,
-            ];
-            marks.push(Mark::Circle(at, paint(*id)));
-        }
-        for (index, score) in self.score.clusters.iter().skip(1).take(24).enumerate() {
-            let (x, y) = (LEFT + SIDE + 24.0, TOP + 18.0 * index as f64);
-            marks.push(Mark::Circle([x, y, 4.0], paint(score.cluster)));
-            let label = format!(
-                "{}: {:.1} % of the time",
-                score.cluster,
-                100.0 * score.share
-            );
-            marks.push(text([x + 10.0, y], Anchor::Start, &label));
-        }
-        Plot {
-            width: (LEFT + SIDE) as u32 + 200,
-            height: bottom as u32 + 56,
-            marks,
-        }
+        let of = |row: &u32| self.labels.as_slice().get(*row as usize).copied();
+        let labels: Vec<ClusterId> = frame.rows().iter().filter_map(of).collect();
+        let name = &self.from.name;
+        let mut found = Clusters::of_frame(name, &self.scaled, &labels).map_err(drawn::failed)?;
+        drawn::metrics(&mut found, self.bursts(), frame)?;
+        let count = self.labels.clusters();
+        let title = format!("{name}: {} of bursts", table::counted(count, "cluster"));
+        let scene = || Ok(Picture::new(&found).titled(&title).scene());
+        files.write(&title, scene, || {
+            let view = View::new(&found).named(&title, "clusters");
+            let section = view.section(&Bar::new(), &CancelToken::new());
+            Ok(vec![section.map_err(drawn::failed)?])
+        })
     }
 
     /// The trace again with the cluster of each burst, and its names beside it.

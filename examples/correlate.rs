@@ -3,6 +3,8 @@
 //! `cargo run --release --example correlate -- data/recordings/jacobi-64 --metric "exclusive time"
 //! --path "Working > radiation" --topology 4x4x4 --axes 1,0,0`
 
+#[path = "correlate/drawn.rs"]
+mod drawn;
 #[path = "correlate/grid.rs"]
 mod grid;
 #[path = "correlate/list.rs"]
@@ -11,7 +13,9 @@ mod list;
 use grid::Rule;
 use list::List;
 use perfkit::core::{CallPathId, MetricId, Profile};
+use perfkit::view::{Scene, Section, Theme};
 use perfkit_examples::cli::{self, Failure, Outcome};
+use perfkit_examples::drawn::Files;
 use perfkit_examples::names::near;
 use perfkit_examples::{findings, output, recording};
 use std::ffi::OsString;
@@ -39,6 +43,8 @@ Lists the severity views of a profile by their correlation with one of them.
   --top N          views to list, default 20
   --csv OUT        also write all views as a table
   --cube OUT       also write the profile as .cubex with the correlations as metrics of it
+  --png OUT        also draw both grids, that of the path and of what correlates most
+  --html OUT       also write a page: cubes to turn, and the list for each choice of axes
   --json           one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -58,13 +64,14 @@ struct Asked {
     top: usize,
     csv: Option<PathBuf>,
     cube: Option<PathBuf>,
+    files: Files,
     json: bool,
 }
 
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = parse(args)?;
-    for written in asked.csv.iter().chain(&asked.cube) {
+    for written in asked.csv.iter().chain(&asked.cube).chain(asked.files.all()) {
         cli::spare(&asked.file, written)?;
     }
     let opened = recording::profile(&asked.file)?;
@@ -79,6 +86,10 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     if let Some(path) = &asked.cube {
         output::whole(path, |to| list.cube(to))?;
     }
+    let title = title(&asked);
+    let scene = || list.scene(&title, Theme::light());
+    let sections = || Ok(vec![list.section(&title)?]);
+    asked.files.write(&title, scene, sections)?;
     if asked.json {
         let mut object = list.json(asked.top);
         object["findings"] = findings::json(&opened.diagnostics);
@@ -89,6 +100,31 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         list.text(asked.top, out)?;
     }
     Ok(())
+}
+
+fn title(asked: &Asked) -> String {
+    let name = perfkit_examples::frames::name(&asked.file);
+    format!("{name}: what varies as {} does", asked.path)
+}
+
+/// The part of a page, with a heading.
+#[allow(dead_code, reason = "for the report of the tour")]
+pub(crate) fn section(args: &[OsString], heading: &str) -> Result<Section, Failure> {
+    let asked = parse(args)?;
+    let opened = recording::profile(&asked.file)?;
+    List::of(&opened.profile, &asked)?.section(heading)
+}
+
+/// The picture on light and on dark paper.
+#[allow(dead_code, reason = "for the report of the tour")]
+pub(crate) fn scenes(args: &[OsString], title: &str) -> Result<[Scene; 2], Failure> {
+    let asked = parse(args)?;
+    let opened = recording::profile(&asked.file)?;
+    let list = List::of(&opened.profile, &asked)?;
+    Ok([
+        list.scene(title, Theme::light())?,
+        list.scene(title, Theme::dark())?,
+    ])
 }
 
 fn parse(args: &[OsString]) -> Result<Asked, Failure> {
@@ -110,6 +146,8 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("top") => asked.top = parser.value()?.parse()?,
             Long("csv") => asked.csv = Some(parser.value()?.into()),
             Long("cube") => asked.cube = Some(parser.value()?.into()),
+            Long("png") => asked.files.png = Some(parser.value()?.into()),
+            Long("html") => asked.files.html = Some(parser.value()?.into()),
             Long("json") => asked.json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             Value(path) if file.is_none() => file = Some(PathBuf::from(path)),

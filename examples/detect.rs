@@ -11,9 +11,13 @@ use perfkit::core::{CancelToken, Diagnostics, EventSource, Nanos, Progress, fits
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
+use perfkit::view::Section;
+use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::detected::source::{self, Source};
 use perfkit_examples::detected::{Detected, Shown, changed};
+use perfkit_examples::drawn::{self, Files};
+use perfkit_examples::frames;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, parse_time};
 use std::ffi::OsString;
@@ -49,6 +53,8 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
   --idle T            with --follow: ends when nothing came for so long
   --pace X            replays a recording X times as fast as it was made
   --top N             ranks, functions and calls to list, default 5
+  --png OUT           also draws ranks, steps, the worst function and the worst call
+  --html OUT          also writes a page: from rank to step to function to call stack
   --json              one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -74,6 +80,8 @@ struct Asked {
     idle: Option<Nanos>,
     pace: Option<f64>,
     top: usize,
+    drawn: Files,
+    draws: bool,
     as_json: bool,
 }
 
@@ -127,6 +135,8 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         idle: None,
         pace: None,
         top: 5,
+        drawn: Files::default(),
+        draws: false,
         as_json: false,
     };
     let models = [(ModelBy::Function, "function"), (ModelBy::CallPath, "path")];
@@ -168,6 +178,8 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("idle") => asked.idle = Some(parse_time(&text(&mut parser)?)?),
             Long("pace") => asked.pace = Some(parser.value()?.parse()?),
             Long("top") => asked.top = parser.value()?.parse()?,
+            Long("png") => asked.drawn.png = Some(parser.value()?.into()),
+            Long("html") => asked.drawn.html = Some(parser.value()?.into()),
             Long("json") => asked.as_json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             Value(path) => asked.files.push(PathBuf::from(path)),
@@ -209,6 +221,46 @@ fn usage(error: perfkit::anomaly::Error) -> Failure {
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let mut asked = parse(args)?;
+    asked.draws = !asked.drawn.is_empty();
+    let (as_json, files) = (asked.as_json, asked.drawn.clone());
+    let title = title(&asked);
+    let found = find(asked, out)?;
+    match as_json {
+        true => writeln!(out, "{}", found.json())?,
+        false => found.text(out)?,
+    }
+    if let Some(anomalies) = found.drawn() {
+        let scene = || Ok(Picture::new(anomalies).titled(&title).scene());
+        files.write(&title, scene, || Ok(vec![section(anomalies, &title)?]))?;
+    }
+    found.outcome()
+}
+
+fn title(asked: &Asked) -> String {
+    let names = asked.files.iter().map(|file| frames::name(file));
+    let names: Vec<String> = names.take(3).collect();
+    format!("{}: abnormal calls", names.join(", "))
+}
+
+/// The part of a page.
+pub(crate) fn section(found: &Anomalies, heading: &str) -> Result<Section, Failure> {
+    let view = View::new(found).named(heading, "anomalies");
+    let section = view.section(&Bar::new(), &CancelToken::new());
+    section.map_err(drawn::failed)
+}
+
+/// What is to be drawn, and nothing else.
+#[allow(dead_code, reason = "for the report of the tour")]
+pub(crate) fn anomalies(args: &[OsString]) -> Result<Anomalies, Failure> {
+    let mut asked = parse(args)?;
+    asked.draws = true;
+    let found = find(asked, &mut std::io::sink())?;
+    let drawn = found.drawn().cloned();
+    found.outcome()?;
+    drawn.ok_or_else(|| Failure::Input("nothing was recorded".into()))
+}
+
+fn find(mut asked: Asked, out: &mut dyn Write) -> Result<Detected, Failure> {
     let (kind, files) = source::find(&asked.files, asked.follow)?;
     asked.files = files;
     spare_sources(&asked, kind)?;
@@ -226,13 +278,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         provenance: asked.provenance,
         prune: asked.prune,
         top: asked.top,
+        draws: asked.draws,
     };
-    let found = Detected::new(shown, monitor, steps, diagnostics)?;
-    match asked.as_json {
-        true => writeln!(out, "{}", found.json())?,
-        false => found.text(out)?,
-    }
-    found.outcome()
+    Detected::new(shown, monitor, steps, diagnostics)
 }
 
 /// Options that the source has no use for are wrong.
@@ -258,7 +306,7 @@ fn spare_sources(asked: &Asked, kind: Source) -> Outcome {
             let found = std::fs::metadata(file);
             found.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         }
-        if let Some(written) = &asked.provenance {
+        for written in asked.provenance.iter().chain(asked.drawn.all()) {
             cli::spare(file, written)?;
         }
     }

@@ -8,13 +8,13 @@ use perfkit::fold::{
     Timelines, Usage, Value as Shown,
 };
 use perfkit::formats::chrome;
+use perfkit::view::{Scene, timeline::Picture};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::findings;
-use perfkit_examples::picture;
+use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{counted, shortened};
-use perfkit_examples::timeline::{Paint, panel};
+use perfkit_examples::{findings, frames};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -39,6 +39,8 @@ format: Chrome JSON, rocprofv3 or Nsight Systems.
   --from T, --to T  the window, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns
   --columns N       pixels of a row, default 1200
   --png OUT         also draw it
+  --svg OUT         the same as SVG
+  --html OUT        also write a page in which rows unfold, with the window and messages
   --title TEXT      what stands above the picture
   --chrome OUT      also write it as Chrome JSON, which chrome://tracing, Perfetto and others open
   --json            one JSON object instead of text";
@@ -59,7 +61,7 @@ struct Asked {
     from: Option<Nanos>,
     to: Option<Nanos>,
     columns: usize,
-    png: Option<PathBuf>,
+    drawn: Files,
     title: Option<String>,
     chrome: Option<PathBuf>,
     json: bool,
@@ -71,15 +73,22 @@ impl Asked {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// What stands above the picture: by itself which recording it is of.
-    fn title(&self) -> String {
-        let names = self.files.iter().filter_map(|it| it.file_name());
-        let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
-        match (&self.title, names.as_slice()) {
-            (Some(title), _) => title.clone(),
-            (None, [first, _, ..]) => format!("{first} and {} more", names.len() - 1),
-            (None, _) => names.concat(),
+    /// The recording in a word: the first file, and how many follow.
+    fn name(&self) -> String {
+        let first = self
+            .files
+            .first()
+            .map_or_else(String::new, |it| frames::name(it));
+        match self.files.len() {
+            0 | 1 => first,
+            all => format!("{first} and {} more", all - 1),
         }
+    }
+
+    /// What stands above the picture.
+    fn title(&self, op: &str) -> String {
+        let sentence = || format!("{}: {}", self.name(), drawn::words(op));
+        self.title.clone().unwrap_or_else(sentence)
     }
 }
 
@@ -89,9 +98,19 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let recording = recording::open_ranks(&asked.files)?;
     let view = View::of(&recording, &asked)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
-    if let Some(path) = &asked.png {
-        view.save(path, &asked.title())?;
-    }
+    let name = asked.name();
+    let title = asked.title(&view.op);
+    asked.drawn.write(
+        &name,
+        || view.scene(&title),
+        || {
+            let (timelines, groups) = (view.folder.timelines(), view.folder.groups().clone());
+            let of = (&recording.trace, timelines);
+            let window = view.fold.window();
+            let section = drawn::timeline(of, (groups, view.chosen), window, (&title, "timeline"))?;
+            Ok(vec![section])
+        },
+    )?;
     if let Some(path) = &asked.chrome {
         view.export(path)?;
     }
@@ -131,7 +150,9 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("from") => asked.from = Some(parse_time(&parser.value()?.string()?)?),
             Long("to") => asked.to = Some(parse_time(&parser.value()?.string()?)?),
             Long("columns") => asked.columns = parser.value()?.parse()?,
-            Long("png") => asked.png = Some(parser.value()?.into()),
+            Long("png") => asked.drawn.png = Some(parser.value()?.into()),
+            Long("svg") => asked.drawn.svg = Some(parser.value()?.into()),
+            Long("html") => asked.drawn.html = Some(parser.value()?.into()),
             Long("title") => asked.title = Some(parser.value()?.string()?),
             Long("chrome") => asked.chrome = Some(parser.value()?.into()),
             Long("json") => asked.json = true,
@@ -213,6 +234,8 @@ struct View {
     fold: Fold,
     usage: Vec<Usage>,
     op: String,
+    /// The operation, where one was asked for.
+    chosen: Option<Op>,
 }
 
 impl View {
@@ -228,8 +251,12 @@ impl View {
         let (bar, cancel) = (Bar::new(), CancelToken::new());
         let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
         let mut params = Folder::params().columns(asked.columns);
-        if let Some((_, operation)) = &asked.op {
-            params = params.op(operation.find(&timelines)?);
+        let chosen = match &asked.op {
+            Some((_, operation)) => Some(operation.find(&timelines)?),
+            None => None,
+        };
+        if let Some(op) = chosen {
+            params = params.op(op);
         }
         if asked.exact {
             params = params.selection(Selection::Exact);
@@ -262,6 +289,7 @@ impl View {
             fold,
             usage,
             op,
+            chosen,
         })
     }
 
@@ -387,18 +415,9 @@ impl View {
         file.flush().map_err(|error| failed(error.to_string()))
     }
 
-    fn save(&self, path: &Path, name: &str) -> Outcome {
-        let span = self.times(self.fold.window());
-        let title = match self.op.as_str() {
-            "by kind" => "folded, each kind of row by its usual operation".to_string(),
-            op => format!("folded by {op}"),
-        };
-        let paint = Paint::plan(&[(&self.folder, &self.fold)]);
-        let panel = panel(&self.folder, &self.fold, &self.usage, title, span, &paint);
-        let too_large = |error: picture::TooLarge| Failure::Usage(error.to_string());
-        let canvas = picture::timeline(name, &[panel], 0, &paint.legend).map_err(too_large)?;
-        let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
-        canvas.save(path).map_err(failed)
+    fn scene(&self, title: &str) -> Result<Scene, Failure> {
+        let picture = Picture::new(&self.folder, &self.fold).map_err(drawn::failed)?;
+        Ok(picture.titled(title).scene())
     }
 }
 

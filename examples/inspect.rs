@@ -3,7 +3,11 @@
 //!
 //! `cargo run --release --example inspect -- data/recordings/jacobi-16`
 
+use perfkit::fold::{GroupBy, Groups};
+use perfkit::view::Section;
 use perfkit_examples::cli::{self, Failure, Outcome};
+use perfkit_examples::drawn::{self, Files};
+use perfkit_examples::frames;
 use perfkit_examples::profile_summary::ProfileSummary;
 use perfkit_examples::recording::{self, Any};
 use perfkit_examples::summary::Summary;
@@ -20,6 +24,8 @@ Prints what is in a recording.
               (.cubex, .cube, a TAU folder, .ppk)
   --top N     call paths to list, default 10
   --metric M  of a profile: what they are ordered by, default the first that is a time
+  --png OUT   also draws the top call paths
+  --html OUT  also writes a page: what is in it, the top call paths, of a trace its timeline
   --json      one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -30,11 +36,14 @@ fn main() -> ExitCode {
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     use lexopt::prelude::*;
     let (mut file, mut top, mut metric, mut as_json) = (None, 10, None, false);
+    let mut files = Files::default();
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("top") => top = parser.value()?.parse()?,
             Long("metric") => metric = Some(parser.value()?.string()?),
+            Long("png") => files.png = Some(parser.value()?.into()),
+            Long("html") => files.html = Some(parser.value()?.into()),
             Long("json") => as_json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             Value(path) if file.is_none() => file = Some(PathBuf::from(path)),
@@ -43,6 +52,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     }
     let file = file.ok_or_else(|| Failure::Usage("which file?".into()))?;
     let mut text = Vec::new();
+    for written in files.all() {
+        cli::spare(&file, written)?;
+    }
+    let name = frames::name(&file);
+    let title = format!("{name}: where the time goes");
     let object = match recording::any(&file)? {
         Any::Trace(_) if metric.is_some() => {
             let what = "--metric is for profiles, call paths of a trace are ordered by time";
@@ -51,11 +65,22 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         Any::Trace(trace) => {
             let summary = Summary::of(&trace)?;
             summary.text(top, &mut text)?;
+            files.write(
+                &name,
+                || Ok(summary.bars(top, &title)),
+                || {
+                    let mut sections = summary.sections(top);
+                    sections.extend(timeline(&trace, &name)?);
+                    Ok(sections)
+                },
+            )?;
             summary.json(top)
         }
         Any::Profile(profile) => {
             let summary = ProfileSummary::of(&profile, metric.as_deref(), top)?;
             summary.text(&mut text)?;
+            let scene = || Ok(summary.bars(&title));
+            files.write(&name, scene, || Ok(summary.sections()))?;
             summary.json()
         }
     };
@@ -66,4 +91,17 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         out.write_all(&text)?;
     }
     Ok(())
+}
+
+/// A row a process, where anything was called.
+fn timeline(trace: &recording::Recording, name: &str) -> Result<Option<Section>, Failure> {
+    let timelines = drawn::timelines(&trace.trace)?;
+    let window = timelines.range();
+    if window.is_empty() {
+        return Ok(None);
+    }
+    let heading = format!("{name}: what processes do");
+    let rows = (Groups::by(&timelines, GroupBy::Process), None);
+    let of = (&trace.trace, &timelines);
+    drawn::timeline(of, rows, window, (&heading, "timeline")).map(Some)
 }

@@ -3,14 +3,10 @@
 //!
 //! `cargo run --release --example tour`
 
-use perfkit::core::{CancelToken, Trace};
-use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, Timelines, Usage};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::picture;
-use perfkit_examples::progress::Bar;
-use perfkit_examples::recording::{self, Recording};
+use perfkit_examples::recording;
 use perfkit_examples::summary::Summary;
-use perfkit_examples::timeline::{Paint, panel};
+use report::Report;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
@@ -23,6 +19,8 @@ pub(crate) mod correlate;
 #[allow(dead_code, reason = "its `main` is for itself")]
 #[path = "detect.rs"]
 pub(crate) mod detect;
+#[path = "tour/report.rs"]
+mod report;
 #[allow(dead_code, reason = "its `main` is for itself")]
 #[path = "track.rs"]
 pub(crate) mod track;
@@ -32,10 +30,10 @@ pub(crate) mod utilisation;
 
 const USAGE: &str = "usage: tour [--out FOLDER] [--json]
 
-Opens the bundled recordings, prints what is in them and what each analysis finds, and draws the
-folded timelines of two.
+Opens the bundled recordings, prints what is in them and what each analysis finds, and writes a report
+of it: one page with all views, and a picture of each.
 
-  --out FOLDER   where the pictures go, default target/tour
+  --out FOLDER   where they go, default target/tour
   --json         one JSON object instead of text";
 
 /// Name, and the title of its picture if it has one.
@@ -79,13 +77,12 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let mut all = Vec::new();
+    let mut report = Report::default();
     for (name, title) in RECORDINGS {
         let recording = recording::open(&recording::bundled(name))?;
         let summary = Summary::of(&recording)?;
         let picture = format!("{name}.png");
-        if let Some(title) = title {
-            draw(&recording, title, &folder.join(&picture))?;
-        }
+        report.recording(name, &recording, &summary, title, &folder.join(&picture))?;
         let picture = title.map(|_| shown.join(picture).display().to_string());
         if as_json {
             let summary = summary.json(5);
@@ -99,6 +96,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         }
         writeln!(out)?;
     }
+    report.rest(&folder)?;
+    report.write(&folder.join("index.html"))?;
+    let page = shown.join("index.html").display().to_string();
     if as_json {
         let correlations = [
             hidden(&["--json"])?,
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let devices: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
         let all = json!({
             "recordings": all, "correlations": correlations, "tracking": tracking,
-            "detection": detection, "devices": devices,
+            "detection": detection, "devices": devices, "report": page,
         });
         writeln!(out, "{all}")?;
         return Ok(());
@@ -138,8 +138,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         out,
         "How do the phases of jacobi change from 4 to 9 to 16 ranks? Bursts of at least 20 us."
     )?;
-    let picture = ["--png".into(), folder.join("track.png").into_os_string()];
-    write!(out, "{}", tracked(&picture)?)?;
+    write!(out, "{}", tracked(&[])?)?;
     writeln!(out, "  picture     {}", shown.join("track.png").display())?;
     writeln!(out)?;
     writeln!(out, "Which calls of nwchem-md-4 are abnormal?")?;
@@ -150,6 +149,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         "How busy are six GPUs of 14 streams each, for which 15, 30, 45, 60, 75 and 90 % are planted?"
     )?;
     write!(out, "{}", devices(&[])?)?;
+    writeln!(out)?;
+    writeln!(out, "All of it as a report: {page}")?;
     Ok(())
 }
 
@@ -169,8 +170,8 @@ fn devices(more: &[&str]) -> Result<String, Failure> {
     })
 }
 
-/// The views of the 64-rank recording by their correlation with its radiation phase.
-fn hidden(more: &[&str]) -> Result<String, Failure> {
+/// What is asked of the 64-rank recording: what correlates with its radiation phase.
+fn hidden_words(more: &[&str]) -> Vec<OsString> {
     let file = recording::bundled("jacobi-64").into_os_string();
     let words = [
         "--metric",
@@ -183,9 +184,13 @@ fn hidden(more: &[&str]) -> Result<String, Failure> {
         .iter()
         .chain(&["--topology", "4x4x4", "--top", "3"])
         .chain(more);
-    let args: Vec<OsString> = std::iter::once(file)
-        .chain(words.map(OsString::from))
-        .collect();
+    let words = words.map(OsString::from);
+    std::iter::once(file).chain(words).collect()
+}
+
+/// The views of the 64-rank recording by their correlation with its radiation phase.
+fn hidden(more: &[&str]) -> Result<String, Failure> {
+    let args = hidden_words(more);
     let mut text = Vec::new();
     correlate::run(&args, &mut text)?;
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -198,8 +203,8 @@ fn hidden(more: &[&str]) -> Result<String, Failure> {
     })
 }
 
-/// The phases of the three runs that share one grid, tracked by duration and work.
-fn tracked(more: &[OsString]) -> Result<String, Failure> {
+/// What is asked of the three runs that share one grid: their phases by duration and work.
+fn tracked_words(more: &[OsString]) -> Vec<OsString> {
     let files = ["jacobi-4", "jacobi-9", "jacobi-16"].map(|name| recording::bundled(name).into());
     let words = [
         "--metrics",
@@ -215,8 +220,13 @@ fn tracked(more: &[OsString]) -> Result<String, Failure> {
         .into_iter()
         .chain(words.map(OsString::from))
         .chain(more.iter().cloned());
+    args.collect()
+}
+
+/// The phases of the three runs.
+fn tracked(more: &[OsString]) -> Result<String, Failure> {
     let mut text = Vec::new();
-    track::run(&args.collect::<Vec<_>>(), &mut text)?;
+    track::run(&tracked_words(more), &mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
@@ -235,53 +245,4 @@ fn detected(more: &[&str]) -> Result<String, Failure> {
             .split_once('\n')
             .map_or(String::new(), |(_, rest)| rest.into())),
     }
-}
-
-/// All ranks below one another, and under them the fold of all with max, min and diff.
-fn draw(recording: &Recording, title: &str, file: &Path) -> Outcome {
-    let trace: &Trace = &recording.trace;
-    let (bar, cancel) = (Bar::new(), CancelToken::new());
-    let map = RegionGroups::new()
-        .plan(trace.definitions())
-        .map_err(input)?;
-    let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
-    let window = timelines.range();
-    let clock = timelines.clock();
-    let nanos = |at| clock.nanos(at).unwrap_or_default();
-    let span = (nanos(window.start), nanos(window.end));
-    let fold = |by, op, columns| {
-        let params = Folder::params()
-            .op(op)
-            .columns(columns)
-            .check()
-            .map_err(input)?;
-        let folder = Folder::new(&timelines, Groups::by(&timelines, by), params).map_err(input)?;
-        let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
-        folder
-            .refold_with(window, &mut scratch, &mut fold, &bar, &cancel)
-            .map_err(input)?;
-        let usage: Vec<Usage> = folder.usage_with(window, &bar, &cancel).map_err(input)?;
-        Ok::<_, Failure>((folder, fold, usage))
-    };
-    let mut folds = vec![("every rank", fold(GroupBy::Location, Op::Max, 1440)?)];
-    for (title, op) in [
-        ("max: what most ranks do", Op::Max),
-        ("min: what the fewest do", Op::Min),
-        ("diff: where ranks differ", Op::Diff),
-    ] {
-        folds.push((title, fold(GroupBy::All, op, 400)?));
-    }
-    let all: Vec<_> = folds
-        .iter()
-        .map(|(_, (folder, fold, _))| (folder, fold))
-        .collect();
-    let paint = Paint::plan(&all);
-    let panels: Vec<_> = folds
-        .iter()
-        .map(|(title, (folder, fold, usage))| panel(folder, fold, usage, *title, span, &paint))
-        .collect();
-    let failed = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-    let canvas = picture::timeline(title, &panels, 3, &paint.legend);
-    let canvas = canvas.map_err(|error| failed(error.to_string()))?;
-    canvas.save(file).map_err(|error| failed(error.to_string()))
 }

@@ -10,16 +10,20 @@ mod json;
 #[path = "track/text.rs"]
 mod text;
 
+use perfkit::core::CancelToken;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::Mode;
 use perfkit::track::track::Object;
 use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
+use perfkit::view::track::{Clusters, Picture, View};
+use perfkit::view::{Section, Theme};
 use perfkit_examples::cli::{self, Failure, Outcome};
+use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::frames::Axis;
+use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::parse_time;
-use perfkit_examples::scatter::picture;
 use perfkit_examples::series::{self, Options, Series};
-use perfkit_examples::{colouring, like};
+use perfkit_examples::{colouring, like, table};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -47,6 +51,7 @@ Clusters the CPU bursts of recordings, and tracks the clusters from one to the n
   --csv OUT           also writes every metric of every object and frame as a table
   --svg OUT           also draws frames, trends and an animation
   --png OUT           also draws frames and trends
+  --html OUT          also writes a page: a slider from frame to frame, trends, every vote
   --recolour DIR      also writes the Paraver traces into the folder with the object of each burst
   --json              one JSON object instead of text";
 
@@ -61,8 +66,7 @@ struct Asked {
     options: Options,
     top: usize,
     csv: Option<PathBuf>,
-    svg: Option<PathBuf>,
-    png: Option<PathBuf>,
+    files: Files,
     recolour: Option<PathBuf>,
     json: bool,
 }
@@ -80,18 +84,12 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         series.trends.write_csv(&mut table).map_err(failed(path))?;
         std::fs::write(path, table).map_err(failed(path))?;
     }
-    let title = format!(
-        "{} objects in {} frames",
-        series.tracking.objects.len(),
-        series.frames.len()
-    );
-    if let Some(path) = &asked.svg {
-        std::fs::write(path, picture(&series, &title).svg()).map_err(failed(path))?;
-    }
-    if let Some(path) = &asked.png {
-        let canvas = picture(&series, &title).canvas();
-        let canvas = canvas.map_err(|error| Failure::Usage(error.to_string()))?;
-        canvas.save(path).map_err(failed(path))?;
+    if !asked.files.is_empty() {
+        let found = drawn::series(&series)?;
+        let title = title(&series);
+        let scene = || Ok(picture(&found, &title, Theme::light()).scene());
+        let sections = || Ok(vec![section(&found, &title)?]);
+        asked.files.write(&title, scene, sections)?;
     }
     if let Some(folder) = &asked.recolour {
         recolour(&series, folder)?;
@@ -147,8 +145,9 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("whole") => options.split = false,
             Long("top") => asked.top = parser.value()?.parse()?,
             Long("csv") => asked.csv = Some(parser.value()?.into()),
-            Long("svg") => asked.svg = Some(parser.value()?.into()),
-            Long("png") => asked.png = Some(parser.value()?.into()),
+            Long("svg") => asked.files.svg = Some(parser.value()?.into()),
+            Long("png") => asked.files.png = Some(parser.value()?.into()),
+            Long("html") => asked.files.html = Some(parser.value()?.into()),
             Long("recolour") => asked.recolour = Some(parser.value()?.into()),
             Long("json") => asked.json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
@@ -160,6 +159,37 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         return Err(Failure::Usage("which recordings?".into()));
     }
     Ok(asked)
+}
+
+/// What was found, in a sentence.
+fn title(series: &Series) -> String {
+    let names = series.frames.iter().map(|of| of.frame.name());
+    let names: Vec<&str> = names.collect();
+    let count = series.tracking.objects.len();
+    let objects = table::counted(count, "object");
+    match names.as_slice() {
+        [first, .., last] => format!("{objects} from {first} to {last}"),
+        _ => format!("{objects} in {}", names.join(", ")),
+    }
+}
+
+/// What tracking finds, to be drawn.
+#[allow(dead_code, reason = "for the report of the tour")]
+pub(crate) fn found(args: &[OsString]) -> Result<Clusters, Failure> {
+    let asked = parse(args)?;
+    drawn::series(&series::track(&asked.paths, &asked.options)?)
+}
+
+/// Frames and trends, in SVG also the objects as they move.
+pub(crate) fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Picture<'a> {
+    Picture::new(found).titled(title).theme(theme).moving(true)
+}
+
+/// The part of a page.
+pub(crate) fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
+    let view = View::new(found).named(title, "phases");
+    let section = view.section(&Bar::new(), &CancelToken::new());
+    section.map_err(drawn::failed)
 }
 
 /// Writes the trace of each recording with the object of each burst.

@@ -4,10 +4,12 @@
 
 use perfkit::core::{Clock, Nanos, TimeRange};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
+use perfkit::fold::{GroupBy, Groups};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::findings;
+use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{self, counted, grouped};
+use perfkit_examples::{findings, frames};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,6 +34,8 @@ rocprofv3 or Nsight Systems.
   --hta             what Holistic Trace Analysis prints: without the last profiler step, rounded
                     inwards to whole microseconds, without work that no call launched
   --hta-all         the same with the last profiler step
+  --png OUT         also draw a row a device: what runs where anything does
+  --html OUT        also write a page in which the streams of a device unfold
   --json            one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -48,6 +52,7 @@ struct Asked {
     rules: WorkRules,
     gaps: usize,
     hta: Option<HtaParams>,
+    drawn: Files,
     json: bool,
 }
 
@@ -76,6 +81,10 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         Some(params) => Some(Hta::of(view, params).map_err(input)?),
         None => None,
     };
+    if let (Some(first), false) = (asked.files.first(), asked.drawn.is_empty()) {
+        let title = format!("{}: what devices do", frames::name(first));
+        draw(&recording, &asked.drawn, &title)?;
+    }
     let shown = Shown {
         recording: &recording,
         devices: &devices,
@@ -89,6 +98,26 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         shown.text(out)?;
     }
     Ok(())
+}
+
+/// A row a device, each with what is usual for its streams.
+fn draw(recording: &Recording, files: &Files, title: &str) -> Outcome {
+    let timelines = drawn::timelines(&recording.trace)?;
+    let scene = || {
+        let by = (GroupBy::Device, None);
+        drawn::folded(&timelines, by, 1200, |picture| picture.titled(title))
+    };
+    files.write(title, scene, || {
+        let groups = Groups::by(&timelines, GroupBy::Device);
+        let of = (&recording.trace, &timelines);
+        let named = (title, "devices");
+        Ok(vec![drawn::timeline(
+            of,
+            (groups, None),
+            timelines.range(),
+            named,
+        )?])
+    })
 }
 
 fn parse(args: &[OsString]) -> Result<Asked, Failure> {
@@ -110,6 +139,8 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("hta-all") => {
                 asked.hta = Some(HtaParams::default().include_last_profiler_step(true));
             }
+            Long("png") => asked.drawn.png = Some(parser.value()?.into()),
+            Long("html") => asked.drawn.html = Some(parser.value()?.into()),
             Long("json") => asked.json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             Value(path) => asked.files.push(PathBuf::from(path)),

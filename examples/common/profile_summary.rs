@@ -1,12 +1,14 @@
 //! What is in a call-path profile, as text and as JSON.
 
 use crate::cli::{Failure, Outcome, input};
+use crate::drawn;
 use crate::findings::{self, Found};
 use crate::names::near;
 use crate::recording::Profiled;
 use crate::severities::{About, Spread, about, number};
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{CallPathId, CartMembers, CartTopology, Combine, MetricId, Profile, Scope};
+use perfkit::view::{Bars, Scene, Section};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -77,6 +79,65 @@ impl<'a> ProfileSummary<'a> {
 
     fn metric(&self, id: MetricId) -> &perfkit::core::ProfileMetric {
         &self.opened.profile.metrics()[id.index()]
+    }
+
+    /// Its metrics and its top call paths, as parts of a page.
+    pub fn sections(&self) -> Vec<Section> {
+        let metrics = self.metrics.iter().map(|about| {
+            let of = &self.metric(about.id).metric;
+            let total = about
+                .severities
+                .as_ref()
+                .map_or(String::new(), |of| number(of.total));
+            vec![
+                of.name.clone(),
+                of.unit.clone(),
+                grouped(about.rows as u64),
+                total,
+            ]
+        });
+        let metrics: Vec<_> = metrics.collect();
+        let head = ["metric", "unit", "call paths with values", "total"];
+        let mut sections = vec![Section::table(
+            "metrics",
+            "What was measured",
+            "",
+            &head,
+            &metrics,
+        )];
+        if let Some(by) = self.by {
+            let unit = drawn::unit(&self.metric(by).metric.unit);
+            let paths = self.paths.iter().map(|path| {
+                let visits = path.visits.map_or(String::new(), number);
+                vec![
+                    path.name.clone(),
+                    unit.write(path.exclusive),
+                    unit.write(path.inclusive),
+                    visits,
+                ]
+            });
+            let head = ["call path", "exclusive", "inclusive", "visits"];
+            let words = format!("By {}, summed over locations.", self.metric(by).metric.name);
+            let paths: Vec<_> = paths.collect();
+            sections.push(Section::table(
+                "paths",
+                "Where it goes",
+                &words,
+                &head,
+                &paths,
+            ));
+        }
+        sections
+    }
+
+    /// The top call paths as bars.
+    pub fn bars(&self, title: &str) -> Scene {
+        let unit = self.by.map_or("", |by| &self.metric(by).metric.unit);
+        let mut bars = Bars::new(drawn::unit(unit)).titled(title);
+        for path in &self.paths {
+            bars.push(&path.name, path.exclusive);
+        }
+        bars.scene()
     }
 
     /// The summary as one object.

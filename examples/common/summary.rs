@@ -9,6 +9,7 @@ use perfkit::core::{
     CallPathId, CancelToken, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, Value,
     match_messages,
 };
+use perfkit::view::{Bars, Scene, Section, Unit};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -237,6 +238,63 @@ impl Summary {
             table::write(out, &head, &rows.collect::<Vec<_>>())?;
         }
         Ok(())
+    }
+}
+
+impl Summary {
+    /// What is in the recording, and its top call paths, as parts of a page.
+    pub fn sections(&self, top: usize) -> Vec<Section> {
+        let facts = [
+            ("format", self.format.to_string()),
+            ("written by", self.creator.clone().unwrap_or_default()),
+            ("locations", grouped(self.locations as u64)),
+            ("processes and devices", grouped(self.groups as u64)),
+            ("nodes", grouped(self.nodes as u64)),
+            ("regions", grouped(self.regions as u64)),
+            ("events", grouped(self.events)),
+            ("from", self.start.to_string()),
+            ("to", self.end.to_string()),
+            ("messages", grouped(self.messages as u64)),
+            ("collectives", grouped(self.collectives as u64)),
+            ("repairs", grouped(self.repairs)),
+        ];
+        let facts = facts.map(|(name, value)| vec![name.to_string(), value]);
+        let paths = self.paths.iter().take(top).map(|path| {
+            vec![
+                path.name.clone(),
+                Nanos(path.exclusive as i64).to_string(),
+                Nanos(path.inclusive as i64).to_string(),
+                grouped(path.visits),
+            ]
+        });
+        let head = ["call path", "exclusive", "inclusive", "visits"];
+        let words = "Most exclusive time first, summed over locations.";
+        let paths: Vec<_> = paths.collect();
+        vec![
+            Section::table("facts", "What is in it", "", &["fact", ""], &facts),
+            Section::table("paths", "Where the time goes", words, &head, &paths),
+        ]
+    }
+
+    /// Events, locations and duration: for a line about the recording.
+    pub fn brief(&self) -> [String; 4] {
+        [
+            grouped(self.locations as u64),
+            grouped(self.events),
+            Nanos(self.end.0 - self.start.0).to_string(),
+            self.paths
+                .first()
+                .map_or(String::new(), |path| path.name.clone()),
+        ]
+    }
+
+    /// The top call paths as bars of exclusive time.
+    pub fn bars(&self, top: usize, title: &str) -> Scene {
+        let mut bars = Bars::new(Unit::Nanos).titled(title);
+        for path in self.paths.iter().take(top) {
+            bars.push(&path.name, path.exclusive as f64);
+        }
+        bars.scene()
     }
 }
 

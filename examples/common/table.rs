@@ -71,3 +71,17 @@ pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
+
+/// A number with three digits and a prefix for powers of 1000.
+pub fn short(value: f64) -> String {
+    let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+    let size = value.abs();
+    let found = units.iter().find(|unit| size >= unit.0);
+    let (scaled, unit) = found.map_or((value, ""), |unit| (value / unit.0, unit.1));
+    let digits = match scaled.abs() {
+        0.0..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    };
+    format!("{scaled:.digits$}{unit}")
+}

@@ -19,14 +19,14 @@ use std::io::Write;
 /// The ordered list, and what it was made of.
 #[derive(Debug)]
 pub(super) struct List<'a> {
-    profile: &'a Profile,
-    topology: Topology,
+    pub(super) profile: &'a Profile,
+    pub(super) topology: Topology,
     axes: Vec<f64>,
     power: AxisPower,
-    reference: (MetricId, CallPathId),
-    rows: Vec<(MetricId, CallPathId)>,
-    spectra: Spectra<f64>,
-    matches: Vec<Match>,
+    pub(super) reference: (MetricId, CallPathId),
+    pub(super) rows: Vec<(MetricId, CallPathId)>,
+    pub(super) spectra: Spectra<f64>,
+    pub(super) matches: Vec<Match>,
     /// Whether some of them are equally close.
     has_ties: bool,
     /// Of the matches, if it was asked for.
@@ -145,7 +145,7 @@ impl<'a> List<'a> {
         Some((*confidence.p.get(at)?, *confidence.p_of_all.get(at)?))
     }
 
-    fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {
+    pub(super) fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {
         let metric = self.profile.metrics().get(metric.index());
         let metric = metric.map_or_else(String::new, |metric| metric.metric.name.clone());
         (
@@ -154,7 +154,7 @@ impl<'a> List<'a> {
         )
     }
 
-    fn row(&self, found: &Match) -> (MetricId, CallPathId) {
+    pub(super) fn row(&self, found: &Match) -> (MetricId, CallPathId) {
         self.rows.get(found.view).copied().unwrap_or(self.reference)
     }
 

@@ -4,8 +4,7 @@ use super::{Report, ids, percent};
 use perfkit::track::track::Event;
 use perfkit::track::trend::Flag;
 use perfkit_examples::cli::Outcome;
-use perfkit_examples::scatter::short;
-use perfkit_examples::table;
+use perfkit_examples::table::{self, short};
 use std::io::Write;
 
 impl Report<'_> {

@@ -52,6 +52,7 @@
 #[cfg(feature = "anomaly")]
 pub mod anomaly;
 mod axis;
+mod bars;
 mod canvas;
 #[cfg(any(feature = "track", feature = "anomaly"))]
 mod chart;
@@ -76,6 +77,7 @@ pub mod topology;
 pub mod track;
 
 pub use axis::{Axis, Unit};
+pub use bars::Bars;
 pub use canvas::{Canvas, MOST_PIXELS};
 pub use colour::Colour;
 pub use error::{Error, Result};

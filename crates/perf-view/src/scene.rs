@@ -39,6 +39,36 @@ pub enum Mark {
     Moving(Vec<([f64; 3], bool)>, Colour),
 }
 
+impl Mark {
+    /// The same mark elsewhere.
+    fn moved(&self, [dx, dy]: [f64; 2]) -> Mark {
+        let point = |[x, y]: [f64; 2]| [x + dx, y + dy];
+        let points = |all: &[[f64; 2]]| all.iter().copied().map(point).collect();
+        match self {
+            Mark::Rect([x, y, w, h], colour) => Mark::Rect([x + dx, y + dy, *w, *h], *colour),
+            Mark::Cells([x, y, w, h], colours) => {
+                Mark::Cells([x + dx, y + dy, *w, *h], colours.clone())
+            }
+            Mark::Circle([x, y, r], colour) => Mark::Circle([x + dx, y + dy, *r], *colour),
+            Mark::Polygon(corners, colour) => Mark::Polygon(points(corners), *colour),
+            Mark::Path(corners, width, colour) => Mark::Path(points(corners), *width, *colour),
+            Mark::Text(at, to, colour, text) => Mark::Text(point(*at), *to, *colour, text.clone()),
+            Mark::Title(at, to, colour, text) => {
+                Mark::Title(point(*at), *to, *colour, text.clone())
+            }
+            Mark::During(step, steps, marks) => {
+                let marks = marks.iter().map(|mark| mark.moved([dx, dy]));
+                Mark::During(*step, *steps, marks.collect())
+            }
+            Mark::Moving(places, colour) => {
+                let places = places.iter();
+                let places = places.map(|([x, y, r], seen)| ([x + dx, y + dy, *r], *seen));
+                Mark::Moving(places.collect(), *colour)
+            }
+        }
+    }
+}
+
 /// Marks on paper, the first ones below.
 ///
 /// ```
@@ -87,6 +117,23 @@ impl Scene {
     /// Draws one more mark on top.
     pub fn push(&mut self, mark: Mark) {
         self.marks.push(mark);
+    }
+
+    /// Draws the marks of another scene, its upper left corner at a place of this one.
+    ///
+    /// ```
+    /// use perf_view::{Colour, Mark, Scene};
+    /// let (paper, ink) = (Colour::hex(0xffffff), Colour::hex(0x000000));
+    /// let mut small = Scene::new(4, 4, paper);
+    /// small.push(Mark::Rect([0.0, 0.0, 2.0, 2.0], ink));
+    /// let mut large = Scene::new(20, 20, paper);
+    /// large.place(&small, [10.0, 12.0]);
+    /// assert_eq!(large.canvas()?.pixel(11, 13), Some(ink));
+    /// # Ok::<(), perf_view::Error>(())
+    /// ```
+    pub fn place(&mut self, other: &Scene, at: [f64; 2]) {
+        self.marks
+            .extend(other.marks.iter().map(|mark| mark.moved(at)));
     }
 
     /// Draws a thin line between two points: x and y of both.

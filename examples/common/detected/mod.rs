@@ -9,6 +9,7 @@ use perfkit::anomaly::provenance::{CallRecord, Kind, Order, Pruned, Query, Recor
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
 use perfkit::core::{Diagnostics, Weight};
+use perfkit::view::anomaly::Anomalies;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub struct Shown {
     pub prune: bool,
     /// Ranks, functions and calls to list.
     pub top: usize,
+    /// Whether it is to be drawn, too.
+    pub draws: bool,
 }
 
 /// What was found.
@@ -43,6 +46,7 @@ pub struct Detected {
     pruned: Option<Pruned>,
     diagnostics: Diagnostics,
     failed: Option<Error>,
+    drawn: Option<Anomalies>,
 }
 
 /// What is said of a function that became slower or faster.
@@ -79,6 +83,10 @@ impl Detected {
             true => report.prune().map_err(input)?,
             false => None,
         };
+        let drawn = match asked.draws && failed.is_none() {
+            true => Some(Anomalies::of(&mut report).map_err(crate::drawn::failed)?),
+            false => None,
+        };
         let Some((mut store, reduction)) = report.store.take() else {
             return Err(Failure::Input("nothing was recorded".into()));
         };
@@ -103,9 +111,15 @@ impl Detected {
             steps,
             diagnostics,
             failed,
+            drawn,
             report,
             asked,
         })
+    }
+
+    /// What is to be drawn, where that was asked for and the store did not fail.
+    pub fn drawn(&self) -> Option<&Anomalies> {
+        self.drawn.as_ref()
     }
 
     /// Whether all of it could be written where it was to be written.

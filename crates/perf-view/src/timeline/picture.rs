@@ -32,6 +32,7 @@ pub struct Picture<'a> {
     theme: Theme,
     lines: Option<&'a Lines>,
     markers: &'a [Marker],
+    has_legend: bool,
 }
 
 const MARGIN: f64 = 16.0;
@@ -62,6 +63,7 @@ impl<'a> Picture<'a> {
             theme: Theme::light(),
             lines: None,
             markers: &[],
+            has_legend: true,
         })
     }
 
@@ -89,6 +91,13 @@ impl<'a> Picture<'a> {
         self
     }
 
+    /// Whether it says what colours mean, default yes: of pictures of one recording that stand together
+    /// one is enough.
+    pub fn legend(mut self, has_legend: bool) -> Self {
+        self.has_legend = has_legend;
+        self
+    }
+
     /// Draws it.
     pub fn scene(&self) -> Scene {
         let layout = Layout::of(self);
@@ -109,6 +118,9 @@ impl<'a> Picture<'a> {
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let mut entries = legend::entries(&totals, classes, &palette, &self.theme, nanos);
         entries.extend(self.remarks(&paint));
+        if !self.has_legend {
+            entries.clear();
+        }
         let places = legend_places(&entries, layout.width);
         let below = places.last().map_or(0.0, |place| place[1] + LEGEND_LINE);
         let (width, height) = (layout.width, layout.bottom + AXIS + below + MARGIN);

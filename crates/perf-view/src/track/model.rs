@@ -216,6 +216,12 @@ impl Clusters {
         Ok(())
     }
 
+    /// The same with another word for `object` or `cluster`: what points were put together by.
+    pub fn called(mut self, noun: &'static str) -> Self {
+        self.noun = noun;
+        self
+    }
+
     /// How many objects there are.
     pub fn objects(&self) -> usize {
         self.objects.len()

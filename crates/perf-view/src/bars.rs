@@ -1,0 +1,95 @@
+//! [`Bars`]: values with names, a bar each.
+
+use crate::{Anchor, Colour, Mark, Scene, Theme, Unit, shortened, text};
+
+/// Values with names as PNG or SVG, a bar each, in their order.
+///
+/// ```
+/// use perf_view::{Bars, Unit};
+/// let mut bars = Bars::new(Unit::Nanos).titled("Where the time goes");
+/// bars.push("main / solve", 3e9);
+/// bars.push("main / output", 4e8);
+/// assert!(bars.scene().svg().contains("400 ms"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bars {
+    unit: Unit,
+    title: String,
+    theme: Theme,
+    bars: Vec<(String, f64)>,
+}
+
+const MARGIN: f64 = 16.0;
+const BAR: f64 = 24.0;
+/// Longest bar in pixels.
+const LONGEST: f64 = 420.0;
+/// Longest name in letters.
+const NAME: usize = 56;
+const COLOUR: Colour = Colour::hex(0x3b76b0);
+
+impl Bars {
+    /// No bars yet, of values of a unit.
+    pub fn new(unit: Unit) -> Self {
+        Bars {
+            unit,
+            title: String::new(),
+            theme: Theme::light(),
+            bars: Vec::new(),
+        }
+    }
+
+    /// A title above them.
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Paper and ink, default [`Theme::light`].
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// Adds a bar. Of what is no number or below 0 only name and value are written.
+    pub fn push(&mut self, name: impl Into<String>, value: f64) {
+        self.bars.push((name.into(), value));
+    }
+
+    /// Draws them.
+    pub fn scene(&self) -> Scene {
+        let names = self
+            .bars
+            .iter()
+            .map(|(name, _)| name.chars().count().min(NAME));
+        let left = MARGIN + names.max().unwrap_or(0) as f64 * text::ADVANCE + 8.0;
+        let width = left + LONGEST + 12.0 * text::ADVANCE + MARGIN;
+        let top = MARGIN + if self.title.is_empty() { 0.0 } else { 30.0 };
+        let height = top + self.bars.len() as f64 * BAR + MARGIN;
+        let mut scene = Scene::new(width as u32, height as u32, self.theme.paper);
+        let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
+        let title = shortened(&self.title, most);
+        let at = [MARGIN, MARGIN + 8.0];
+        scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
+        let said = self.bars.iter().take(12);
+        let said: Vec<String> = said
+            .map(|(name, value)| format!("{name} {}", self.unit.write(*value)))
+            .collect();
+        scene.title = format!("{}: {}", self.title, said.join(", "));
+        let finite = self.bars.iter().map(|(_, value)| *value);
+        let largest = finite.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        for (at, (name, value)) in self.bars.iter().enumerate() {
+            let y = top + (at as f64 + 0.5) * BAR;
+            let label = shortened(name, NAME);
+            scene.text([left - 8.0, y], Anchor::End, self.theme.ink, &label);
+            let length = match value.is_finite() && largest > 0.0 {
+                true => LONGEST * (value / largest).max(0.0),
+                false => 0.0,
+            };
+            scene.push(Mark::Rect([left, y - 8.0, length, 16.0], COLOUR));
+            let end = [left + length + 6.0, y];
+            let written = self.unit.write(*value);
+            scene.text(end, Anchor::Start, self.theme.ink, &written);
+        }
+        scene
+    }
+}

@@ -1,0 +1,232 @@
+//! Pictures and pages: where they go, and what several examples draw.
+
+use crate::cli::{Failure, Outcome, input, message};
+use crate::output;
+use crate::progress::Bar;
+use crate::series::Series;
+use perfkit::core::{CancelToken, TimeRange, Trace, match_messages};
+use perfkit::fold::{Folder, GroupBy, Groups, Line, Op, RegionGroups, Timelines};
+use perfkit::track::{Bursts, ClusterId, ScaledFrame};
+use perfkit::view::track::Clusters;
+use perfkit::view::{Anchor, Error, Mark, Page, Scene, Section, Theme, Unit, timeline};
+use std::path::{Path, PathBuf};
+
+/// Files that were asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// A page.
+    pub html: Option<PathBuf>,
+    /// A picture.
+    pub png: Option<PathBuf>,
+    /// The same, of lines.
+    pub svg: Option<PathBuf>,
+}
+
+impl Files {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.html.is_none() && self.png.is_none() && self.svg.is_none()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.html, &self.png, &self.svg].into_iter().flatten()
+    }
+
+    /// Draws and writes what was asked for: a picture, and a page of sections with a title.
+    ///
+    /// # Errors
+    /// What drawing fails with, and [`Failure::Input`] for files that cannot be written.
+    pub fn write(
+        &self,
+        title: &str,
+        scene: impl Fn() -> Result<Scene, Failure>,
+        sections: impl Fn() -> Result<Vec<Section>, Failure>,
+    ) -> Outcome {
+        if let Some(path) = &self.png {
+            png(path, &scene()?)?;
+        }
+        if let Some(path) = &self.svg {
+            let svg = scene()?.svg();
+            output::whole(path, |to| Ok(to.write_all(svg.as_bytes())?))?;
+        }
+        if let Some(path) = &self.html {
+            html(path, Page::new(title), sections()?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a picture.
+///
+/// # Errors
+/// [`Failure::Usage`] if it is too large, [`Failure::Input`] for a file that cannot be written.
+pub fn png(path: &Path, scene: &Scene) -> Outcome {
+    let bytes = scene.png().map_err(failed)?;
+    output::whole(path, |to| Ok(to.write_all(&bytes)?))
+}
+
+/// Writes a page.
+///
+/// # Errors
+/// [`Failure::Input`] for a file that cannot be written.
+pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
+    let page = sections.into_iter().fold(page, Page::with);
+    output::whole(path, |to| Ok(to.write_all(page.html().as_bytes())?))
+}
+
+/// What drawing fails with: sizes come from the arguments.
+pub fn failed(error: Error) -> Failure {
+    match error {
+        Error::TooLarge { .. } => Failure::Usage(error.to_string()),
+        other => Failure::Input(message(other)),
+    }
+}
+
+/// The timelines of a trace, a state a region.
+///
+/// # Errors
+/// [`Failure::Input`] for a trace whose calls cannot be replayed.
+pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
+    let map = RegionGroups::new()
+        .plan(trace.definitions())
+        .map_err(input)?;
+    Timelines::with(trace.view(), &map, &Bar::new(), &CancelToken::new()).map_err(input)
+}
+
+/// What an operation shows, as the rest of a sentence.
+pub fn words(op: &str) -> String {
+    match op.split_once('=') {
+        Some(("any", state)) => format!("where any stream is in {state}"),
+        Some(("count", state)) => format!("how many streams are in {state}"),
+        Some((_, most)) => format!("where at most {most} streams differ from the rest"),
+        None => String::from(match op {
+            "max" => "what most streams do",
+            "min" => "what the fewest streams do",
+            "diff" => "where streams differ",
+            "idle" => "what streams do that do something",
+            "share" => "what takes the most time",
+            "entropy" => "how much streams differ",
+            _ => "what streams do",
+        }),
+    }
+}
+
+/// One fold of all of the recording as a picture; without an operation each kind of row has its own.
+///
+/// # Errors
+/// What folding and drawing fail with.
+pub fn folded(
+    timelines: &Timelines,
+    (by, op): (GroupBy, Option<Op>),
+    columns: usize,
+    picture: impl Fn(timeline::Picture<'_>) -> timeline::Picture<'_>,
+) -> Result<Scene, Failure> {
+    let params = Folder::params().columns(columns);
+    let params = op.map_or(params.clone(), |op| params.op(op));
+    let groups = Groups::by(timelines, by);
+    let folder = Folder::new(timelines, groups, params.check().map_err(input)?).map_err(input)?;
+    let fold = folder.fold(timelines.range()).map_err(input)?;
+    let found = timeline::Picture::new(&folder, &fold).map_err(failed)?;
+    Ok(picture(found).scene())
+}
+
+/// A timeline in a page, with the messages of the trace.
+///
+/// # Errors
+/// What folding and drawing fail with.
+pub fn timeline(
+    (trace, timelines): (&Trace, &Timelines),
+    (groups, op): (Groups, Option<Op>),
+    window: TimeRange,
+    (heading, id): (&str, &str),
+) -> Result<Section, Failure> {
+    let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
+    let usual = usual.into_iter().filter(|one| Some(*one) != op);
+    let ops: Vec<Op> = op.into_iter().chain(usual).collect();
+    let found = match_messages(trace.view());
+    let view = timeline::View::new(timelines, groups)
+        .named(heading, id)
+        .window(window)
+        .ops(&ops)
+        .lines(Line::of(&found))
+        .budget(1 << 20);
+    view.section(&Bar::new(), &CancelToken::new())
+        .map_err(failed)
+}
+
+/// What tracking found, to be drawn.
+///
+/// # Errors
+/// None but that a series does not fit together.
+pub fn series(series: &Series) -> Result<Clusters, Failure> {
+    let labels: Vec<&[ClusterId]> = series
+        .frames
+        .iter()
+        .map(|of| of.labels.as_slice())
+        .collect();
+    let found = Clusters::of(&series.tracking, &series.trends, &series.scaled, &labels);
+    found.map_err(failed)
+}
+
+/// Adds durations and all metrics of bursts that are points of one frame.
+///
+/// # Errors
+/// None but that points and bursts do not fit together.
+pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, frame: &ScaledFrame) -> Outcome {
+    let of = |values: &[f64]| -> Vec<f64> {
+        let row = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);
+        frame.rows().iter().map(row).collect()
+    };
+    let mut add = |name: &str, unit: &str, values: &[f64]| {
+        clusters.metric(name, unit, &of(values)).map_err(failed)
+    };
+    add("duration", "ns", &bursts.durations())?;
+    let columns = bursts.columns().iter();
+    for column in columns.filter(|column| column.name != "duration") {
+        add(&column.name, &column.unit, &column.values)?;
+    }
+    Ok(())
+}
+
+/// The unit of a metric of a profile.
+pub fn unit(name: &str) -> Unit {
+    match name {
+        "ns" => Unit::Nanos,
+        "sec" | "s" => Unit::Other("s".into()),
+        "bytes" | "B" => Unit::Bytes,
+        _ => Unit::Number,
+    }
+}
+
+/// A line of paper with a title on it.
+pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
+    let mut head = Scene::new(width, 34, theme.paper);
+    let mark = Mark::Title([16.0, 20.0], Anchor::Start, theme.ink, title.into());
+    head.push(mark);
+    head
+}
+
+/// Several pictures: the first at full width, the others beside one another below it.
+pub fn together(title: &str, first: &Scene, others: &[Scene], theme: Theme) -> Scene {
+    const GAP: f64 = 4.0;
+    let below: f64 = others
+        .iter()
+        .map(|scene| f64::from(scene.width) + GAP)
+        .sum();
+    let high = others.iter().map(|scene| scene.height).max().unwrap_or(0);
+    let width = f64::from(first.width).max(below);
+    let mut all = Scene::new(width as u32, first.height + high, theme.paper);
+    let said = std::iter::once(first)
+        .chain(others)
+        .map(|scene| scene.title.as_str());
+    let said: Vec<&str> = said.filter(|words| !words.is_empty()).collect();
+    all.title = format!("{title}. {}", said.join(". "));
+    all.place(first, [0.0, 0.0]);
+    let mut left = 0.0;
+    for scene in others {
+        all.place(scene, [left, f64::from(first.height)]);
+        left += f64::from(scene.width) + GAP;
+    }
+    all
+}
