@@ -435,3 +435,68 @@ fn memory_depends_on_the_longest_step() {
     assert!(health.too_deep > 0 && health.path_limit > 0, "{health:?}");
     assert!(health.unmatched_gpu > 7_900 - 10);
 }
+
+/// Two programs of a workflow each have a rank 0, and a function of one name.
+#[test]
+fn programs_are_told_apart() {
+    let mut calls = calls(Calls::params());
+    for program in [0, 3] {
+        let stream = calls.stream(StreamKey {
+            program,
+            ..StreamKey::default()
+        });
+        let region = calls.region(program, "solve");
+        calls.push(stream, Nanos(5), StreamEvent::Enter(region));
+        calls.push(stream, Nanos(9), StreamEvent::Exit(region));
+    }
+    calls.end_step(7);
+    let batch = calls.batch();
+    let ids: Vec<_> = batch
+        .calls()
+        .iter()
+        .map(|call| calls.event_id(call))
+        .collect();
+    assert_eq!(ids, ["0:7:0", "3:0:7:0"]);
+    let models: Vec<_> = batch
+        .samples()
+        .iter()
+        .map(|sample| sample.function)
+        .collect();
+    assert_ne!(models[0], models[1]);
+    let programs = models.iter().map(|model| calls.function_program(*model));
+    assert_eq!(programs.collect::<Vec<_>>(), [Some(0), Some(3)]);
+}
+
+/// On a thread of an accelerator that TAU tells of, calls nest and may overlap all the same.
+#[test]
+fn calls_of_accelerators_end_alone() {
+    let mut calls = calls(Calls::params());
+    let gpu = calls.stream(key(5));
+    calls.metadata(gpu, "CUDA Device", "0");
+    for (at, name, is_exit) in [
+        (0, ".TAU application", false),
+        (10, "kernel", false),
+        (20, "copy", false),
+        (30, "kernel", true),
+        (50, "copy", true),
+        (60, "other", true),
+        (90, ".TAU application", true),
+    ] {
+        match is_exit {
+            true => exit(&mut calls, gpu, at, name),
+            false => enter(&mut calls, gpu, at, name),
+        }
+    }
+    calls.end_step(0);
+    let times: Vec<_> = calls
+        .batch()
+        .calls()
+        .iter()
+        .map(|call| (call.inclusive().0, call.flags.closed_early()))
+        .collect();
+    assert_eq!(times, [(20, false), (30, false), (90, false)]);
+    assert_eq!(
+        calls.health().faults().collect::<Vec<_>>(),
+        [("exit-of-other-region", 1)]
+    );
+}

@@ -5,11 +5,12 @@
     reason = "helpers of tests say what they expect, as tests do"
 )]
 
-use perf_anomaly::Replay;
 use perf_anomaly::calls::{Calls, StreamHealth};
+use perf_anomaly::provenance::{Kind, Memory, Query, Recorder};
+use perf_anomaly::{Monitor, Replay, Tail};
 use perf_core::{
-    CancelToken, Event, EventSink, EventSource, MetricId, Nanos, RegionId, StreamEvent, StreamId,
-    StreamKey, Ticks, TimeRange, Trace,
+    CancelToken, Event, EventId, EventSink, EventSource, MetricId, Nanos, RegionId, StreamEvent,
+    StreamId, StreamKey, Ticks, TimeRange, Trace, intervals,
 };
 
 /// A sink that keeps everything.
@@ -227,4 +228,168 @@ fn recordings_of_accelerators_tell_which_streams_are_theirs() {
             .filter(gpu)
             .all(|id| hosts.contains(&key(id)))
     );
+}
+
+/// Launch, region, begin and end of each piece of work, as links and intervals of the trace have them.
+fn linked(trace: &Trace) -> Vec<(i64, String, i64, i64)> {
+    let definitions = trace.definitions();
+    let nanos = |at: Ticks| definitions.clock.nanos(at).unwrap().0;
+    let mut found = Vec::new();
+    for location in trace.view().locations() {
+        intervals(location, |call| {
+            let here = |event: EventId| {
+                (event.location, event.index as usize) == (location.id(), call.enter)
+            };
+            for link in trace.links().iter().filter(|link| here(link.to)) {
+                let from = trace.location(link.from.location).unwrap();
+                let at = from.all().time(link.from.index as usize).unwrap();
+                let name = definitions.region_name(call.region).into_owned();
+                found.push((nanos(at), name, nanos(call.start), nanos(call.end)));
+            }
+        });
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The same of the calls that a replay makes of it.
+fn tied(trace: &Trace, mut replay: Replay<'_>) -> (Vec<(i64, String, i64, i64)>, Calls) {
+    let mut calls = Calls::new(Calls::params().check().unwrap());
+    let mut found = Vec::new();
+    let mut look = |calls: &Calls| {
+        for call in calls
+            .batch()
+            .calls()
+            .iter()
+            .filter(|call| calls.is_gpu(call.stream))
+        {
+            assert_eq!((call.depth, calls.stack(call).len()), (0, 0));
+            assert_eq!(call.exclusive, call.inclusive());
+            if let Some(launch) = calls.launch(call.key()) {
+                let (_, name) = calls.region_name(call.region).unwrap();
+                found.push((launch.entry.0, name.into(), call.entry.0, call.exit.0));
+            }
+        }
+    };
+    while replay.next_step(&mut calls).expect("nobody cancels") {
+        look(&calls);
+    }
+    calls.finish();
+    look(&calls);
+    found.sort_unstable();
+    assert_eq!(found.len(), trace.links().len());
+    (found, calls)
+}
+
+/// Work that overlaps, of one name or several, that begins or ends together, that takes no time.
+#[test]
+fn work_of_accelerators_overlaps_and_knows_its_launch() {
+    let pieces = [
+        (Some(0), 0, "kernel", 0, 20),
+        (Some(1), 0, "kernel", 5, 30),
+        (None, 0, "copy", 5, 5),
+        (Some(2), 0, "copy", 5, 25),
+        (Some(3), 0, "reduce", 5, 6),
+        (Some(4), 0, "kernel", 20, 40),
+        (Some(5), 1, "kernel", 20, 40),
+        (Some(6), 1, "sync", 40, 40),
+        (Some(7), 1, "set", 40, 40),
+        (Some(8), 1, "kernel", 40, 41),
+    ];
+    for trace in [
+        perf_testdata::device::build(&pieces),
+        perf_testdata::device::trace(),
+        perf_testdata::planted::trace(),
+    ] {
+        for steps in [1, 3, 50] {
+            let (found, calls) = tied(&trace, Replay::in_steps(trace.view(), steps));
+            assert_eq!(found, linked(&trace), "{steps} steps");
+            let health = calls.health();
+            assert!(health.is_sound(), "{health:?}");
+        }
+    }
+}
+
+/// Both ends of a launch are in view, or nobody waits for the other.
+#[test]
+fn launches_out_of_view_are_not_missed() {
+    let trace = perf_testdata::device::trace();
+    let hosts = [perf_core::LocationId(0)];
+    let devices = [perf_core::LocationId(1), perf_core::LocationId(2)];
+    let window = TimeRange::new(Ticks(15), Ticks(101)).unwrap();
+    for view in [
+        trace.view().only(&hosts),
+        trace.view().only(&devices),
+        trace.view().between(window),
+    ] {
+        let mut calls = Calls::new(Calls::params().check().unwrap());
+        let mut replay = Replay::in_steps(view, 2);
+        while replay.next_step(&mut calls).expect("nobody cancels") {}
+        calls.finish();
+        let health = calls.health();
+        assert_eq!((health.unmatched_gpu, health.unmatched_launch), (0, 0));
+    }
+}
+
+/// More launches in a step than are remembered between steps lose none of their work.
+#[test]
+fn a_step_may_have_any_number_of_launches() {
+    let many = 3000;
+    let pieces: Vec<perf_testdata::device::Piece> = (0..many)
+        .map(|at| (Some(at), 0, "kernel", 10_000 + 2 * at, 10_001 + 2 * at))
+        .collect();
+    let trace = perf_testdata::device::build(&pieces);
+    let mut calls = Calls::new(Calls::params().pending(10).check().unwrap());
+    let mut replay = Replay::in_steps(trace.view(), 1);
+    while replay.next_step(&mut calls).expect("nobody cancels") {}
+    assert_eq!(calls.batch().links().len() as u64, many);
+    assert_eq!(calls.health().unmatched_gpu, 0);
+}
+
+/// Anomalies of work tell what launched it, and those that nobody launched are not waited for.
+#[test]
+fn anomalies_of_accelerators_carry_their_launch_at_once() {
+    for launched in [true, false] {
+        let pieces: Vec<perf_testdata::device::Piece> = (0..2000_u64)
+            .map(|at| {
+                let long = if at == 1900 { 900 } else { 100 + at % 7 };
+                (
+                    launched.then_some(at),
+                    0,
+                    "kernel",
+                    10_000 + 1000 * at,
+                    10_000 + 1000 * at + long,
+                )
+            })
+            .collect();
+        let trace = perf_testdata::device::build(&pieces);
+        let tail = Box::new(Tail::new(Tail::params().check().unwrap()));
+        let calls = Calls::new(Calls::params().context(0).check().unwrap());
+        let recorder = Recorder::new(Recorder::params().check().unwrap(), Box::new(Memory::new()));
+        let mut monitor = Monitor::new(calls, tail).record(recorder);
+        let mut replay = Replay::in_steps(trace.view(), 100);
+        let mut recorded = None;
+        while replay.next_step(&mut monitor).expect("nobody cancels") {
+            let count = monitor.reduction().unwrap().recorded;
+            if count > 0 {
+                recorded.get_or_insert(monitor.batch().step());
+            }
+        }
+        let report = monitor.finish().unwrap();
+        let (mut store, _) = report.store.unwrap();
+        let query = Query {
+            kind: Some(Kind::Anomaly),
+            ..Query::default()
+        };
+        let records = store.query(&query).unwrap();
+        assert_eq!(records.len(), 1, "{:?}", report.losses.total());
+        assert_eq!(recorded, Some(records[0].step), "it waits for nothing");
+        let launch = records[0]
+            .launch
+            .as_ref()
+            .map(|launch| (launch.entry, launch.path.clone()));
+        let expected = (Nanos(1900), vec!["cudaLaunchKernel".to_string()]);
+        assert_eq!(launch, launched.then_some(expected));
+        assert_eq!(records[0].accelerator.len(), 1);
+    }
 }
