@@ -46,6 +46,9 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A text that is no entry of a store.
+    #[error("no entry of a store: {0}")]
+    Entry(String),
     /// The thread that judges spans of this process is not there.
     #[error("the thread that judges spans: {0}")]
     Spans(String),

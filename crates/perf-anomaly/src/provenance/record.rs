@@ -1,6 +1,6 @@
 //! [`Record`]: all that is kept of a call.
 
-use crate::Label;
+use crate::{Error, Label, Result};
 use perf_core::{Nanos, Value};
 
 /// A call of the surroundings of another one, or the call itself.
@@ -222,4 +222,31 @@ pub enum Entry {
     Model(ModelRecord),
     /// A call.
     Call(Box<Record>),
+}
+
+/// The line of JSON that stores keep of it.
+impl std::fmt::Display for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut line = String::new();
+        super::json::write(self, &mut line);
+        f.write_str(&line)
+    }
+}
+
+/// From the line that stores keep of it.
+///
+/// ```
+/// use perf_anomaly::provenance::Entry;
+/// let line = r#"{"type":"stream","program":1,"rank":2,"thread":0,"facts":{"Hostname":"n7"}}"#;
+/// let entry: Entry = line.parse()?;
+/// assert_eq!(entry.to_string(), line);
+/// assert!("{}".parse::<Entry>().is_err());
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+impl std::str::FromStr for Entry {
+    type Err = Error;
+
+    fn from_str(line: &str) -> Result<Self> {
+        super::parse::read(line).map_err(Error::Entry)
+    }
 }

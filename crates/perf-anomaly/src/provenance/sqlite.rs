@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 pub struct Sqlite {
     path: PathBuf,
     connection: Connection,
-    is_writing: bool,
     unreadable: Option<(u64, String)>,
 }
 
@@ -97,12 +96,54 @@ impl Sqlite {
         }
     }
 
+    /// Works with the database itself, in the transaction that [`put`](Store::put) writes in: for tables of
+    /// one's own beside those of the store, which are there after the next [`commit`](Store::commit) or
+    /// not at all. Tables of others must have names of their own.
+    ///
+    /// ```
+    /// use perf_anomaly::provenance::{Sqlite, Store};
+    /// # let file = std::env::temp_dir().join("perf-anomaly-within.sqlite");
+    /// let mut store = Sqlite::create(&file)?;
+    /// store.within(|database| database.execute_batch("create table mine (number integer)"))?;
+    /// store.within(|database| database.execute("insert into mine values (?)", [7]))?;
+    /// store.commit()?;
+    /// store.within(|database| database.execute("insert into mine values (?)", [8]))?;
+    /// store.roll_back()?;
+    /// let sum = |database: &rusqlite::Connection| {
+    ///     database.query_row("select sum(number) from mine", [], |row| row.get::<_, i64>(0))
+    /// };
+    /// assert_eq!(store.within(sum)?, 7);
+    /// # drop(store);
+    /// # std::fs::remove_file(&file).ok();
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store) with what `work` fails with.
+    pub fn within<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.begin()?;
+        self.fail(work(&self.connection))
+    }
+
+    /// Undoes all since the last [`commit`](Store::commit).
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store) if it cannot.
+    pub fn roll_back(&mut self) -> Result<()> {
+        match self.is_writing() {
+            true => self.fail(self.connection.execute_batch("rollback")),
+            false => Ok(()),
+        }
+    }
+
     fn connect(path: &Path) -> Result<Self> {
         let connection = Connection::open(path).map_err(|error| failed(path, &error))?;
         Ok(Sqlite {
             path: path.into(),
             connection,
-            is_writing: false,
             unreadable: None,
         })
     }
@@ -111,11 +152,16 @@ impl Sqlite {
         outcome.map_err(|error| failed(&self.path, &error))
     }
 
-    fn begin(&mut self) -> Result<()> {
-        if !std::mem::replace(&mut self.is_writing, true) {
-            return self.fail(self.connection.execute_batch("begin"));
+    /// Whether a transaction is open. The database knows best: some errors end one.
+    fn is_writing(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
+    fn begin(&self) -> Result<()> {
+        match self.is_writing() {
+            true => Ok(()),
+            false => self.fail(self.connection.execute_batch("begin")),
         }
-        Ok(())
     }
 
     fn put_columns(&self, id: i64, record: &Record) -> Result<()> {
@@ -240,7 +286,7 @@ impl Store for Sqlite {
     }
 
     fn commit(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.is_writing, false) {
+        match self.is_writing() {
             true => self.fail(self.connection.execute_batch("commit")),
             false => Ok(()),
         }
@@ -280,9 +326,8 @@ impl Store for Sqlite {
         self.begin()?;
         let outcome = self.revise_all(judge);
         if outcome.is_err() {
-            self.is_writing = false;
             // The first error is the one to tell.
-            let _ = self.connection.execute_batch("rollback");
+            let _ = self.roll_back();
             return outcome;
         }
         self.commit()?;
