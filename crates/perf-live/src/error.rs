@@ -1,0 +1,80 @@
+//! The errors of this crate.
+
+use std::time::Duration;
+
+/// What can be wrong with messages, servers and stores.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter out of its range.
+    #[error("{name} is {value}, but must be {range}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// Bytes that are no message, or end too early.
+    #[error("byte {at} of a message: expected {expected}")]
+    Wire {
+        /// Where.
+        at: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// A server that has as much to do as it may keep in memory. Nothing of the message was taken.
+    #[error("the server is busy, come again in {} ms", again.as_millis())]
+    Busy {
+        /// When to come again.
+        again: Duration,
+    },
+    /// More clients than the server may keep.
+    #[error("the server has as many clients as it may keep, {0}")]
+    TooMany(usize),
+    /// What the detection says: a delta of another session or detector, a store that cannot be
+    /// written.
+    #[error(transparent)]
+    Anomaly(#[from] perf_anomaly::Error),
+    /// A database that cannot be read.
+    #[error("{file}: {what}")]
+    Store {
+        /// Its file.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A server that cannot be reached, or whose answer makes no sense.
+    #[error("{url}: {what}")]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// What happened.
+        what: String,
+    },
+    /// A server that says no.
+    #[error("{url} refuses with {status}: {what}")]
+    Refused {
+        /// The address.
+        url: String,
+        /// The status of HTTP.
+        status: u16,
+        /// What it says.
+        what: String,
+    },
+    /// An address on which nothing can be offered.
+    #[error("{address}: {what}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What happened.
+        what: String,
+    },
+    /// The server was closed.
+    #[error("the server was closed")]
+    Closed,
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,72 @@
+//! [`Finished`]: a run that is over, from its database alone.
+
+use super::overview::Overview;
+use super::params::{CheckedHubParams, HubParams};
+use super::state::State;
+use crate::Result;
+use crate::store::Reader;
+use perf_anomaly::server::{FunctionName, FunctionStats, Ranking, Ranks};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A run that is over: what a [`Hub`](super::Hub) knew of it. Nothing is written.
+///
+/// A database that no server wrote, but a [`Recorder`](perf_anomaly::provenance::Recorder), will do: then
+/// calls that were not recorded are not known, and counts are those of the recorded anomalies.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    path: PathBuf,
+    overview: Arc<Overview>,
+    functions: Arc<Vec<(FunctionName, FunctionStats)>>,
+}
+
+impl Finished {
+    /// From a database.
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store) if it cannot be read, and those of what it holds.
+    pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
+        let reader = Reader::open(path.as_ref())?;
+        let (overview, functions) = match reader.is_plain() {
+            true => of_records(&reader, &params.0)?,
+            false => {
+                let mut state = State::new(&params.0, reader.load()?)?;
+                reader.each_logged(|bytes| state.again(bytes))?;
+                (Overview::of(&state), state.functions())
+            }
+        };
+        Ok(Finished {
+            path: path.as_ref().into(),
+            overview: Arc::new(overview),
+            functions: Arc::new(functions),
+        })
+    }
+
+    /// What all ranks were.
+    pub fn overview(&self) -> Arc<Overview> {
+        Arc::clone(&self.overview)
+    }
+
+    /// What the calls of each function were on all ranks, most time lost first.
+    pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
+        Arc::clone(&self.functions)
+    }
+
+    /// The database.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+type Known = (Overview, Vec<(FunctionName, FunctionStats)>);
+
+/// What recorded anomalies tell.
+fn of_records(reader: &Reader, params: &HubParams) -> Result<Known> {
+    let mut ranks = Ranks::default();
+    reader.each_recorded_step(|step| {
+        ranks.add(&step, params.history, params.clients);
+    })?;
+    let mut overview = Overview::of_ranks(ranks.ranked(Ranking::Total));
+    overview.revision = 1;
+    Ok((overview, reader.recorded_functions()?))
+}

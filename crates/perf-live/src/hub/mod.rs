@@ -1,0 +1,410 @@
+//! [`Hub`]: the server without its web. Messages in, answers out, a database behind.
+//!
+//! A thread of its own, the keeper, takes all messages that wait, applies them to the state, stores them
+//! in one transaction and answers them then: what was answered is on the disk. While it stores, the next
+//! messages gather, so that batches are as large as the load asks for and nobody waits for a timer. Where
+//! storing fails, nothing of the batch is answered, and the state is read again from the database.
+
+mod finished;
+mod overview;
+mod params;
+mod queue;
+mod state;
+
+pub use finished::Finished;
+pub use overview::{Overview, ProgramSummary};
+pub use params::{CheckedHubParams, HubParams};
+
+use crate::store::Writer;
+use crate::wire::{Answer, Hello, Push, Welcome};
+use crate::{Error, Result};
+use overview::Cached;
+use perf_anomaly::server::{FunctionName, FunctionStats, StepStats, View};
+use queue::Queue;
+use state::{Batch, State};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What a client said.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Message {
+    /// Who it is.
+    Hello(Hello),
+    /// What it learned and kept, and its delta as the bytes it came in.
+    Push(Push, Vec<u8>),
+}
+
+impl Message {
+    /// The message of [`wire::PUSH`](crate::wire::PUSH) from its bytes.
+    ///
+    /// # Errors
+    /// Those of [`Push::decode`].
+    pub fn push(bytes: &[u8]) -> Result<Self> {
+        let (push, delta) = Push::decode_with(bytes)?;
+        Ok(Message::Push(push, delta.to_vec()))
+    }
+
+    /// The message of [`wire::HELLO`](crate::wire::HELLO) from its bytes.
+    ///
+    /// # Errors
+    /// Those of [`Hello::decode`].
+    pub fn hello(bytes: &[u8]) -> Result<Self> {
+        Hello::decode(bytes).map(Message::Hello)
+    }
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Told {
+    /// The session of the server.
+    pub session: u64,
+    /// The last delta of the client that is stored.
+    pub delta: u64,
+    /// The last bundle of records of it that is stored.
+    pub records: u64,
+    /// The number of the latest view.
+    pub number: u64,
+    /// That view, if the client wants it.
+    pub view: Option<View>,
+}
+
+impl Told {
+    /// As an answer to a push.
+    pub fn answer(&self) -> Answer {
+        Answer {
+            session: self.session,
+            delta: self.delta,
+            records: self.records,
+            number: self.number,
+            view: self.view.as_ref().map(View::encode),
+        }
+    }
+
+    /// As an answer to a hello; `most` bytes are taken of a message.
+    pub fn welcome(&self, most: u64) -> Welcome {
+        Welcome {
+            session: self.session,
+            delta: self.delta,
+            records: self.records,
+            most,
+        }
+    }
+}
+
+/// What was counted since the server started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Times that a client said who it is.
+    pub hellos: u64,
+    /// Deltas that were taken.
+    pub deltas: u64,
+    /// Deltas and bundles that had been taken before.
+    pub repeated: u64,
+    /// Messages that were refused.
+    pub refused: u64,
+    /// Bundles of records that were taken.
+    pub bundles: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Views that were told.
+    pub views: u64,
+    /// Transactions.
+    pub batches: u64,
+    /// Time in them, in microseconds.
+    pub storing: u64,
+    /// Times that storing failed.
+    pub failures: u64,
+    /// Bytes of deltas that were logged.
+    pub logged: u64,
+    /// Times that the state was stored as a whole.
+    pub states: u64,
+}
+
+/// Who is told what became of a message.
+type Reply = Box<dyn FnOnce(Result<Told>) + Send>;
+
+/// A message that waits.
+struct Job {
+    message: Message,
+    reply: Reply,
+}
+
+/// A server. Clones are of the same one; it ends with [`close`](Self::close) or the last of them.
+///
+/// ```
+/// use perf_live::hub::{Hub, Message};
+/// use perf_live::wire::Hello;
+/// # let file = std::env::temp_dir().join("perf-live-hub.sqlite");
+/// # std::fs::remove_file(&file).ok();
+/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let hello = Hello { client: 7, program: 0, rank: 3, name: "lammps".into(), host: "n12".into() };
+/// let told = hub.say(Message::Hello(hello), 64)?;
+/// assert_eq!((told.delta, told.records), (0, 0));
+/// assert_eq!(hub.overview().clients, 1);
+/// hub.close();
+/// # std::fs::remove_file(&file).ok();
+/// # Ok::<(), perf_live::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Hub(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    queue: Arc<Queue<Job>>,
+    state: Arc<Mutex<State>>,
+    overview: Cached<Overview>,
+    functions: Cached<Vec<(FunctionName, FunctionStats)>>,
+    path: PathBuf,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Job").field(&self.message).finish()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What a thread that failed left is what the database has, or is read anew from it.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    /// What a server keeps and lets wait, to be set up and checked.
+    pub fn params() -> HubParams {
+        HubParams::default()
+    }
+
+    /// A server with a database, which is made if it is not there. What the database holds of an earlier
+    /// run is gone on with.
+    ///
+    /// # Errors
+    /// [`Error::Store`] if another server writes it, or it is somebody else's; those of what it holds.
+    pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
+        let mut writer = Writer::open(path.as_ref())?;
+        let (state, logged) = State::load(&params.0, &mut writer)?;
+        let path = writer.path().to_path_buf();
+        let queue = Arc::new(Queue::new(params.0.queue, params.0.bytes));
+        let state = Arc::new(Mutex::new(state));
+        let keeper = Keeper {
+            queue: Arc::clone(&queue),
+            state: Arc::clone(&state),
+            params: params.0,
+            writer,
+            logged,
+            state_bytes: 0,
+            is_lost: false,
+        };
+        let name = std::thread::Builder::new().name("keeper".into());
+        let thread = name.spawn(move || keeper.run());
+        let thread = thread.map_err(|error| Error::Store {
+            file: path.display().to_string(),
+            what: format!("no thread to write it: {error}"),
+        })?;
+        Ok(Hub(Arc::new(Shared {
+            queue,
+            state,
+            overview: Cached::default(),
+            functions: Cached::default(),
+            path,
+            keeper: Mutex::new(Some(thread)),
+        })))
+    }
+
+    /// Lets a message wait, which takes so many `bytes`; `reply` is called once it is stored, or was
+    /// refused, and should not take long.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if too much waits, [`Error::Closed`].
+    pub fn offer(
+        &self,
+        message: Message,
+        bytes: usize,
+        reply: impl FnOnce(Result<Told>) + Send + 'static,
+    ) -> Result<()> {
+        let reply = Box::new(reply);
+        self.0.queue.push(Job { message, reply }, bytes)
+    }
+
+    /// [`offer`](Self::offer)s a message, and waits until it is stored.
+    ///
+    /// # Errors
+    /// Those of `offer`, and why the message was refused.
+    pub fn say(&self, message: Message, bytes: usize) -> Result<Told> {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let reply = move |told| drop(sender.send(told));
+        self.offer(message, bytes, reply)?;
+        receiver.recv().map_err(|_| Error::Closed)?
+    }
+
+    /// What all ranks are. It is at most a fifth of a second old.
+    pub fn overview(&self) -> Arc<Overview> {
+        let make = || Overview::of(&lock(&self.0.state));
+        self.0.overview.get(make)
+    }
+
+    /// What the calls of each function were on all ranks, most time lost first. As old as that.
+    pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
+        let make = || lock(&self.0.state).functions();
+        self.0.functions.get(make)
+    }
+
+    /// Steps of a rank that are in memory, from one on.
+    pub fn steps(&self, program: u32, rank: u32, from: u64) -> Vec<StepStats> {
+        let state = lock(&self.0.state);
+        let steps = state.server.steps(program, rank);
+        steps.filter(|one| one.step >= from).copied().collect()
+    }
+
+    /// A number that changes whenever something else does.
+    pub fn revision(&self) -> u64 {
+        lock(&self.0.state).revision
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> Counts {
+        lock(&self.0.state).counts
+    }
+
+    /// How many messages wait, and their bytes.
+    pub fn waiting(&self) -> (usize, usize) {
+        self.0.queue.size()
+    }
+
+    /// The database.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Takes no more messages, and returns when those that wait are stored.
+    pub fn close(&self) {
+        self.0.queue.close();
+        if let Some(keeper) = lock(&self.0.keeper).take() {
+            // It has nothing to say that an answer did not.
+            let _ = keeper.join();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+/// The one that changes the state and writes the database.
+struct Keeper {
+    queue: Arc<Queue<Job>>,
+    state: Arc<Mutex<State>>,
+    params: HubParams,
+    writer: Writer,
+    /// Bytes of deltas since the state was stored, and of the state then.
+    logged: u64,
+    state_bytes: u64,
+    /// The state may have what the database does not.
+    is_lost: bool,
+}
+
+/// When it looks whether a database that failed works again.
+const RECOVERY: Duration = Duration::from_secs(1);
+
+impl Keeper {
+    fn run(mut self) {
+        while let Some(jobs) = self.queue.take(self.params.batch) {
+            let (messages, replies): (Vec<_>, Vec<_>) =
+                jobs.into_iter().map(|job| (job.message, job.reply)).unzip();
+            match self.batch(messages) {
+                Ok(told) => replies
+                    .into_iter()
+                    .zip(told)
+                    .for_each(|(reply, told)| reply(told)),
+                Err(_) => {
+                    for reply in replies {
+                        reply(Err(Error::Busy { again: RECOVERY }));
+                    }
+                }
+            }
+            self.store_state();
+        }
+        // What is stored as a whole is read faster than a log.
+        if self.logged > 0 && !self.is_lost {
+            self.logged = u64::MAX;
+            self.store_state();
+        }
+    }
+
+    /// Takes messages and stores them together. After an error nothing of them is taken.
+    fn batch(&mut self, messages: Vec<Message>) -> Result<Vec<Result<Told>>> {
+        let began = Instant::now();
+        let state = Arc::clone(&self.state);
+        let mut state = lock(&state);
+        if self.is_lost {
+            self.reload(&mut state)?;
+        }
+        let mut batch = Batch::default();
+        let mut told = Vec::with_capacity(messages.len());
+        for message in messages {
+            let outcome = state.take(message, &mut batch, &mut self.writer);
+            // The database is everybody's matter, not that of this message.
+            if let Err(Error::Anomaly(perf_anomaly::Error::Store { .. })) = &outcome {
+                self.lose(&mut state);
+                return Err(Error::Busy { again: RECOVERY });
+            }
+            told.push(outcome);
+        }
+        let stored = batch.store(&mut self.writer);
+        let stored = stored.and_then(|()| self.writer.commit());
+        if stored.is_err() {
+            self.lose(&mut state);
+        } else {
+            self.logged += batch.bytes();
+            let counts = &mut state.counts;
+            counts.logged += batch.bytes();
+            counts.batches += 1;
+            counts.storing += began.elapsed().as_micros() as u64;
+        }
+        stored.map(|()| told)
+    }
+
+    fn lose(&mut self, state: &mut State) {
+        self.is_lost = true;
+        state.counts.failures += 1;
+        // The state is read anew, whether this works or not.
+        let _ = self.writer.roll_back();
+    }
+
+    fn reload(&mut self, state: &mut State) -> Result<()> {
+        let (mut stored, logged) = State::load(&self.params, &mut self.writer)?;
+        stored.counts = state.counts;
+        *state = stored;
+        self.logged = logged;
+        self.is_lost = false;
+        Ok(())
+    }
+
+    /// Stores the state as a whole where the log has become long.
+    fn store_state(&mut self) {
+        if self.is_lost || self.logged <= self.params.log.max(2 * self.state_bytes) {
+            return;
+        }
+        let state = Arc::clone(&self.state);
+        let mut state = lock(&state);
+        let bytes = state.server.encode();
+        let clients = state.clients.iter();
+        let clients = clients.map(|(number, known)| (*number, &known.stored));
+        match self.writer.state(&bytes, clients) {
+            Ok(()) => {
+                state.counts.states += 1;
+                self.logged = 0;
+                self.state_bytes = bytes.len() as u64;
+            }
+            // The log stays as it is.
+            Err(_) => self.lose(&mut state),
+        }
+    }
+}

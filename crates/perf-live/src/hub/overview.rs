@@ -1,0 +1,143 @@
+//! [`Overview`]: all programs and ranks at a glance.
+
+use super::lock;
+use super::state::State;
+use perf_anomaly::Loss;
+use perf_anomaly::server::{RankSummary, Ranking};
+use perf_core::Merge;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// All programs and ranks at a glance.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Overview {
+    /// Changes whenever something else does.
+    pub revision: u64,
+    /// All calls.
+    pub total: Loss,
+    /// Each rank, by program and rank.
+    pub ranks: Vec<RankSummary>,
+    /// Each program.
+    pub programs: Vec<ProgramSummary>,
+    /// Clients, each start of a program being another one.
+    pub clients: usize,
+}
+
+/// A program of a workflow.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ProgramSummary {
+    /// Its number.
+    pub program: u32,
+    /// What people call it; empty where nobody said.
+    pub name: String,
+    /// Ranks that completed calls.
+    pub ranks: usize,
+    /// Clients that were heard in the last ten seconds.
+    pub active: usize,
+    /// Clients in all.
+    pub clients: usize,
+    /// Its last step.
+    pub step: u64,
+    /// All its calls.
+    pub loss: Loss,
+}
+
+/// Who said nothing for so long is silent.
+const SILENT: Duration = Duration::from_secs(10);
+
+impl Overview {
+    pub(super) fn of(state: &State) -> Self {
+        let mut overview = Self::of_ranks(state.server.ranking(Ranking::Total));
+        let mut programs: BTreeMap<u32, ProgramSummary> = BTreeMap::new();
+        for program in overview.programs {
+            programs.insert(program.program, program);
+        }
+        let now = Instant::now();
+        for known in state.clients.values() {
+            let program = programs.entry(known.stored.program).or_default();
+            program.clients += 1;
+            let is_active = known.seen.is_some_and(|seen| now - seen < SILENT);
+            program.active += usize::from(is_active);
+        }
+        for (number, program) in &mut programs {
+            program.program = *number;
+            program.name = state.programs.get(number).cloned().unwrap_or_default();
+            program.step = state.steps.get(number).copied().unwrap_or_default();
+        }
+        overview.revision = state.revision;
+        overview.clients = state.clients.len();
+        overview.programs = programs.into_values().collect();
+        overview
+    }
+
+    /// Of ranks alone.
+    pub(super) fn of_ranks(mut ranks: Vec<RankSummary>) -> Self {
+        ranks.sort_by_key(|one| (one.program, one.rank));
+        let mut overview = Overview::default();
+        for rank in &ranks {
+            let programs = &mut overview.programs;
+            if !programs
+                .last()
+                .is_some_and(|last| last.program == rank.program)
+            {
+                programs.push(ProgramSummary {
+                    program: rank.program,
+                    ..ProgramSummary::default()
+                });
+            }
+            if let Some(program) = programs.last_mut() {
+                program.ranks += 1;
+                program.loss.merge(&rank.loss);
+            }
+            overview.total.merge(&rank.loss);
+        }
+        overview.ranks = ranks;
+        overview
+    }
+
+    /// The ranks by a statistic, the highest first; equal ones by program and rank.
+    pub fn ranked(&self, by: Ranking) -> Vec<&RankSummary> {
+        let key = |one: &RankSummary| match by {
+            Ranking::Mean => one.anomalies.mean(),
+            Ranking::Deviation => one.anomalies.std_dev(),
+            Ranking::Minimum => one.anomalies.min().unwrap_or_default(),
+            Ranking::Maximum => one.anomalies.max().unwrap_or_default(),
+            Ranking::TimeLost => one.loss.time.0 as f64,
+            _ => one.anomalies.sum(),
+        };
+        let mut all: Vec<_> = self.ranks.iter().map(|one| (key(one), one)).collect();
+        all.sort_by(|one, other| other.0.total_cmp(&one.0));
+        all.into_iter().map(|(_, one)| one).collect()
+    }
+}
+
+/// Something that takes a while to find out, and is asked for often.
+#[derive(Debug)]
+pub(super) struct Cached<T>(Mutex<Option<(Instant, Arc<T>)>>);
+
+impl<T> Default for Cached<T> {
+    fn default() -> Self {
+        Cached(Mutex::new(None))
+    }
+}
+
+/// How old it may be.
+const FRESH: Duration = Duration::from_millis(200);
+
+impl<T> Cached<T> {
+    /// The last one, or if that is too old what `make` finds out.
+    pub(super) fn get(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut inner = lock(&self.0);
+        if let Some((at, known)) = &*inner
+            && at.elapsed() < FRESH
+        {
+            return Arc::clone(known);
+        }
+        let made = Arc::new(make());
+        *inner = Some((Instant::now(), Arc::clone(&made)));
+        made
+    }
+}

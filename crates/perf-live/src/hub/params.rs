@@ -1,0 +1,137 @@
+//! [`HubParams`]: what a server keeps, and how much it lets wait.
+
+use crate::{Error, Result};
+use perf_anomaly::server::{CheckedServerParams, Server};
+
+/// What a server keeps, and how much it lets wait: see [`Hub::params`](super::Hub::params).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubParams {
+    pub(super) queue: usize,
+    pub(super) bytes: usize,
+    pub(super) batch: usize,
+    pub(super) log: u64,
+    pub(super) clients: usize,
+    pub(super) names: usize,
+    pub(super) history: usize,
+    pub(super) publish: Option<u64>,
+    pub(super) frozen: bool,
+}
+
+impl Default for HubParams {
+    fn default() -> Self {
+        HubParams {
+            queue: 16_384,
+            bytes: 64 << 20,
+            batch: 2048,
+            log: 64 << 20,
+            clients: 1 << 17,
+            names: 1 << 16,
+            history: 64,
+            publish: None,
+            frozen: false,
+        }
+    }
+}
+
+impl HubParams {
+    /// Messages that may wait. Default: 16,384. Who comes then is told to come again.
+    pub fn queue(mut self, messages: usize) -> Self {
+        self.queue = messages;
+        self
+    }
+
+    /// Bytes of messages that may wait. Default: 64 MiB.
+    pub fn bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// Messages that are stored at once. Default: 2,048.
+    pub fn batch(mut self, messages: usize) -> Self {
+        self.batch = messages;
+        self
+    }
+
+    /// Bytes of deltas after which the state is stored as a whole. Default: 64 MiB; more where the state
+    /// itself is larger. A server that starts anew reads the state and the deltas since.
+    pub fn log(mut self, bytes: u64) -> Self {
+        self.log = bytes;
+        self
+    }
+
+    /// Most clients, each start of a program being another one, and most ranks. Default: 131,072.
+    pub fn clients(mut self, clients: usize) -> Self {
+        self.clients = clients;
+        self
+    }
+
+    /// Most functions, see [`ServerParams::names`](perf_anomaly::server::ServerParams::names).
+    /// Default: 65,536.
+    pub fn names(mut self, names: usize) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Steps a rank that are kept in memory, see
+    /// [`ServerParams::history`](perf_anomaly::server::ServerParams::history). Default: 64. The database
+    /// has all steps that had an anomaly.
+    pub fn history(mut self, steps: usize) -> Self {
+        self.history = steps;
+        self
+    }
+
+    /// After how many deltas there is a new view, see
+    /// [`ServerParams::publish`](perf_anomaly::server::ServerParams::publish). Default: after as many as
+    /// there are clients.
+    pub fn publish(mut self, deltas: impl Into<Option<u64>>) -> Self {
+        self.publish = deltas.into();
+        self
+    }
+
+    /// Whether models stay as they are. Default: false.
+    pub fn frozen(mut self, is_frozen: bool) -> Self {
+        self.frozen = is_frozen;
+        self
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for one out of its range.
+    pub fn check(self) -> Result<CheckedHubParams> {
+        let within = |name, value: u64, least: u64, most: u64, range| match (least..=most)
+            .contains(&value)
+        {
+            true => Ok(()),
+            false => Err(Error::Parameter {
+                name,
+                value: value.to_string(),
+                range,
+            }),
+        };
+        let many = 1 << 24;
+        within("queue", self.queue as u64, 1, many, "1 to 2^24")?;
+        within("bytes", self.bytes as u64, 1 << 16, 1 << 40, "2^16 to 2^40")?;
+        within("batch", self.batch as u64, 1, many, "1 to 2^24")?;
+        within("log", self.log, 1 << 10, 1 << 40, "2^10 to 2^40")?;
+        within("clients", self.clients as u64, 1, many, "1 to 2^24")?;
+        self.server(1)?;
+        Ok(CheckedHubParams(self))
+    }
+
+    /// What the server as such is made with.
+    pub(super) fn server(&self, session: u64) -> Result<CheckedServerParams> {
+        let params = Server::params()
+            .session(session)
+            .history(self.history)
+            .names(self.names)
+            .ranks(self.clients)
+            .publish(self.publish)
+            .frozen(self.frozen);
+        Ok(params.check()?)
+    }
+}
+
+/// Parameters that were checked.
+#[derive(Clone, Debug)]
+pub struct CheckedHubParams(pub(super) HubParams);

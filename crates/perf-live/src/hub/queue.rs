@@ -1,0 +1,116 @@
+//! [`Queue`]: what waits for the keeper, and no more than it may.
+
+use crate::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// When one that does not fit is to come again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Things that wait, each with the bytes it takes.
+#[derive(Debug)]
+pub(super) struct Queue<T> {
+    inner: Mutex<Inner<T>>,
+    news: Condvar,
+    most: usize,
+    most_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Inner<T> {
+    waiting: VecDeque<(T, usize)>,
+    bytes: usize,
+    is_closed: bool,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new(most: usize, most_bytes: usize) -> Self {
+        Queue {
+            inner: Mutex::new(Inner {
+                waiting: VecDeque::new(),
+                bytes: 0,
+                is_closed: false,
+            }),
+            news: Condvar::new(),
+            most,
+            most_bytes,
+        }
+    }
+
+    /// Nothing that holds it can fail half way.
+    fn inner(&self) -> MutexGuard<'_, Inner<T>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds one at the end. One that is alone may be of any size.
+    pub(super) fn push(&self, one: T, bytes: usize) -> Result<()> {
+        let mut inner = self.inner();
+        if inner.is_closed {
+            return Err(Error::Closed);
+        }
+        let is_full =
+            inner.waiting.len() >= self.most || inner.bytes.saturating_add(bytes) > self.most_bytes;
+        if is_full && !inner.waiting.is_empty() {
+            return Err(Error::Busy { again: AGAIN });
+        }
+        inner.bytes += bytes;
+        inner.waiting.push_back((one, bytes));
+        self.news.notify_one();
+        Ok(())
+    }
+
+    /// The first ones, at most so many; waits for one. `None` when it is closed and empty.
+    pub(super) fn take(&self, most: usize) -> Option<Vec<T>> {
+        let mut inner = self.inner();
+        while inner.waiting.is_empty() {
+            if inner.is_closed {
+                return None;
+            }
+            let woken = self.news.wait(inner);
+            inner = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        let count = inner.waiting.len().min(most);
+        let mut taken = Vec::with_capacity(count);
+        for (one, bytes) in inner.waiting.drain(..count) {
+            taken.push((one, bytes));
+        }
+        inner.bytes -= taken.iter().map(|(_, bytes)| bytes).sum::<usize>();
+        Some(taken.into_iter().map(|(one, _)| one).collect())
+    }
+
+    /// How many wait, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let inner = self.inner();
+        (inner.waiting.len(), inner.bytes)
+    }
+
+    /// Takes no more; what waits is still given out.
+    pub(super) fn close(&self) {
+        self.inner().is_closed = true;
+        self.news.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_to_come_again() {
+        let queue = Queue::new(3, 100);
+        assert!(queue.push('a', 60).is_ok());
+        assert!(matches!(queue.push('b', 60), Err(Error::Busy { .. })));
+        assert!(queue.push('c', 40).is_ok());
+        assert!(queue.push('d', 0).is_ok());
+        assert!(matches!(queue.push('e', 0), Err(Error::Busy { .. })));
+        assert_eq!(queue.size(), (3, 100));
+        assert_eq!(queue.take(2), Some(vec!['a', 'c']));
+        assert_eq!(queue.size(), (1, 0));
+        assert_eq!(queue.take(2), Some(vec!['d']));
+        assert!(queue.push('f', 1000).is_ok(), "alone it may pass");
+        queue.close();
+        assert!(matches!(queue.push('g', 0), Err(Error::Closed)));
+        assert_eq!((queue.take(9), queue.take(9)), (Some(vec!['f']), None));
+    }
+}

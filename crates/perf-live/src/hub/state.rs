@@ -1,0 +1,269 @@
+//! [`State`]: what the server knows, and how a message changes it.
+
+use super::params::HubParams;
+use super::{Counts, Message, Told};
+use crate::store::{Client, Stored, Total, Writer, append_block, fresh};
+use crate::wire::{Bundle, Hello, NO_VIEW, Push};
+use crate::{Error, Result};
+use perf_anomaly::server::{Delta, FunctionName, FunctionStats, Server, View};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
+
+/// What the server knows.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) server: Server,
+    pub(super) clients: HashMap<u64, Known>,
+    /// Names of programs.
+    pub(super) programs: BTreeMap<u32, String>,
+    /// The last step of each program.
+    pub(super) steps: BTreeMap<u32, u64>,
+    /// Changes whenever something else does.
+    pub(super) revision: u64,
+    pub(super) counts: Counts,
+    session: u64,
+    most_clients: usize,
+    /// Numbers of views go on over restarts of the server.
+    number: u64,
+    latest: Option<View>,
+}
+
+/// A client, and when it was heard last.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) stored: Client,
+    pub(super) seen: Option<Instant>,
+}
+
+/// What a batch of messages adds to the database beside records.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    log: Vec<u8>,
+    totals: BTreeMap<(u32, u64), Total>,
+}
+
+impl Batch {
+    /// Writes it.
+    pub(super) fn store(&self, writer: &mut Writer) -> Result<()> {
+        if !self.log.is_empty() {
+            writer.log(&self.log)?;
+        }
+        for (key, total) in &self.totals {
+            writer.total(*key, total)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.log.len() as u64
+    }
+}
+
+impl State {
+    /// What a database holds, and how many bytes of deltas its log has.
+    pub(super) fn load(params: &HubParams, writer: &mut Writer) -> Result<(Self, u64)> {
+        let stored = writer.load()?;
+        let logged = stored.log;
+        let mut state = Self::new(params, stored)?;
+        writer.each_logged(|bytes| state.again(bytes))?;
+        Ok((state, logged))
+    }
+
+    /// What was stored, but for what the log adds.
+    pub(super) fn new(params: &HubParams, stored: Stored) -> Result<Self> {
+        let checked = params.server(stored.session)?;
+        let server = match &stored.state {
+            Some(bytes) => Server::decode(checked, bytes)?,
+            None => Server::new(checked),
+        };
+        let known = |stored| Known { stored, seen: None };
+        let clients = stored.clients.into_iter();
+        Ok(State {
+            server,
+            clients: clients.map(|(number, one)| (number, known(one))).collect(),
+            programs: stored.programs,
+            steps: stored.steps,
+            session: stored.session,
+            revision: fresh(),
+            counts: Counts::default(),
+            most_clients: params.clients,
+            number: fresh(),
+            latest: None,
+        })
+    }
+
+    /// What the calls of each function were, most time lost first.
+    pub(super) fn functions(&self) -> Vec<(FunctionName, FunctionStats)> {
+        let names = self.server.names();
+        let all = self.server.functions().into_iter();
+        let named = all.filter_map(|(id, stats)| Some((names.get(id.0 as usize)?.clone(), stats)));
+        named.collect()
+    }
+
+    /// A delta of the log, which was taken before.
+    pub(super) fn again(&mut self, bytes: &[u8]) {
+        let Ok(delta) = Delta::decode(bytes) else {
+            return;
+        };
+        if self.server.take(&delta).is_ok()
+            && let Some(known) = self.clients.get_mut(&delta.client)
+        {
+            known.stored.delta = known.stored.delta.max(delta.sequence);
+        }
+    }
+
+    /// Takes a message. What it changes is not to be told to anybody before it is stored.
+    pub(super) fn take(
+        &mut self,
+        message: Message,
+        batch: &mut Batch,
+        writer: &mut Writer,
+    ) -> Result<Told> {
+        self.revision += 1;
+        match message {
+            Message::Hello(hello) => self.hello(&hello, writer),
+            Message::Push(push, raw) => self.push(push, &raw, batch, writer),
+        }
+    }
+
+    /// The client with a number, which is new if need be.
+    fn client(&mut self, number: u64) -> Result<(&mut Known, bool)> {
+        let count = self.clients.len();
+        match self.clients.entry(number) {
+            std::collections::hash_map::Entry::Occupied(known) => {
+                let known = known.into_mut();
+                known.seen = Some(Instant::now());
+                Ok((known, false))
+            }
+            std::collections::hash_map::Entry::Vacant(_) if count >= self.most_clients => {
+                self.counts.refused += 1;
+                Err(Error::TooMany(self.most_clients))
+            }
+            std::collections::hash_map::Entry::Vacant(new) => {
+                let known = new.insert(Known {
+                    stored: Client::default(),
+                    seen: Some(Instant::now()),
+                });
+                Ok((known, true))
+            }
+        }
+    }
+
+    fn hello(&mut self, hello: &Hello, writer: &mut Writer) -> Result<Told> {
+        let (known, _) = self.client(hello.client)?;
+        known.stored.program = hello.program;
+        known.stored.rank = hello.rank;
+        writer.hello(hello)?;
+        if !hello.name.is_empty() {
+            self.programs.insert(hello.program, hello.name.clone());
+        }
+        self.counts.hellos += 1;
+        Ok(self.told(hello.client))
+    }
+
+    fn push(
+        &mut self,
+        push: Push,
+        raw: &[u8],
+        batch: &mut Batch,
+        writer: &mut Writer,
+    ) -> Result<Told> {
+        let (known, is_new) = self.client(push.client)?;
+        if is_new {
+            let first = push.delta.as_ref().and_then(|delta| delta.steps.first());
+            known.stored.program = first.map_or(0, |step| step.program);
+            known.stored.rank = first.map_or(0, |step| step.rank);
+            writer.client(push.client, &known.stored)?;
+        }
+        let mut view = None;
+        if let Some(delta) = &push.delta {
+            view = Some(self.delta(delta, raw, batch, writer)?);
+        }
+        if let Some(bundle) = push.records {
+            self.records(push.client, bundle, writer)?;
+        }
+        let mut told = self.told(push.client);
+        let is_wanted = push.view != NO_VIEW && push.view != self.number;
+        told.view = view.filter(|_| is_wanted);
+        self.counts.views += u64::from(told.view.is_some());
+        Ok(told)
+    }
+
+    fn delta(
+        &mut self,
+        delta: &Delta,
+        raw: &[u8],
+        batch: &mut Batch,
+        writer: &mut Writer,
+    ) -> Result<View> {
+        let taken = self.server.take(delta);
+        let view = taken.inspect_err(|_| self.counts.refused += 1)?;
+        self.see(&view);
+        let known = self.clients.get_mut(&delta.client);
+        let last = known.map(|known| &mut known.stored.delta);
+        match last {
+            Some(last) if *last < delta.sequence => *last = delta.sequence,
+            _ => {
+                self.counts.repeated += 1;
+                return Ok(view);
+            }
+        }
+        self.counts.deltas += 1;
+        append_block(&mut batch.log, raw);
+        for step in &delta.steps {
+            let loss = &step.loss;
+            let total = batch.totals.entry((step.program, step.step)).or_default();
+            total.calls = total.calls.saturating_add(loss.calls);
+            total.slow = total.slow.saturating_add(loss.too_slow);
+            total.fast = total.fast.saturating_add(loss.too_fast);
+            total.time = total.time.saturating_add(loss.time.0);
+            let last = self.steps.entry(step.program).or_default();
+            *last = step.step.max(*last);
+            if loss.anomalies() > 0 {
+                writer.step(step)?;
+            }
+        }
+        Ok(view)
+    }
+
+    fn records(&mut self, client: u64, bundle: Bundle, writer: &mut Writer) -> Result<()> {
+        let known = self.clients.get_mut(&client);
+        let last = known.map(|known| &mut known.stored.records);
+        match last {
+            Some(last) if *last < bundle.sequence => *last = bundle.sequence,
+            _ => {
+                self.counts.repeated += 1;
+                return Ok(());
+            }
+        }
+        self.counts.bundles += 1;
+        self.counts.records += bundle.entries.len() as u64;
+        for entry in bundle.entries {
+            writer.entry(client, entry)?;
+        }
+        writer.bundle(client, bundle.sequence)
+    }
+
+    /// Numbers views: one with another model is another one. The last one is kept, so that no new model
+    /// can have its place in memory.
+    fn see(&mut self, view: &View) {
+        let latest = self.latest.as_ref().map(View::model);
+        if !latest.is_some_and(|latest| std::ptr::eq(latest, view.model())) {
+            self.number += 1;
+            self.latest = Some(view.clone());
+        }
+    }
+
+    /// What is told to a client, without a view.
+    pub(super) fn told(&self, client: u64) -> Told {
+        let stored = self.clients.get(&client).map(|known| known.stored);
+        let stored = stored.unwrap_or_default();
+        Told {
+            session: self.session,
+            delta: stored.delta,
+            records: stored.records,
+            number: self.number,
+            view: None,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Parameter server and live page.
+mod error;
+#[cfg(feature = "server")]
+pub mod hub;
+#[cfg(feature = "server")]
+mod page;
+#[cfg(feature = "server")]
+mod store;
+#[cfg(feature = "server")]
+pub mod web;
+pub mod wire;
+pub use error::{Error, Result};

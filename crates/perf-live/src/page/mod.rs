@@ -1,0 +1,99 @@
+//! The page: one document that holds everything it needs, and asks nobody but its server.
+
+use perf_view::{Colour, Theme};
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+const HTML: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPTS: [&str; 5] = [
+    include_str!("base.js"),
+    include_str!("scatter.js"),
+    include_str!("stack.js"),
+    include_str!("views.js"),
+    include_str!("main.js"),
+];
+
+/// The page, and the content policy that goes with it: its own script and style run, by a word that
+/// nobody can guess, and nothing else; it speaks to its own server alone.
+pub(crate) fn page(is_live: bool) -> (String, String) {
+    let nonce = format!("{:016x}{:016x}", random(), random());
+    let title = if is_live {
+        "Anomalies, live"
+    } else {
+        "Anomalies of a run"
+    };
+    let script = SCRIPTS.concat();
+    let html = HTML
+        .replace("{title}", title)
+        .replace("{style}", &format!("{}{STYLE}", colours()))
+        .replace("{nonce}", &nonce)
+        .replace("{script}", &script);
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
+         img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    (html, policy)
+}
+
+/// The keys of hashes are random.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Both themes as variables, the dark one where the reader or the system asks for it.
+fn colours() -> String {
+    let (light, dark) = (variables(Theme::light()), variables(Theme::dark()));
+    format!(
+        ":root{{color-scheme:light;{light}}}\n\
+         @media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n\
+         :root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
+    )
+}
+
+fn variables(theme: Theme) -> String {
+    let all: [(&str, Colour); 7] = [
+        ("paper", theme.paper),
+        ("ink", theme.ink),
+        ("quiet", theme.quiet),
+        ("grid", theme.grid),
+        ("absent", theme.absent),
+        ("equal", theme.equal),
+        ("alarm", theme.alarm),
+    ];
+    let all = all
+        .iter()
+        .map(|(name, colour)| format!("--{name}:{colour};"));
+    let series = (0..12).map(|at| format!("--rank{at}:{};", perf_view::numbered(at)));
+    all.chain(series).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_asks_nobody_but_its_server() {
+        let (html, policy) = page(true);
+        for part in [
+            "{title}",
+            "{style}",
+            "{nonce}",
+            "{script}",
+            "http:",
+            "https:",
+            " style=",
+            " onclick=",
+        ] {
+            assert!(!html.contains(part), "{part}");
+        }
+        assert!(policy.starts_with("default-src 'none'"));
+        let nonce = policy
+            .split("'nonce-")
+            .nth(1)
+            .and_then(|rest| rest.split('\'').next());
+        let nonce = nonce.expect("there is one");
+        assert_eq!((nonce.len(), html.matches(nonce).count()), (32, 2));
+        assert_ne!(page(true).1, policy, "each page has another one");
+        assert!(page(false).0.contains("Anomalies of a run"));
+    }
+}

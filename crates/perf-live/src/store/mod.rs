@@ -1,0 +1,18 @@
+//! The database of a server: who wrote, what was learned, and all records, in one file of SQLite.
+
+mod reader;
+mod schema;
+mod writer;
+
+pub(crate) use reader::{Axis, Filter, Order, Reader, Table};
+pub(crate) use writer::{Client, Stored, Total, Writer, append_block, fresh};
+
+use crate::Error;
+use std::path::Path;
+
+fn failed(path: &Path, what: impl std::fmt::Display) -> Error {
+    Error::Store {
+        file: path.display().to_string(),
+        what: what.to_string(),
+    }
+}

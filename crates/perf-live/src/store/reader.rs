@@ -1,0 +1,397 @@
+//! [`Reader`]: questions to a database, while it is written or after.
+
+use super::failed;
+use super::schema::bound;
+use super::writer::{self, Stored};
+use crate::Result;
+use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
+use perf_core::Nanos;
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params_from_iter};
+use serde_json::Value as Json;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+/// A database that is read.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    path: PathBuf,
+    database: Connection,
+    /// It has no tables of a server.
+    is_plain: bool,
+}
+
+/// Rows with the names of their columns.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) columns: &'static [&'static str],
+    pub(crate) rows: Vec<Vec<Json>>,
+}
+
+/// Which records are wanted. What is not set does not matter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Filter {
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) label: Option<&'static str>,
+    pub(crate) program: Option<u32>,
+    pub(crate) rank: Option<u32>,
+    pub(crate) thread: Option<u32>,
+    pub(crate) function: Option<String>,
+    pub(crate) steps: Option<RangeInclusive<u64>>,
+    pub(crate) score: Option<f64>,
+    pub(crate) severity: Option<i64>,
+}
+
+/// In which order records come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The latest first.
+    #[default]
+    Latest,
+    Severity,
+    Score,
+    Entry,
+}
+
+impl Order {
+    pub(crate) const ALL: [(&'static str, Order); 4] = [
+        ("latest", Order::Latest),
+        ("severity", Order::Severity),
+        ("score", Order::Score),
+        ("entry", Order::Entry),
+    ];
+
+    fn sql(self) -> &'static str {
+        match self {
+            Order::Latest => "id desc",
+            Order::Severity => "severity desc, score desc, id",
+            Order::Score => "score desc, severity desc, id",
+            Order::Entry => "call.entry, id",
+        }
+    }
+}
+
+/// What samples of a function can be laid out by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Axis(&'static str, &'static str);
+
+impl Axis {
+    const ALL: [Axis; 13] = [
+        Axis("entry", "call.entry"),
+        Axis("step", "step"),
+        Axis("rank", "rank"),
+        Axis("thread", "thread"),
+        Axis("runtime", "runtime"),
+        Axis("severity", "severity"),
+        Axis("score", "score"),
+        Axis("exclusive", "json_extract(body, '$.exclusive')"),
+        Axis(
+            "inclusive",
+            "json_extract(body, '$.call.exit') - call.entry",
+        ),
+        Axis("expected", "json_extract(body, '$.expected')"),
+        Axis("depth", "json_array_length(body, '$.stack')"),
+        Axis("messages", "json_array_length(body, '$.messages')"),
+        Axis(
+            "bytes",
+            "(select sum(json_extract(value, '$.bytes')) from json_each(body, '$.messages'))",
+        ),
+    ];
+
+    /// The axis of a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|axis| axis.0 == name)
+    }
+
+    /// The names of all.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().map(|axis| axis.0)
+    }
+}
+
+const STEPS: &[&str] = &[
+    "program", "rank", "step", "slow", "fast", "time", "first", "last",
+];
+
+/// Steps with recorded anomalies, as the server would have written them.
+const RECORDED: &str = "(select program, rank, step, sum(label = 'too slow') slow,
+    sum(label = 'too fast') fast, sum(severity) time, min(entry) first, max(entry + runtime) last
+    from call where kind = 'anomaly' group by program, rank, step)";
+
+impl Reader {
+    /// A database that is there.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        // Without it the first question would fail, with words that tell nobody what is wrong.
+        std::fs::metadata(path).map_err(|error| failed(path, error))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = || -> rusqlite::Result<(Connection, i64, bool)> {
+            let database = Connection::open_with_flags(path, flags)?;
+            let whose = database.query_row("pragma application_id", [], |row| row.get(0))?;
+            let sql = "select 1 from sqlite_schema where name = 'live_fact'";
+            let found = database.query_row(sql, [], |_| Ok(())).optional()?;
+            Ok((database, whose, found.is_none()))
+        };
+        let (database, whose, is_plain) = open().map_err(|error| failed(path, error))?;
+        if whose != i64::from(u32::from_be_bytes(*b"PKAN")) {
+            return Err(failed(path, "the database holds no provenance"));
+        }
+        Ok(Reader {
+            path: path.into(),
+            database,
+            is_plain,
+        })
+    }
+
+    /// Whether no server wrote it.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    fn fail<T>(&self, outcome: rusqlite::Result<T>) -> Result<T> {
+        outcome.map_err(|error| failed(&self.path, error))
+    }
+
+    /// All but the log.
+    pub(crate) fn load(&self) -> Result<Stored> {
+        self.fail(writer::load(&self.database))
+    }
+
+    /// Gives each logged delta, in order.
+    pub(crate) fn each_logged(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
+        self.fail(writer::each_logged(&self.database, &mut take))
+    }
+
+    fn rows(&self, sql: &str, values: &[Value], width: usize) -> Result<Vec<Vec<Json>>> {
+        self.fail((|| {
+            let mut statement = self.database.prepare_cached(sql)?;
+            let rows = statement.query_map(params_from_iter(values), |row| {
+                (0..width).map(|at| Ok(json(row.get_ref(at)?))).collect()
+            })?;
+            rows.collect()
+        })())
+    }
+
+    /// Steps of some ranks that had an anomaly, by rank and step.
+    pub(crate) fn steps(
+        &self,
+        ranks: &[(u32, u32)],
+        steps: &RangeInclusive<u64>,
+        most: usize,
+    ) -> Result<Table> {
+        let from = if self.is_plain { RECORDED } else { "live_step" };
+        let sql = format!(
+            "select program, rank, step, slow, fast, time, first, last from {from}
+             where program = ? and rank = ? and step between ? and ? order by step desc limit ?"
+        );
+        let mut rows = Vec::new();
+        for (program, rank) in ranks {
+            let values = [
+                Value::from(i64::from(*program)),
+                i64::from(*rank).into(),
+                bound(*steps.start()).into(),
+                bound(*steps.end()).into(),
+                bound((most - rows.len().min(most)) as u64).into(),
+            ];
+            let mut found = self.rows(&sql, &values, STEPS.len())?;
+            found.reverse();
+            rows.append(&mut found);
+        }
+        Ok(Table {
+            columns: STEPS,
+            rows,
+        })
+    }
+
+    /// Steps of programs, by step; the last ones where there are too many.
+    pub(crate) fn totals(
+        &self,
+        program: Option<u32>,
+        steps: &RangeInclusive<u64>,
+        most: usize,
+    ) -> Result<Table> {
+        let recorded =
+            "(select program, step, sum(slow + fast) calls, sum(slow) slow, sum(fast) fast,
+            sum(time) time from recorded group by program, step)";
+        let recorded = recorded.replace("recorded", RECORDED);
+        let from = if self.is_plain {
+            &recorded
+        } else {
+            "live_total"
+        };
+        let which = program.map_or("", |_| "and program = ?");
+        let sql = format!(
+            "select program, step, calls, slow, fast, time from {from}
+             where step between ? and ? {which} order by step desc, program desc limit ?"
+        );
+        let range = [*steps.start(), *steps.end()].map(|step| Value::from(bound(step)));
+        let mut values = range.to_vec();
+        values.extend(program.map(|program| Value::from(i64::from(program))));
+        values.push(bound(most as u64).into());
+        let mut rows = self.rows(&sql, &values, 6)?;
+        rows.reverse();
+        Ok(Table {
+            columns: &["program", "step", "calls", "slow", "fast", "time"],
+            rows,
+        })
+    }
+
+    /// Functions of recorded anomalies, most time lost first.
+    pub(crate) fn functions(&self, filter: &Filter, most: usize) -> Result<Table> {
+        let (conditions, mut values) = filter.sql();
+        let sql = format!(
+            "select program, function, count(*), sum(label = 'too fast'), sum(severity), max(score)
+             from call where {conditions} group by program, function
+             order by 5 desc, 3 desc, 2 limit ?"
+        );
+        values.push(bound(most as u64).into());
+        Ok(Table {
+            columns: &["program", "function", "anomalies", "fast", "time", "score"],
+            rows: self.rows(&sql, &values, 6)?,
+        })
+    }
+
+    /// Records, by what they are asked by.
+    pub(crate) fn records(&self, filter: &Filter, order: Order, most: usize) -> Result<Table> {
+        let (conditions, mut values) = filter.sql();
+        let sql = format!(
+            "select id, kind, label, program, rank, thread, function, step, entry, runtime, score,
+             severity from call where {conditions} order by {} limit ?",
+            order.sql()
+        );
+        values.push(bound(most as u64).into());
+        Ok(Table {
+            columns: &[
+                "id", "kind", "label", "program", "rank", "thread", "function", "step", "entry",
+                "runtime", "score", "severity",
+            ],
+            rows: self.rows(&sql, &values, 12)?,
+        })
+    }
+
+    /// Records with two of their numbers, the latest first.
+    pub(crate) fn samples(&self, filter: &Filter, [x, y]: [Axis; 2], most: usize) -> Result<Table> {
+        let (conditions, mut values) = filter.sql();
+        let sql = format!(
+            "select id, kind, label, program, rank, step, {}, {} from call join entry using (id)
+             where {conditions} order by id desc limit ?",
+            x.1, y.1
+        );
+        values.push(bound(most as u64).into());
+        Ok(Table {
+            columns: &["id", "kind", "label", "program", "rank", "step", "x", "y"],
+            rows: self.rows(&sql, &values, 8)?,
+        })
+    }
+
+    /// An entry, as the line that the store has.
+    pub(crate) fn entry(&self, id: i64) -> Result<Option<String>> {
+        let sql = "select body from entry where id = ?";
+        self.fail(
+            self.database
+                .query_row(sql, [id], |row| row.get(0))
+                .optional(),
+        )
+    }
+
+    /// The line of a model by its number.
+    pub(crate) fn model(&self, number: u64) -> Result<Option<String>> {
+        let sql = match self.is_plain {
+            // Few are not calls, and they are told from others by how they begin.
+            true => {
+                "select body from entry where id not in (select id from call)
+                 and json_extract(body, '$.type') = 'model' and json_extract(body, '$.id') = ?"
+            }
+            false => {
+                "select body from live_model join entry on entry.id = live_model.entry where number = ?"
+            }
+        };
+        let found = self
+            .database
+            .query_row(sql, [bound(number)], |row| row.get(0));
+        self.fail(found.optional())
+    }
+
+    /// Gives steps with recorded anomalies.
+    pub(crate) fn each_recorded_step(&self, mut take: impl FnMut(StepStats)) -> Result<()> {
+        self.fail((|| {
+            let mut statement = self
+                .database
+                .prepare(&format!("select * from {RECORDED}"))?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let count = |at| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(at)?.cast_unsigned());
+                let mut step = StepStats::default();
+                (step.program, step.rank) = (row.get(0)?, row.get(1)?);
+                step.step = count(2)?;
+                (step.loss.too_slow, step.loss.too_fast) = (count(3)?, count(4)?);
+                step.loss.calls = step.loss.anomalies();
+                step.loss.time = Nanos(row.get(5)?);
+                (step.start, step.end) = (Nanos(row.get(6)?), Nanos(row.get(7)?));
+                take(step);
+            }
+            Ok(())
+        })())
+    }
+
+    /// Functions of recorded anomalies.
+    pub(crate) fn recorded_functions(&self) -> Result<Vec<(FunctionName, FunctionStats)>> {
+        let sql = "select program, function, sum(label = 'too slow'), sum(label = 'too fast'),
+            sum(severity), min(step), max(step) from call where kind = 'anomaly'
+            group by program, function order by 5 desc";
+        self.fail((|| {
+            let mut statement = self.database.prepare(sql)?;
+            let rows = statement.query_map([], |row| {
+                let count = |at| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(at)?.cast_unsigned());
+                let name = FunctionName {
+                    program: row.get(0)?,
+                    name: row.get::<_, String>(1)?.into(),
+                };
+                let mut stats = FunctionStats::default();
+                (stats.loss.too_slow, stats.loss.too_fast) = (count(2)?, count(3)?);
+                stats.loss.calls = stats.loss.anomalies();
+                stats.loss.time = Nanos(row.get(4)?);
+                stats.steps = Some((count(5)?, count(6)?));
+                Ok((name, stats))
+            })?;
+            rows.collect()
+        })())
+    }
+}
+
+impl Filter {
+    /// The condition and its values.
+    fn sql(&self) -> (String, Vec<Value>) {
+        let mut conditions = vec!["1"];
+        let mut values = Vec::new();
+        let mut and = |condition: &'static str, value: Option<Value>| {
+            if let Some(value) = value {
+                conditions.push(condition);
+                values.push(value);
+            }
+        };
+        let number = |number: u32| Value::from(i64::from(number));
+        let text = |text: &'static str| Value::from(text.to_string());
+        and("kind = ?", self.kind.map(text));
+        and("label = ?", self.label.map(text));
+        and("program = ?", self.program.map(number));
+        and("rank = ?", self.rank.map(number));
+        and("thread = ?", self.thread.map(number));
+        and("function = ?", self.function.clone().map(Value::from));
+        let steps = self.steps.as_ref();
+        and("step >= ?", steps.map(|steps| bound(*steps.start()).into()));
+        and("step <= ?", steps.map(|steps| bound(*steps.end()).into()));
+        and("score >= ?", self.score.map(Value::from));
+        and("severity >= ?", self.severity.map(Value::from));
+        (conditions.join(" and "), values)
+    }
+}
+
+/// A value as JSON.
+fn json(value: ValueRef<'_>) -> Json {
+    match value {
+        ValueRef::Null | ValueRef::Blob(_) => Json::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
+    }
+}

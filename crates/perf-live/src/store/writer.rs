@@ -1,0 +1,349 @@
+//! [`Writer`]: the one that writes.
+
+use super::failed;
+use super::schema::{TABLES, VERSION, bits, bound};
+use crate::Result;
+use crate::wire::Hello;
+use perf_anomaly::provenance::{Entry, Sqlite, Store};
+use perf_anomaly::server::StepStats;
+use rusqlite::{Connection, OptionalExtension, Params, params};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A database that is written. One at a time: a lock beside the file tells.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    path: PathBuf,
+    store: Sqlite,
+    /// The last number of a model.
+    models: u64,
+    /// Given back when it is dropped, or the process ends in whatever way.
+    _lock: File,
+}
+
+/// What is known of a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) program: u32,
+    pub(crate) rank: u32,
+    /// The last delta, and the last bundle of records.
+    pub(crate) delta: u64,
+    pub(crate) records: u64,
+}
+
+/// Calls and anomalies of a program in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Total {
+    pub(crate) calls: u64,
+    pub(crate) slow: u64,
+    pub(crate) fast: u64,
+    pub(crate) time: i64,
+}
+
+/// What a database holds of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Stored {
+    /// The session, which is that of the database.
+    pub(crate) session: u64,
+    /// The state as it was stored last.
+    pub(crate) state: Option<Vec<u8>>,
+    /// How many bytes of deltas came since.
+    pub(crate) log: u64,
+    pub(crate) clients: Vec<(u64, Client)>,
+    pub(crate) programs: BTreeMap<u32, String>,
+    /// The last step of each program.
+    pub(crate) steps: BTreeMap<u32, u64>,
+}
+
+/// Bytes of a part of the state.
+const PART: usize = 4 << 20;
+
+impl Writer {
+    /// A database that is there, or a new one.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let lock = lock(path)?;
+        if !std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
+            Sqlite::create(path)?;
+        }
+        // It is somebody else's, or it is ours and may be changed.
+        let store = Sqlite::open(path)?;
+        drop(store);
+        prepare(path).map_err(|error| failed(path, error))?;
+        let mut writer = Writer {
+            path: path.into(),
+            store: Sqlite::open(path)?,
+            models: 0,
+            _lock: lock,
+        };
+        let version = writer.store.within(|database| {
+            let sql = "select value from live_fact where name = 'schema'";
+            database.query_row(sql, [], |row| row.get::<_, i64>(0))
+        })?;
+        if version != VERSION {
+            let what =
+                format!("the tables of the server are of version {version}, expected {VERSION}");
+            return Err(failed(path, what));
+        }
+        writer.commit()?;
+        Ok(writer)
+    }
+
+    /// All but the log.
+    pub(crate) fn load(&mut self) -> Result<Stored> {
+        let stored = self.store.within(load);
+        let models = self.store.within(|database| {
+            let sql = "select coalesce(max(number), 0) from live_model";
+            database.query_row(sql, [], |row| row.get::<_, i64>(0))
+        });
+        self.store.commit()?;
+        self.models = models?.cast_unsigned();
+        Ok(stored?)
+    }
+
+    /// Gives each logged delta, in order.
+    pub(crate) fn each_logged(&mut self, mut take: impl FnMut(&[u8])) -> Result<()> {
+        let walked = self
+            .store
+            .within(|database| each_logged(database, &mut take));
+        self.store.commit()?;
+        Ok(walked?)
+    }
+
+    fn run(&mut self, sql: &str, values: impl Params) -> Result<()> {
+        let done = self
+            .store
+            .within(|database| database.prepare_cached(sql)?.execute(values).map(drop));
+        Ok(done?)
+    }
+
+    /// Who a client is.
+    pub(crate) fn hello(&mut self, hello: &Hello) -> Result<()> {
+        let (program, client) = (hello.program, bits(hello.client));
+        let sql = "insert into live_client values (?, ?, ?, ?, 0, 0)
+            on conflict do update set program = excluded.program, rank = excluded.rank, host = excluded.host";
+        self.run(sql, params![client, program, hello.rank, hello.host])?;
+        if hello.name.is_empty() {
+            return Ok(());
+        }
+        let sql = "insert or replace into live_program values (?, ?)";
+        self.run(sql, params![program, hello.name])
+    }
+
+    /// A client that did not say hello.
+    pub(crate) fn client(&mut self, number: u64, client: &Client) -> Result<()> {
+        let sql = "insert or ignore into live_client values (?, ?, ?, '', 0, 0)";
+        self.run(sql, params![bits(number), client.program, client.rank])
+    }
+
+    /// An entry that a client kept. Its models get the numbers of this store.
+    pub(crate) fn entry(&mut self, client: u64, mut entry: Entry) -> Result<()> {
+        match &mut entry {
+            Entry::Model(model) => {
+                let number = self.models + 1;
+                let own = std::mem::replace(&mut model.id, number);
+                self.models = number;
+                self.store.put(&entry)?;
+                let sql = "insert or replace into live_model values (?, ?, ?, last_insert_rowid())";
+                return self.run(sql, params![bits(client), bits(own), bits(number)]);
+            }
+            Entry::Call(record) if record.model > 0 => {
+                let sql = "select number from live_model where client = ? and id = ?";
+                let number = self.store.within(|database| {
+                    let mut statement = database.prepare_cached(sql)?;
+                    let values = params![bits(client), bits(record.model)];
+                    statement
+                        .query_row(values, |row| row.get::<_, i64>(0))
+                        .optional()
+                })?;
+                record.model = number.unwrap_or_default().cast_unsigned();
+            }
+            _ => {}
+        }
+        self.store.put(&entry)?;
+        Ok(())
+    }
+
+    /// The last bundle of records of a client.
+    pub(crate) fn bundle(&mut self, client: u64, sequence: u64) -> Result<()> {
+        let sql = "update live_client set records = ? where client = ?";
+        self.run(sql, params![bits(sequence), bits(client)])
+    }
+
+    /// A step of a rank that had an anomaly, or a further part of one.
+    pub(crate) fn step(&mut self, step: &StepStats) -> Result<()> {
+        let loss = &step.loss;
+        let sql = "insert into live_step values (?, ?, ?, ?, ?, ?, ?, ?)
+            on conflict do update set first = min(first, excluded.first), last = max(last, excluded.last),
+            slow = slow + excluded.slow, fast = fast + excluded.fast, time = time + excluded.time";
+        let values = params![
+            step.program,
+            step.rank,
+            bound(step.step),
+            step.start.0,
+            step.end.0,
+            bound(loss.too_slow),
+            bound(loss.too_fast),
+            loss.time.0
+        ];
+        self.run(sql, values)
+    }
+
+    /// Adds to a step of a program.
+    pub(crate) fn total(&mut self, (program, step): (u32, u64), total: &Total) -> Result<()> {
+        let sql = "insert into live_total values (?, ?, ?, ?, ?, ?)
+            on conflict do update set calls = calls + excluded.calls, slow = slow + excluded.slow,
+            fast = fast + excluded.fast, time = time + excluded.time";
+        let (calls, slow, fast) = (bound(total.calls), bound(total.slow), bound(total.fast));
+        let values = params![program, bound(step), calls, slow, fast, total.time];
+        self.run(sql, values)
+    }
+
+    /// Deltas, each behind its length.
+    pub(crate) fn log(&mut self, blocks: &[u8]) -> Result<()> {
+        self.run("insert into live_log (body) values (?)", params![blocks])
+    }
+
+    /// The state as a whole, in place of the log.
+    pub(crate) fn state<'a>(
+        &mut self,
+        bytes: &[u8],
+        clients: impl Iterator<Item = (u64, &'a Client)>,
+    ) -> Result<()> {
+        self.run("delete from live_log", [])?;
+        self.run("delete from live_state", [])?;
+        for (part, body) in bytes.chunks(PART).enumerate() {
+            let sql = "insert into live_state values (?, ?)";
+            self.run(sql, params![part as u32, body])?;
+        }
+        for (number, client) in clients {
+            let sql = "update live_client set delta = ? where client = ? and delta <> ?1";
+            self.run(sql, params![bits(client.delta), bits(number)])?;
+        }
+        self.commit()
+    }
+
+    /// All since the last commit is on the disk when this returns.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        Ok(self.store.commit()?)
+    }
+
+    /// Forgets all since the last commit.
+    pub(crate) fn roll_back(&mut self) -> Result<()> {
+        Ok(self.store.roll_back()?)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Two that write a database would not know of each other's clients.
+fn lock(path: &Path) -> Result<File> {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(".lock");
+    let file = File::options().create(true).append(true).open(&name);
+    let file = file.map_err(|error| failed(path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            Err(failed(path, "another server writes this database"))
+        }
+        Err(std::fs::TryLockError::Error(error)) => Err(failed(path, error)),
+    }
+}
+
+/// Write-ahead logging, so that it can be read meanwhile; and the tables.
+fn prepare(path: &Path) -> rusqlite::Result<()> {
+    let database = Connection::open(path)?;
+    database.query_row("pragma journal_mode = wal", [], |_| Ok(()))?;
+    database.execute_batch("begin")?;
+    database.execute_batch(TABLES)?;
+    let sql = "insert or ignore into live_fact values ('schema', ?), ('session', ?)";
+    database.execute(sql, [VERSION, bound(fresh())])?;
+    database.execute_batch("commit")
+}
+
+/// All but the log.
+pub(super) fn load(database: &Connection) -> rusqlite::Result<Stored> {
+    let sql = "select value from live_fact where name = 'session'";
+    let session = database.query_row(sql, [], |row| row.get::<_, i64>(0))?;
+    let mut stored = Stored {
+        session: session.cast_unsigned(),
+        ..Stored::default()
+    };
+    let mut statement = database.prepare("select body from live_state order by part")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let state = stored.state.get_or_insert_default();
+        state.extend_from_slice(row.get_ref(0)?.as_blob()?);
+    }
+    let sql = "select coalesce(sum(length(body)), 0) from live_log";
+    stored.log = database
+        .query_row(sql, [], |row| row.get::<_, i64>(0))?
+        .cast_unsigned();
+    let sql = "select client, program, rank, delta, records from live_client";
+    let mut statement = database.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let client = Client {
+            program: row.get(1)?,
+            rank: row.get(2)?,
+            delta: row.get::<_, i64>(3)?.cast_unsigned(),
+            records: row.get::<_, i64>(4)?.cast_unsigned(),
+        };
+        let number = row.get::<_, i64>(0)?.cast_unsigned();
+        stored.clients.push((number, client));
+    }
+    let mut statement = database.prepare("select program, name from live_program")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        stored.programs.insert(row.get(0)?, row.get(1)?);
+    }
+    let sql = "select program, max(step) from live_total group by program";
+    let mut statement = database.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let step = row.get::<_, i64>(1)?.cast_unsigned();
+        stored.steps.insert(row.get(0)?, step);
+    }
+    Ok(stored)
+}
+
+/// A number that no earlier start had: nanoseconds since 1970, which fit for five centuries.
+pub(crate) fn fresh() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(1, |since| since.as_nanos() as u64).max(1)
+}
+
+/// Adds a delta to those that are logged together.
+pub(crate) fn append_block(to: &mut Vec<u8>, delta: &[u8]) {
+    to.extend_from_slice(&(delta.len() as u32).to_le_bytes());
+    to.extend_from_slice(delta);
+}
+
+/// Gives each logged delta, in order.
+pub(super) fn each_logged(
+    database: &Connection,
+    take: &mut impl FnMut(&[u8]),
+) -> rusqlite::Result<()> {
+    let mut statement = database.prepare("select body from live_log order by id")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        each_block(row.get_ref(0)?.as_blob()?, take);
+    }
+    Ok(())
+}
+
+/// Gives each delta of those that were logged together. What is cut off is left out.
+fn each_block(mut body: &[u8], take: &mut impl FnMut(&[u8])) {
+    while let Some((length, rest)) = body.split_first_chunk::<4>() {
+        let length = u32::from_le_bytes(*length) as usize;
+        let Some((block, rest)) = rest.split_at_checked(length) else {
+            return;
+        };
+        take(block);
+        body = rest;
+    }
+}

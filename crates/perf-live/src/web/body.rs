@@ -1,0 +1,62 @@
+//! Bodies that hold what they have taken until they are sent.
+
+use axum::body::{Body, Bytes};
+use http_body::Frame;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::Receiver;
+
+/// Bytes whose room in memory is given back once they are sent, or nobody wants them any more.
+#[derive(Debug)]
+pub(super) struct Held {
+    bytes: Option<Bytes>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// A body that holds room in memory.
+pub(super) fn held(bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) -> Body {
+    Body::new(Held {
+        bytes: Some(bytes.into()),
+        _room: room,
+    })
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        let length = self.bytes.as_ref().map_or(0, Bytes::len);
+        http_body::SizeHint::with_exact(length as u64)
+    }
+}
+
+/// What another task sends, as it comes.
+#[derive(Debug)]
+pub(super) struct Streamed(pub(super) Receiver<Bytes>);
+
+impl http_body::Body for Streamed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.0.poll_recv(context);
+        next.map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}

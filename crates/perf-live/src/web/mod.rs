@@ -1,0 +1,202 @@
+//! [`Service`]: the web of a server: messages of clients, the page, its questions and its news.
+
+mod api;
+mod app;
+mod body;
+mod events;
+mod guard;
+mod metrics;
+mod params;
+mod patient;
+mod query;
+mod write;
+
+pub use app::Source;
+pub use params::{CheckedWebParams, WebParams};
+
+use crate::{Error, Result, wire};
+use app::App;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use patient::Patient;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::oneshot;
+
+/// A server on the network, in a thread of its own. It ends when this is dropped.
+///
+/// ```
+/// use perf_live::hub::Hub;
+/// use perf_live::web::Service;
+/// # let file = std::env::temp_dir().join("perf-live-service.sqlite");
+/// # std::fs::remove_file(&file).ok();
+/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let service = Service::start(hub.clone(), Service::params().token("sixteen letters.".replace(' ', "-")).check()?)?;
+/// assert!(service.address().ip().is_loopback());
+/// drop(service);
+/// hub.close();
+/// # std::fs::remove_file(&file).ok();
+/// # Ok::<(), perf_live::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Service {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Connections that wait to be accepted: many ranks start at once.
+const BACKLOG: u32 = 4096;
+
+/// Threads that ask the database.
+const READERS: usize = 8;
+
+impl Service {
+    /// Who may speak to the server, to be set up and checked.
+    pub fn params() -> WebParams {
+        WebParams::default()
+    }
+
+    /// Listens.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if it cannot.
+    pub fn start(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
+        let address = params.0.address;
+        let failed = move |error: &dyn std::fmt::Display| Error::Listen {
+            address: address.to_string(),
+            what: error.to_string(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(READERS)
+            .build();
+        let runtime = runtime.map_err(|error| failed(&error))?;
+        let listener = {
+            let _inside = runtime.enter();
+            listen(address).map_err(|error| failed(&error))?
+        };
+        let address = listener.local_addr().map_err(|error| failed(&error))?;
+        let app = Arc::new(App::new(source.into(), params.0));
+        let (stop, stopped) = oneshot::channel();
+        let name = std::thread::Builder::new().name("web".into());
+        let thread = name.spawn(move || {
+            runtime.spawn(accept(listener, app));
+            // That the other end is gone means the same.
+            let _ = runtime.block_on(stopped);
+            runtime.shutdown_timeout(Duration::from_secs(1));
+        });
+        let thread = thread.map_err(|error| failed(&error))?;
+        Ok(Service {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits as long as it runs.
+    pub fn wait(mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // Nobody is left to hear of a failure.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves each connection in a task of its own.
+async fn accept(listener: TcpListener, app: Arc<App>) {
+    let router = router(Arc::clone(&app));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Too many files are open: some will be closed.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let Some(place) = app.connection() else {
+            continue;
+        };
+        let connection = connection(stream, router.clone(), &app);
+        tokio::spawn(async move {
+            connection.await;
+            drop(place);
+        });
+    }
+}
+
+/// Most bytes of the head of a request.
+const HEAD: usize = 16 << 10;
+
+fn connection(
+    stream: TcpStream,
+    router: Router,
+    app: &App,
+) -> impl Future<Output = ()> + Send + 'static {
+    let (head, patience) = (app.params.head, app.params.patience);
+    async move {
+        // Answers are short: none should wait for another packet. Without it they are only later.
+        let _ = stream.set_nodelay(true);
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(head)
+            .max_buf_size(HEAD)
+            .serve_connection(
+                Patient::new(TokioIo::new(stream), patience),
+                TowerToHyperService::new(router),
+            );
+        // What is wrong with a connection is the matter of its other side.
+        let _ = served.await;
+    }
+}
+
+fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route(wire::HELLO, post(write::hello))
+        .route(wire::PUSH, post(write::push))
+        .route("/", get(api::page))
+        .route("/api/run", get(api::run))
+        .route("/api/ranking", get(api::ranking))
+        .route("/api/steps", get(api::steps))
+        .route("/api/totals", get(api::totals))
+        .route("/api/profile", get(api::profile))
+        .route("/api/functions", get(api::functions))
+        .route("/api/samples", get(api::samples))
+        .route("/api/records", get(api::records))
+        .route("/api/record", get(api::record))
+        .route("/events", get(events::events))
+        .route("/metrics", get(metrics::metrics))
+        .fallback(api::nothing)
+        .layer(from_fn_with_state(Arc::clone(&app), app::guarded))
+        .with_state(app)
+}

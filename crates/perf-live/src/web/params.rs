@@ -1,0 +1,151 @@
+//! [`WebParams`]: who may speak to the server, how much, and for how long.
+
+use crate::{Error, Result};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Who may speak to the server, how much, and for how long: see [`Service::params`](super::Service::params).
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebParams {
+    pub(super) address: SocketAddr,
+    pub(super) token: String,
+    pub(super) hosts: Vec<String>,
+    pub(super) body: usize,
+    pub(super) bodies: usize,
+    pub(super) connections: usize,
+    pub(super) head: Duration,
+    pub(super) patience: Duration,
+    pub(super) tick: Duration,
+    pub(super) pages: usize,
+}
+
+/// The token stays where it is.
+impl std::fmt::Debug for WebParams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut all = f.debug_struct("WebParams");
+        all.field("address", &self.address);
+        all.field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
+
+impl Default for WebParams {
+    fn default() -> Self {
+        WebParams {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            token: String::new(),
+            hosts: Vec::new(),
+            body: 8 << 20,
+            bodies: 128 << 20,
+            connections: 16_384,
+            head: Duration::from_secs(15),
+            patience: Duration::from_secs(30),
+            tick: Duration::from_millis(250),
+            pages: 64,
+        }
+    }
+}
+
+impl WebParams {
+    /// Where it listens. Default: a free port of the loopback interface, so that nobody beyond the machine
+    /// reaches it.
+    pub fn address(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// What writers must know: at least 16 visible ASCII characters. No default. Readers need none.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = token.into();
+        self
+    }
+
+    /// A further name under which it may be asked, beside addresses and `localhost`. A page of somebody
+    /// else that gets its name to lead here is refused. Default: none.
+    pub fn host(mut self, name: impl Into<String>) -> Self {
+        self.hosts.push(name.into());
+        self
+    }
+
+    /// Most bytes of a message. Default: 8 MiB.
+    pub fn body(mut self, bytes: usize) -> Self {
+        self.body = bytes;
+        self
+    }
+
+    /// Most bytes of all messages and views that are on their way at a time. Default: 128 MiB.
+    pub fn bodies(mut self, bytes: usize) -> Self {
+        self.bodies = bytes;
+        self
+    }
+
+    /// Most connections; further ones are closed at once. Default: 16,384.
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// How long the head of a request may take, the wait for it included. Default: 15 s. A connection that is
+    /// silent for longer is closed; clients open another one.
+    pub fn head(mut self, time: Duration) -> Self {
+        self.head = time;
+        self
+    }
+
+    /// How long a body may take to come, and how long the other side may take nothing of what is sent.
+    /// Default: 30 s.
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
+        self
+    }
+
+    /// How often pages are told what is new, at most. Default: each 250 ms; at least 100 ms.
+    pub fn tick(mut self, time: Duration) -> Self {
+        self.tick = time;
+        self
+    }
+
+    /// Most pages that are told. Default: 64.
+    pub fn pages(mut self, pages: usize) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for one out of its range.
+    pub fn check(self) -> Result<CheckedWebParams> {
+        let wrong = |name, value: String, range| Err(Error::Parameter { name, value, range });
+        let is_visible = self.token.bytes().all(|byte| byte.is_ascii_graphic());
+        if self.token.len() < 16 || !is_visible {
+            let length = format!("{} bytes long", self.token.len());
+            return wrong("token", length, "at least 16 visible ASCII characters");
+        }
+        if !(1 << 10..=1 << 30).contains(&self.body) {
+            return wrong("body", self.body.to_string(), "2^10 to 2^30");
+        }
+        if !(self.body..=1 << 40).contains(&self.bodies) {
+            return wrong(
+                "bodies",
+                self.bodies.to_string(),
+                "at least `body`, at most 2^40",
+            );
+        }
+        if !(1..=1 << 20).contains(&self.connections) {
+            return wrong("connections", self.connections.to_string(), "1 to 2^20");
+        }
+        if self.tick < Duration::from_millis(100) {
+            return wrong("tick", format!("{:?}", self.tick), "at least 100 ms");
+        }
+        for (name, time) in [("head", self.head), ("patience", self.patience)] {
+            if time < Duration::from_millis(10) {
+                return wrong(name, format!("{time:?}"), "at least 10 ms");
+            }
+        }
+        Ok(CheckedWebParams(self))
+    }
+}
+
+/// Parameters that were checked.
+#[derive(Clone, Debug)]
+pub struct CheckedWebParams(pub(super) WebParams);

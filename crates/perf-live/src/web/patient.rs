@@ -1,0 +1,90 @@
+//! [`Patient`]: a connection whose other side must take what is sent.
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::Sleep;
+
+/// A connection that fails when it could send nothing for some time.
+#[derive(Debug)]
+pub(super) struct Patient<T> {
+    inner: T,
+    patience: Duration,
+    /// Runs while something waits to be sent.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<T> Patient<T> {
+    pub(super) fn new(inner: T, patience: Duration) -> Self {
+        Patient {
+            inner,
+            patience,
+            waiting: None,
+        }
+    }
+
+    /// What became of an attempt to send: it worked, it waits, or it has waited for too long.
+    fn watch<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        attempt: Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
+        if attempt.is_ready() {
+            self.waiting = None;
+            return attempt;
+        }
+        let patience = self.patience;
+        let make = || Box::pin(tokio::time::sleep(patience));
+        match self.waiting.get_or_insert_with(make).as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<T: Read + Unpin> Read for Patient<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        to: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, to)
+    }
+}
+
+impl<T: Write + Unpin> Write for Patient<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let attempt = Pin::new(&mut self.inner).poll_write(context, from);
+        self.watch(context, attempt)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let attempt = Pin::new(&mut self.inner).poll_flush(context);
+        self.watch(context, attempt)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let attempt = Pin::new(&mut self.inner).poll_shutdown(context);
+        self.watch(context, attempt)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let attempt = Pin::new(&mut self.inner).poll_write_vectored(context, from);
+        self.watch(context, attempt)
+    }
+}

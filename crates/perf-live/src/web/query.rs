@@ -1,0 +1,174 @@
+//! [`Fields`]: what stands behind the `?` of an address.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Names and values. Each must be asked for: an unknown one is an error, so that a word that is misspelt
+/// does not mean "everything".
+#[derive(Debug)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+/// What is wrong with a question.
+pub(super) type Asked<T> = Result<T, String>;
+
+impl Fields {
+    /// From the text behind `?`.
+    pub(super) fn parse(query: Option<&str>) -> Asked<Self> {
+        let mut all: Vec<(String, String)> = Vec::new();
+        for part in query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|part| !part.is_empty())
+        {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let (name, value) = (decoded(name)?, decoded(value)?);
+            if all.iter().any(|(known, _)| *known == name) {
+                return Err(format!("`{}` is there twice", short(&name)));
+            }
+            // What is left empty in a form is not set.
+            if !value.is_empty() {
+                all.push((name, value));
+            }
+        }
+        Ok(Fields(all))
+    }
+
+    /// A text.
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    /// A number, or whatever else has a text.
+    pub(super) fn get<T: FromStr>(&mut self, name: &str) -> Asked<Option<T>> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        let value = text.parse();
+        value
+            .map(Some)
+            .map_err(|_| format!("`{name}` cannot be `{}`", short(&text)))
+    }
+
+    /// A number that is in a range.
+    pub(super) fn within(&mut self, name: &str, usual: usize, most: usize) -> Asked<usize> {
+        match self.get(name)? {
+            None => Ok(usual),
+            Some(number) if number <= most => Ok(number),
+            Some(number) => Err(format!("`{name}` is {number}, but at most {most}")),
+        }
+    }
+
+    /// One of some words.
+    pub(super) fn one_of<T: Copy>(&mut self, name: &str, all: &[(&str, T)]) -> Asked<Option<T>> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        let found = all.iter().find(|(word, _)| *word == text);
+        let found = found.map(|(_, value)| Some(*value));
+        found.ok_or_else(|| {
+            let words: Vec<_> = all.iter().map(|(word, _)| *word).collect();
+            format!(
+                "`{name}` is `{}`, expected {}",
+                short(&text),
+                words.join(", ")
+            )
+        })
+    }
+
+    /// `from` and `to`.
+    pub(super) fn steps(&mut self) -> Asked<RangeInclusive<u64>> {
+        let from = self.get("from")?.unwrap_or(0);
+        let to = self.get("to")?.unwrap_or(u64::MAX);
+        Ok(from..=to)
+    }
+
+    /// Ranks as `program.rank,program.rank`, or `rank` alone for program 0; at most so many.
+    pub(super) fn ranks(&mut self, most: usize) -> Asked<Vec<(u32, u32)>> {
+        let text = self.text("ranks").unwrap_or_default();
+        let parts: Vec<_> = text.split(',').filter(|part| !part.is_empty()).collect();
+        if parts.len() > most {
+            return Err(format!("`ranks` are {}, but at most {most}", parts.len()));
+        }
+        let rank = |part: &&str| {
+            let (program, rank) = part.split_once('.').unwrap_or(("0", part));
+            let both = program.parse().ok().zip(rank.parse().ok());
+            both.ok_or_else(|| format!("`ranks` has `{}`, expected PROGRAM.RANK", short(part)))
+        };
+        parts.iter().map(rank).collect()
+    }
+
+    /// Nothing else may be there.
+    pub(super) fn end(self) -> Asked<()> {
+        match self.0.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(format!("nobody knows `{}`", short(name))),
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Without `%20` and `+`.
+fn decoded(text: &str) -> Asked<String> {
+    let wrong = || format!("`{}` is badly encoded", short(text));
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || Some(char::from(bytes.next()?).to_digit(16)? as u8);
+                let both = digit().and_then(|high| Some(16 * high + digit()?));
+                both.ok_or_else(wrong)?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(out).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_read_to_the_end() {
+        let query = "rank=3&function=a%20%3Cb%3E+c&ranks=1.2,7&limit=5&empty=&from=4";
+        let mut fields = Fields::parse(Some(query)).expect("it is sound");
+        assert_eq!(fields.get("rank"), Ok(Some(3_u32)));
+        assert_eq!(fields.text("function").as_deref(), Some("a <b> c"));
+        assert_eq!(fields.ranks(2), Ok(vec![(1, 2), (0, 7)]));
+        assert_eq!(fields.steps(), Ok(4..=u64::MAX));
+        assert_eq!(fields.within("limit", 1, 10), Ok(5));
+        assert_eq!(fields.end(), Ok(()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        let said = |query: &str| {
+            let mut fields = Fields::parse(Some(query))?;
+            fields.get::<u32>("rank")?;
+            fields.within("limit", 1, 10)?;
+            fields.ranks(1)?;
+            fields.one_of("by", &[("total", 1)])?;
+            fields.end()
+        };
+        for (query, what) in [
+            ("rank=x", "`rank` cannot be `x`"),
+            ("limit=11", "`limit` is 11, but at most 10"),
+            ("ranks=1,2", "`ranks` are 2, but at most 1"),
+            ("ranks=a", "`ranks` has `a`, expected PROGRAM.RANK"),
+            ("by=size", "`by` is `size`, expected total"),
+            ("rnk=3", "nobody knows `rnk`"),
+            ("rank=1&rank=2", "`rank` is there twice"),
+            ("rank=%4", "`%4` is badly encoded"),
+            ("rank=%ff", "`%ff` is badly encoded"),
+        ] {
+            assert_eq!(said(query), Err(what.to_string()), "{query}");
+        }
+        assert_eq!(said(""), Ok(()));
+    }
+}

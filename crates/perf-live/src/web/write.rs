@@ -1,0 +1,176 @@
+//! Messages of clients.
+
+use super::app::{App, Source, count, refusal};
+use super::body::held;
+use super::guard::may_write;
+use crate::hub::{Hub, Message, Told};
+use crate::wire::Answer;
+use crate::{Error, Result};
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// A client tells who it is.
+pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Response {
+    let most = app.params.body as u64;
+    match message(&app, request, Message::hello).await {
+        Ok(told) => binary(StatusCode::OK, told.welcome(most).encode()),
+        Err(refused) => refused,
+    }
+}
+
+/// A client tells what it learned and kept.
+pub(super) async fn push(State(app): State<Arc<App>>, request: Request) -> Response {
+    match message(&app, request, Message::push).await {
+        Ok(told) => answer(&app, told),
+        Err(refused) => refused,
+    }
+}
+
+/// Reads a message, lets it wait its turn, and gives what is told to it.
+async fn message(
+    app: &App,
+    request: Request,
+    decode: fn(&[u8]) -> Result<Message>,
+) -> Result<Told, Response> {
+    let Source::Live(hub) = &app.source else {
+        let what = "this is a run that is over";
+        return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, what));
+    };
+    let bytes = body(app, request).await?;
+    let message = decode(&bytes).map_err(|error| {
+        count(&app.seen.malformed);
+        refusal(StatusCode::BAD_REQUEST, error)
+    })?;
+    let size = bytes.len();
+    drop(bytes);
+    count(&app.seen.messages);
+    app.seen.bytes.fetch_add(size as u64, Ordering::Relaxed);
+    let told = wait(hub, message, size).await;
+    told.map_err(|error| refused(app, &error))
+}
+
+async fn wait(hub: &Hub, message: Message, size: usize) -> Result<Told> {
+    let (sender, receiver) = oneshot::channel();
+    // Who asked may be gone by then.
+    hub.offer(message, size, move |told| drop(sender.send(told)))?;
+    receiver.await.unwrap_or(Err(Error::Closed))
+}
+
+/// The body of a request of a writer, as long as there is room for it.
+async fn body(app: &App, request: Request) -> Result<Bytes, Response> {
+    let headers = request.headers();
+    if !may_write(headers, &app.params.token) {
+        count(&app.seen.strangers);
+        let mut response = refusal(StatusCode::UNAUTHORIZED, "writers need the token");
+        let scheme = HeaderValue::from_static("Bearer");
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, scheme);
+        return Err(close(response));
+    }
+    let Some(length) = length(headers) else {
+        let what = "the length of a message must be told ahead";
+        return Err(close(refusal(StatusCode::LENGTH_REQUIRED, what)));
+    };
+    if length > app.params.body {
+        let what = format!("a message has at most {} bytes", app.params.body);
+        return Err(close(refusal(StatusCode::PAYLOAD_TOO_LARGE, what)));
+    }
+    let Some(_room) = app.room(length) else {
+        count(&app.seen.busy);
+        return Err(close(again(Duration::from_secs(1))));
+    };
+    let read = axum::body::to_bytes(request.into_body(), length);
+    match tokio::time::timeout(app.params.patience, read).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(close(refusal(
+            StatusCode::BAD_REQUEST,
+            "the message broke off",
+        ))),
+        Err(_) => {
+            count(&app.seen.slow);
+            let what = "the message came too slowly";
+            Err(close(refusal(StatusCode::REQUEST_TIMEOUT, what)))
+        }
+    }
+}
+
+fn length(headers: &HeaderMap) -> Option<usize> {
+    headers
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+/// What may still come of a body is not read.
+fn close(mut response: Response) -> Response {
+    let value = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, value);
+    response
+}
+
+/// Come again.
+fn again(after: Duration) -> Response {
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "there is too much to do");
+    let seconds = HeaderValue::from(after.as_secs().max(1));
+    response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    response
+}
+
+fn refused(app: &App, error: &Error) -> Response {
+    match error {
+        Error::Anomaly(perf_anomaly::Error::OtherSession { session }) => {
+            let answer = Answer {
+                session: *session,
+                ..Answer::default()
+            };
+            binary(StatusCode::CONFLICT, answer.encode())
+        }
+        Error::Busy { again: after } => {
+            count(&app.seen.busy);
+            again(*after)
+        }
+        Error::Closed => again(Duration::from_secs(1)),
+        Error::TooMany(_) => refusal(StatusCode::INSUFFICIENT_STORAGE, error),
+        other => refusal(StatusCode::UNPROCESSABLE_ENTITY, other),
+    }
+}
+
+/// With the view, if there is room for it just now; without it the client asks again with its next
+/// message.
+fn answer(app: &App, mut told: Told) -> Response {
+    let mut answer = Told {
+        view: None,
+        ..told.clone()
+    }
+    .answer();
+    let view = told.view.take().map(|view| view.encode());
+    let room = view.as_ref().and_then(|bytes| app.room(bytes.len()));
+    if room.is_some() {
+        answer.view = view;
+    } else if view.is_some() {
+        answer.number = 0;
+    }
+    let mut response = Response::new(held(answer.encode(), room));
+    mark(&mut response);
+    response
+}
+
+fn binary(status: StatusCode, bytes: Vec<u8>) -> Response {
+    let mut response = (status, bytes).into_response();
+    mark(&mut response);
+    response
+}
+
+fn mark(response: &mut Response) {
+    let kind = HeaderValue::from_static("application/octet-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+}

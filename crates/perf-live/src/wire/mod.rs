@@ -1,0 +1,316 @@
+//! What clients and a server say to each other: bodies of HTTP requests and answers.
+//!
+//! A message is `PKL` and a letter for its kind, a version in 16 bits, and its fields in order,
+//! little-endian; texts and blocks of bytes stand behind their length in 32 bits. The versions of deltas
+//! and views inside are their own.
+//!
+//! | request | body | answer |
+//! |---|---|---|
+//! | `POST /v1/hello` | [`Hello`]: who one is | [`Welcome`] |
+//! | `POST /v1/push` | [`Push`]: a delta, records, or both | [`Answer`] |
+//!
+//! Each delta of a client has a number, and each bundle of records one of its own; what comes a second
+//! time, since the answer got lost, is answered and not counted again. What was answered with `200` is on
+//! the disk of the server. `409` is an [`Answer`] too: the server is another one, and names are to be told
+//! anew. `503` says in `Retry-After` when to come again.
+//!
+//! ```
+//! use perf_live::wire::{Hello, Welcome};
+//! let hello = Hello { client: 7, program: 0, rank: 3, name: "lammps".into(), host: "n12".into() };
+//! assert_eq!(Hello::decode(&hello.encode())?, hello);
+//! assert!(Welcome::decode(&hello.encode()).is_err());
+//! # Ok::<(), perf_live::Error>(())
+//! ```
+
+mod bytes;
+
+use crate::Result;
+use bytes::{Reader, Writer};
+use perf_anomaly::provenance::Entry;
+use perf_anomaly::server::Delta;
+
+/// Version of the messages.
+pub const VERSION: u16 = 1;
+
+/// Longest name of a program or host, in bytes.
+pub const LONGEST_NAME: usize = 256;
+
+/// Asks for no view at all, see [`Push::view`].
+pub const NO_VIEW: u64 = u64::MAX;
+
+/// Path of requests with a [`Hello`].
+pub const HELLO: &str = "/v1/hello";
+
+/// Path of requests with a [`Push`].
+pub const PUSH: &str = "/v1/push";
+
+/// A client tells who it is: once, before all else, and again whenever it likes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hello {
+    /// The client: another number for each start of a program, however often it starts.
+    pub client: u64,
+    /// The program, of those of one workflow.
+    pub program: u32,
+    /// The rank, or the first one where a client speaks for several.
+    pub rank: u32,
+    /// What people call the program; at most [`LONGEST_NAME`] bytes.
+    pub name: String,
+    /// The host it runs on, or nothing; as long.
+    pub host: String,
+}
+
+impl Hello {
+    const KIND: u8 = b'h';
+
+    /// As bytes. Names that are too long are cut.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Writer::new(Self::KIND, 64 + self.name.len() + self.host.len());
+        to.u64(self.client);
+        to.u32(self.program);
+        to.u32(self.rank);
+        to.block(cut(&self.name).as_bytes());
+        to.block(cut(&self.host).as_bytes());
+        to.0
+    }
+
+    /// From the bytes of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes, Self::KIND, "a hello")?;
+        let hello = Hello {
+            client: from.u64("a client")?,
+            program: from.u32("a program")?,
+            rank: from.u32("a rank")?,
+            name: from.text(LONGEST_NAME, "the name of a program")?.into(),
+            host: from.text(LONGEST_NAME, "the name of a host")?.into(),
+        };
+        from.end()?;
+        Ok(hello)
+    }
+}
+
+/// At most as much of a name as a message holds.
+fn cut(name: &str) -> &str {
+    let mut end = name.len().min(LONGEST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.get(..end).unwrap_or_default()
+}
+
+/// What the server knows of a client that said hello.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Welcome {
+    /// The session of the server.
+    pub session: u64,
+    /// The last delta of the client that is stored; 0 for none.
+    pub delta: u64,
+    /// The last bundle of records of the client that is stored; 0 for none.
+    pub records: u64,
+    /// Most bytes of a message.
+    pub most: u64,
+}
+
+impl Welcome {
+    const KIND: u8 = b'w';
+
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Writer::new(Self::KIND, 32);
+        for number in [self.session, self.delta, self.records, self.most] {
+            to.u64(number);
+        }
+        to.0
+    }
+
+    /// From the bytes of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes, Self::KIND, "a welcome")?;
+        let welcome = Welcome {
+            session: from.u64("a session")?,
+            delta: from.u64("the last delta")?,
+            records: from.u64("the last records")?,
+            most: from.u64("most bytes of a message")?,
+        };
+        from.end()?;
+        Ok(welcome)
+    }
+}
+
+/// Entries of a store that travel together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bundle {
+    /// Counts the bundles of a client from 1.
+    pub sequence: u64,
+    /// What the client kept.
+    pub entries: Vec<Entry>,
+}
+
+/// What a client learned and kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Push {
+    /// The client.
+    pub client: u64,
+    /// The number of the last view it has; 0 for none, [`NO_VIEW`] if it wants none.
+    pub view: u64,
+    /// What it learned.
+    pub delta: Option<Delta>,
+    /// What it kept.
+    pub records: Option<Bundle>,
+}
+
+impl Push {
+    const KIND: u8 = b'p';
+
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let delta = self.delta.as_ref().map(Delta::encode);
+        let records = self.records.as_ref().map(|bundle| {
+            let lines = bundle.entries.iter().map(Entry::to_string);
+            (bundle.sequence, lines.collect())
+        });
+        Self::raw((self.client, self.view), delta.as_deref(), records.as_ref())
+    }
+
+    /// From parts that are bytes and lines already.
+    pub(crate) fn raw(
+        (client, view): (u64, u64),
+        delta: Option<&[u8]>,
+        records: Option<&(u64, Vec<String>)>,
+    ) -> Vec<u8> {
+        let lines = records.map_or(&[][..], |(_, lines)| lines);
+        let room: usize = lines.iter().map(|line| line.len() + 4).sum();
+        let mut to = Writer::new(Self::KIND, 64 + room + delta.map_or(0, <[u8]>::len));
+        to.u64(client);
+        to.u64(view);
+        to.u8(u8::from(delta.is_some()) + 2 * u8::from(records.is_some()));
+        if let Some(delta) = delta {
+            to.block(delta);
+        }
+        if let Some((sequence, lines)) = records {
+            to.u64(*sequence);
+            to.u32(lines.len() as u32);
+            for line in lines {
+                to.block(line.as_bytes());
+            }
+        }
+        to.0
+    }
+
+    /// From the bytes of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong, and those of deltas and
+    /// entries. No number in the bytes makes room for more than the bytes can hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        Ok(Self::decode_with(bytes)?.0)
+    }
+
+    /// The message, and the bytes of its delta.
+    pub(crate) fn decode_with(bytes: &[u8]) -> Result<(Self, &[u8])> {
+        let mut from = Reader::new(bytes, Self::KIND, "a push")?;
+        let mut push = Push {
+            client: from.u64("a client")?,
+            view: from.u64("the last view")?,
+            ..Push::default()
+        };
+        let parts = from.u8("which parts there are")?;
+        let wrong = |at, expected| Err(crate::Error::Wire { at, expected });
+        if parts == 0 || parts > 3 {
+            return wrong(PARTS, "a delta, records, or both");
+        }
+        let mut raw = &[][..];
+        if parts & 1 != 0 {
+            raw = from.block("a delta")?;
+            let delta = Delta::decode(raw)?;
+            if delta.client != push.client || delta.sequence == 0 {
+                return wrong(PARTS, "a delta of the client, with a number");
+            }
+            push.delta = Some(delta);
+        }
+        if parts & 2 != 0 {
+            push.records = Some(read_bundle(&mut from)?);
+        }
+        from.end()?;
+        Ok((push, raw))
+    }
+}
+
+/// Where a push says which parts it has.
+const PARTS: usize = 6 + 8 + 8;
+
+fn read_bundle(from: &mut Reader<'_>) -> Result<Bundle> {
+    let sequence = from.u64("the number of the records")?;
+    let count = from.u32("how many records there are")?;
+    let mut entries = Vec::new();
+    for _ in 0..count {
+        entries.push(from.text(usize::MAX, "a record")?.parse()?);
+    }
+    Ok(Bundle { sequence, entries })
+}
+
+/// What the server says to a push.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The session of the server.
+    pub session: u64,
+    /// The last delta of the client that is stored; 0 for none.
+    pub delta: u64,
+    /// The last bundle of records of the client that is stored; 0 for none.
+    pub records: u64,
+    /// The number of the latest view.
+    pub number: u64,
+    /// The latest view as [its bytes](perf_anomaly::server::View::decode), if the client does not have
+    /// it and wants one.
+    pub view: Option<Vec<u8>>,
+}
+
+impl Answer {
+    const KIND: u8 = b'a';
+
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let view = self.view.as_deref();
+        let mut to = Writer::new(Self::KIND, 64 + view.map_or(0, <[u8]>::len));
+        for number in [self.session, self.delta, self.records, self.number] {
+            to.u64(number);
+        }
+        to.u8(u8::from(view.is_some()));
+        if let Some(view) = view {
+            to.block(view);
+        }
+        to.0
+    }
+
+    /// From the bytes of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes, Self::KIND, "an answer")?;
+        let mut answer = Answer {
+            session: from.u64("a session")?,
+            delta: from.u64("the last delta")?,
+            records: from.u64("the last records")?,
+            number: from.u64("the number of the view")?,
+            view: None,
+        };
+        match from.u8("whether there is a view")? {
+            0 => {}
+            1 => answer.view = Some(from.block("a view")?.to_vec()),
+            _ => {
+                return Err(crate::Error::Wire {
+                    at: 6 + 4 * 8,
+                    expected: "whether there is a view",
+                });
+            }
+        }
+        from.end()?;
+        Ok(answer)
+    }
+}

@@ -1,0 +1,260 @@
+//! The server without its web: what counts once, what is stored, what a restart finds.
+#![cfg(feature = "server")]
+
+mod common;
+
+use perf_anomaly::provenance::{Entry, Query, Sqlite, Store};
+use perf_live::Error;
+use perf_live::hub::{Finished, Hub, HubParams, Message, Told};
+use perf_live::wire::{Bundle, Hello, NO_VIEW, Push};
+use std::path::PathBuf;
+
+/// A database of a test, gone before and after it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let place = Place(std::env::temp_dir().join(format!("perf-live-{name}.sqlite")));
+        place.clear();
+        place
+    }
+
+    fn clear(&self) {
+        for end in ["", "-wal", "-shm", ".lock"] {
+            let mut name = self.0.clone().into_os_string();
+            name.push(end);
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn open(place: &Place, params: HubParams) -> Hub {
+    Hub::open(&place.0, params.check().expect("values in range")).expect("it can be made")
+}
+
+fn push(hub: &Hub, push: &Push) -> Result<Told, Error> {
+    let bytes = push.encode();
+    hub.say(
+        Message::push(&bytes).expect("it was just written"),
+        bytes.len(),
+    )
+}
+
+/// All that a rank says, delta by delta, with its entries behind the first one.
+fn pushes(program: u32, rank: u32, client: u64, steps: usize) -> Vec<Push> {
+    let (deltas, entries) = common::recorded(program, rank, client, steps);
+    let mut all: Vec<Push> = deltas
+        .into_iter()
+        .map(|delta| Push {
+            client,
+            view: 0,
+            delta: Some(delta),
+            records: None,
+        })
+        .collect();
+    all[0].records = Some(Bundle {
+        sequence: 1,
+        entries,
+    });
+    all
+}
+
+fn calls(hub: &Hub) -> u64 {
+    // Overviews are kept for a moment.
+    std::thread::sleep(std::time::Duration::from_millis(210));
+    hub.overview().total.calls
+}
+
+#[test]
+fn what_comes_twice_counts_once_also_after_a_restart() {
+    let place = Place::new("twice");
+    let steps = 12;
+    let all: Vec<Vec<Push>> = (0..3)
+        .map(|rank| pushes(0, rank, 100 + u64::from(rank), steps))
+        .collect();
+    let hub = open(&place, Hub::params().log(1 << 10));
+    let mut sent = 0;
+    let half = all[0].len() / 2;
+    for one in all.iter().flat_map(|all| &all[..half]) {
+        let told = push(&hub, one).expect("it is sound");
+        let sequence = one.delta.as_ref().map(|delta| delta.sequence);
+        assert_eq!((Some(told.delta), told.records), (sequence, 1));
+        let again = push(&hub, one).expect("it is sound");
+        assert_eq!((again.delta, again.records), (told.delta, 1));
+        sent += 1;
+    }
+    let counts = hub.counts();
+    assert_eq!((counts.deltas, counts.repeated), (sent, sent + 3));
+    let (before, session) = (
+        calls(&hub),
+        push(&hub, &all[0][0]).expect("it is sound").session,
+    );
+    assert!(counts.states > 0, "the state was stored on the way");
+    hub.close();
+    assert!(matches!(push(&hub, &all[0][0]), Err(Error::Closed)));
+    drop(hub);
+
+    let hub = open(&place, Hub::params());
+    assert_eq!(calls(&hub), before);
+    for one in all.iter().flatten() {
+        let told = push(&hub, one).expect("it is sound");
+        assert_eq!((told.session, told.records), (session, 1));
+    }
+    let expected = 3 * steps as u64 * common::CALLS;
+    assert_eq!(calls(&hub), expected);
+    let functions = hub.functions();
+    let counted: u64 = functions.iter().map(|(_, stats)| stats.loss.calls).sum();
+    assert_eq!(counted, expected);
+    let overview = hub.overview();
+    hub.close();
+    drop(hub);
+
+    // After the end, from the database alone.
+    let finished =
+        Finished::open(&place.0, Hub::params().check().expect("defaults")).expect("it is there");
+    assert_eq!(finished.overview().ranks, overview.ranks);
+    assert_eq!(finished.overview().total.calls, expected);
+    assert_eq!(finished.functions().len(), functions.len());
+}
+
+#[test]
+fn records_are_there_once_and_find_their_models() {
+    let place = Place::new("records");
+    let hub = open(&place, Hub::params());
+    let mut kept = Vec::new();
+    for rank in 0..2 {
+        let all = pushes(0, rank, 7 + u64::from(rank), 12);
+        push(&hub, &all[0]).expect("it is sound");
+        push(&hub, &all[0]).expect("it is sound");
+        kept.extend(
+            all[0]
+                .records
+                .as_ref()
+                .expect("it has some")
+                .entries
+                .clone(),
+        );
+    }
+    let counts = hub.counts();
+    assert_eq!((counts.bundles, counts.records as usize), (2, kept.len()));
+    hub.close();
+    let mut store = Sqlite::open(&place.0).expect("it is a store as others are");
+    let found = store.query(&Query::default()).expect("it can be read");
+    let calls = |entries: &[Entry]| {
+        entries
+            .iter()
+            .filter(|one| matches!(one, Entry::Call(_)))
+            .count()
+    };
+    assert_eq!(found.len(), calls(&kept));
+    let mut models = Vec::new();
+    let each = store.each(&mut |entry| {
+        if let Entry::Model(model) = entry {
+            models.push(model);
+        }
+        Ok(())
+    });
+    each.expect("it can be read");
+    assert!(
+        models
+            .iter()
+            .enumerate()
+            .all(|(at, model)| model.id == at as u64 + 1)
+    );
+    for record in found {
+        let model = models
+            .iter()
+            .find(|model| model.id == record.model)
+            .expect("it is there");
+        assert_eq!(model.function, record.function);
+    }
+}
+
+#[test]
+fn one_database_has_one_server() {
+    let place = Place::new("lock");
+    let hub = open(&place, Hub::params());
+    let second = Hub::open(&place.0, Hub::params().check().expect("defaults"));
+    assert!(second.is_err_and(|error| error.to_string().contains("another server")));
+    // It can be read meanwhile.
+    assert!(Finished::open(&place.0, Hub::params().check().expect("defaults")).is_ok());
+    drop(hub);
+}
+
+#[test]
+fn a_client_too_many_and_other_sessions_are_refused() {
+    let place = Place::new("refused");
+    let hub = open(&place, Hub::params().clients(2));
+    let hello = |client| {
+        Message::Hello(Hello {
+            client,
+            ..Hello::default()
+        })
+    };
+    assert!(hub.say(hello(1), 0).is_ok());
+    let mut other = pushes(0, 0, 2, 1).remove(0);
+    if let Some(delta) = &mut other.delta {
+        delta.session = 12345;
+    }
+    let refused = push(&hub, &other);
+    assert!(matches!(
+        refused,
+        Err(Error::Anomaly(perf_anomaly::Error::OtherSession { .. }))
+    ));
+    assert!(matches!(hub.say(hello(3), 0), Err(Error::TooMany(2))));
+    assert!(hub.say(hello(1), 0).is_ok(), "who is known may come again");
+    assert_eq!(hub.counts().refused, 2);
+}
+
+#[test]
+fn views_are_told_to_who_does_not_have_them() {
+    let place = Place::new("views");
+    let hub = open(&place, Hub::params().publish(4));
+    let all = pushes(0, 0, 9, 6);
+    let first = push(&hub, &all[0]).expect("it is sound");
+    assert!(first.view.is_some());
+    let same = Push {
+        view: first.number,
+        ..all[1].clone()
+    };
+    let second = push(&hub, &same).expect("it is sound");
+    assert!(second.view.is_none() || second.number != first.number);
+    let none = Push {
+        view: NO_VIEW,
+        ..all[2].clone()
+    };
+    assert!(push(&hub, &none).expect("it is sound").view.is_none());
+}
+
+#[test]
+fn a_full_queue_says_when_to_come_again() {
+    let place = Place::new("busy");
+    let hub = open(&place, Hub::params().queue(1));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (started, go) = std::sync::mpsc::channel::<()>();
+    let hello = |client| {
+        Message::Hello(Hello {
+            client,
+            ..Hello::default()
+        })
+    };
+    // The keeper is held in an answer, which nobody should do.
+    let held = hub.offer(hello(1), 10, move |_| {
+        let _ = sender.send(());
+        let _ = go.recv();
+    });
+    held.expect("the queue is empty");
+    receiver.recv().expect("it is answered");
+    hub.offer(hello(2), 10, |_| {}).expect("one may wait");
+    let busy = hub.offer(hello(3), 10, |_| {});
+    assert!(matches!(busy, Err(Error::Busy { .. })));
+    assert_eq!(hub.waiting(), (1, 10));
+    drop(started);
+    assert!(hub.say(hello(3), 10).is_ok() || hub.waiting().0 > 0);
+}
