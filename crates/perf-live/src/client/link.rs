@@ -1,0 +1,364 @@
+//! [`Link`]: a client of a server, with its two sides for a monitor.
+
+use super::http::Http;
+use crate::wire::{self, Answer, Hello, NO_VIEW, Push, Welcome};
+use crate::{Error, Result};
+use perf_anomaly::provenance::{Entry, Store};
+use perf_anomaly::server::{Delta, Exchange, View};
+use perf_anomaly::{Error as AnomalyError, Result as AnomalyResult};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A server, and how long one waits for it.
+#[derive(Clone)]
+pub struct Target {
+    pub(super) url: String,
+    pub(super) token: String,
+    pub(super) patience: Duration,
+}
+
+/// The token stays where it is.
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut all = f.debug_struct("Target");
+        all.field("url", &self.url)
+            .field("patience", &self.patience);
+        all.finish_non_exhaustive()
+    }
+}
+
+impl Target {
+    /// The server at `http://HOST:PORT`.
+    ///
+    /// ```
+    /// use perf_live::client::Target;
+    /// assert!(Target::new("http://127.0.0.1:5560/").is_ok());
+    /// assert!(Target::new("https://127.0.0.1").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another kind of address.
+    pub fn new(url: &str) -> Result<Self> {
+        let host = url
+            .strip_prefix("http://")
+            .map(|rest| rest.trim_end_matches('/'));
+        let is_sound = |host: &&str| {
+            let is_odd = |letter: char| letter.is_whitespace() || "/?#@".contains(letter);
+            !host.is_empty() && !host.contains(is_odd)
+        };
+        let Some(host) = host.filter(is_sound) else {
+            return Err(Error::Parameter {
+                name: "url",
+                value: url.into(),
+                range: "http://HOST:PORT",
+            });
+        };
+        Ok(Target {
+            url: format!("http://{host}"),
+            token: String::new(),
+            patience: Duration::from_secs(30),
+        })
+    }
+
+    /// The token of writers. No default.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = token.into();
+        self
+    }
+
+    /// How long a message is repeated while the server is busy or not there. Default: 30 s. What was learned
+    /// is kept then, and comes with the next message.
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
+        self
+    }
+}
+
+/// Who a client is.
+#[derive(Clone, Debug, Default)]
+pub struct Who {
+    program: u32,
+    rank: u32,
+    name: String,
+    host: String,
+}
+
+impl Who {
+    /// A rank of a program, of those of one workflow.
+    pub fn new(program: u32, rank: u32) -> Self {
+        Who {
+            program,
+            rank,
+            ..Who::default()
+        }
+    }
+
+    /// What people call the program.
+    pub fn program_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The host it runs on.
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.host = host.into();
+        self
+    }
+}
+
+/// A client of a server. Clones are the same one.
+///
+/// Each link is another client: a program that starts anew opens another link, and what the one before
+/// said stays.
+#[derive(Clone, Debug)]
+pub struct Link(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    http: Http,
+    hello: Hello,
+    /// Most bytes of a message.
+    most: usize,
+    /// The session, and the number of the latest view.
+    last: Mutex<(u64, u64)>,
+}
+
+impl Link {
+    /// Says hello to a server.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] if it does not answer in time, [`Error::Refused`] if it says no.
+    pub fn open(target: &Target, who: Who) -> Result<Self> {
+        Self::open_as(target, who, fresh())
+    }
+
+    /// As [`open`](Self::open), with a number of the client that nobody had before.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_as(target: &Target, who: Who, client: u64) -> Result<Self> {
+        Self::greet(Http::new(target, client), who, client)
+    }
+
+    fn greet(http: Http, who: Who, client: u64) -> Result<Self> {
+        let hello = Hello {
+            client,
+            program: who.program,
+            rank: who.rank,
+            name: who.name,
+            host: who.host,
+        };
+        let welcome = match http.post(wire::HELLO, &hello.encode())? {
+            (200, body) => Welcome::decode(&body)?,
+            (status, body) => return Err(http.refused(status, &body)),
+        };
+        Ok(Link(Arc::new(Shared {
+            http,
+            hello,
+            most: usize::try_from(welcome.most).unwrap_or(usize::MAX),
+            last: Mutex::new((welcome.session, 0)),
+        })))
+    }
+
+    /// Another client of the same server over the same connection: for many ranks in one process.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn beside(&self, who: Who) -> Result<Self> {
+        Self::greet(self.0.http.clone(), who, fresh())
+    }
+
+    /// The number of the client.
+    pub fn client(&self) -> u64 {
+        self.0.hello.client
+    }
+
+    /// The session of the server.
+    pub fn session(&self) -> u64 {
+        self.last().0
+    }
+
+    /// Carries deltas and views: for a [`Client`](perf_anomaly::server::Client). Each delta waits for its
+    /// answer; in a [`Background`](super::Background) nobody does.
+    pub fn exchange(&self) -> Requests {
+        Requests {
+            link: self.clone(),
+            view: None,
+            asks: None,
+        }
+    }
+
+    /// Carries what is kept: for a [`Recorder`](perf_anomaly::provenance::Recorder).
+    pub fn store(&self) -> Kept {
+        Kept {
+            link: self.clone(),
+            lines: Vec::new(),
+            bytes: 0,
+            sending: None,
+            sequence: 0,
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, (u64, u64)> {
+        self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message, and gives the answer.
+    fn push(&self, message: &[u8]) -> AnomalyResult<Answer> {
+        let answered = self.0.http.post(wire::PUSH, message);
+        match answered.map_err(exchange)? {
+            (200, body) => {
+                let answer = Answer::decode(&body).map_err(exchange)?;
+                let mut last = self.last();
+                last.0 = answer.session;
+                if answer.view.is_some() {
+                    last.1 = answer.number;
+                }
+                Ok(answer)
+            }
+            (409, body) => {
+                let answer = Answer::decode(&body).map_err(exchange)?;
+                *self.last() = (answer.session, 0);
+                // Another server does not know who this is.
+                let hello = self.0.http.post(wire::HELLO, &self.0.hello.encode());
+                hello.map_err(exchange)?;
+                Err(AnomalyError::OtherSession {
+                    session: answer.session,
+                })
+            }
+            (status, body) => Err(exchange(self.0.http.refused(status, &body))),
+        }
+    }
+}
+
+/// The keys of hashes are random: no two starts of a program have one number.
+fn fresh() -> u64 {
+    RandomState::new().build_hasher().finish().max(1)
+}
+
+fn exchange(error: Error) -> AnomalyError {
+    match error {
+        Error::Anomaly(error) => error,
+        other => AnomalyError::Exchange(other.to_string()),
+    }
+}
+
+/// Deltas out, views in, one request each.
+#[derive(Debug)]
+pub struct Requests {
+    link: Link,
+    view: Option<View>,
+    asks: Option<u64>,
+}
+
+impl Requests {
+    /// Which view the next deltas say that the client has, see [`Push::view`]. Default: the last one that
+    /// came.
+    pub fn ask(&mut self, view: impl Into<Option<u64>>) {
+        self.asks = view.into();
+    }
+
+    /// The client.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+}
+
+impl Exchange for Requests {
+    fn send(&mut self, delta: &Delta) -> AnomalyResult<()> {
+        let (client, last) = (self.link.client(), self.link.last().1);
+        let view = self.asks.unwrap_or(last);
+        let message = Push::raw((client, view), Some(&delta.encode()), None);
+        let answer = self.link.push(&message)?;
+        if let Some(bytes) = answer.view {
+            self.view = Some(View::decode(&bytes)?);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> AnomalyResult<Option<View>> {
+        Ok(self.view.take())
+    }
+}
+
+/// What is kept goes to the server, which has it on its disk when [`commit`](Store::commit) returns. It
+/// cannot be read again from here.
+#[derive(Debug)]
+pub struct Kept {
+    link: Link,
+    /// Entries that wait, and their bytes.
+    lines: Vec<String>,
+    bytes: usize,
+    /// What is on its way: it comes again as it was, so that it counts once.
+    sending: Option<(u64, Vec<String>)>,
+    sequence: u64,
+}
+
+/// Bytes of a bundle of entries.
+const BUNDLE: usize = 1 << 20;
+
+/// Bytes of entries that wait for a server that is not there.
+const WAITING: usize = 64 << 20;
+
+impl Kept {
+    /// The next bundle: some of what waits.
+    fn bundle(&mut self) -> Option<(u64, Vec<String>)> {
+        let mut bytes = 0;
+        let fits = |line: &&String| {
+            bytes += line.len() + 4;
+            bytes <= BUNDLE.min(self.link.0.most / 2)
+        };
+        let count = self.lines.iter().take_while(fits).count().max(1);
+        if self.lines.is_empty() {
+            return None;
+        }
+        self.sequence += 1;
+        let lines: Vec<String> = self.lines.drain(..count.min(self.lines.len())).collect();
+        self.bytes -= lines.iter().map(String::len).sum::<usize>();
+        Some((self.sequence, lines))
+    }
+}
+
+impl Store for Kept {
+    fn put(&mut self, entry: &Entry) -> AnomalyResult<u64> {
+        let line = entry.to_string();
+        let length = line.len();
+        if self.bytes + length > WAITING {
+            let what = format!("{} bytes of records wait for it", self.bytes);
+            return Err(AnomalyError::Exchange(what));
+        }
+        self.bytes += length;
+        self.lines.push(line);
+        Ok(length as u64 + 1)
+    }
+
+    fn commit(&mut self) -> AnomalyResult<()> {
+        loop {
+            if self.sending.is_none() {
+                self.sending = self.bundle();
+            }
+            let Some(bundle) = &self.sending else {
+                return Ok(());
+            };
+            let message = Push::raw((self.link.client(), NO_VIEW), None, Some(bundle));
+            self.link.push(&message)?;
+            self.sending = None;
+        }
+    }
+
+    fn each(&mut self, _: &mut dyn FnMut(Entry) -> AnomalyResult<()>) -> AnomalyResult<()> {
+        Err(elsewhere())
+    }
+
+    fn revise(
+        &mut self,
+        _: &mut dyn FnMut(&perf_anomaly::provenance::Record) -> perf_anomaly::provenance::Revision,
+    ) -> AnomalyResult<u64> {
+        Err(elsewhere())
+    }
+}
+
+fn elsewhere() -> AnomalyError {
+    AnomalyError::Exchange("what was kept is with the server".into())
+}

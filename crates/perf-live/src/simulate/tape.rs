@@ -1,0 +1,281 @@
+//! [`Tape`]: what ranks of a recording tell a server.
+
+use crate::client::{Link, Target, Who};
+use crate::{Error, Result};
+use perf_anomaly::calls::Calls;
+use perf_anomaly::provenance::{Entry, Memory, Query, Record, Recorder, Revision, Store};
+use perf_anomaly::server::{Client, Delta, Exchange, FunctionName, View};
+use perf_anomaly::{Functions, Monitor, Replay, Result as AnomalyResult, Tail};
+use perf_core::{
+    EventSink, EventSource, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, TraceView,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the ranks of a recording tell a server, step by step.
+#[derive(Debug)]
+pub struct Tape {
+    /// By rank of the recording.
+    pub(super) ranks: Vec<Vec<Told>>,
+    /// How long it is.
+    pub(super) span: Nanos,
+    pub(super) steps: u64,
+}
+
+/// What a rank tells in a step.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) delta: Delta,
+    pub(super) entries: Vec<Entry>,
+}
+
+impl Tape {
+    /// Replays a recording in so many steps, each rank with a detector of its own, and writes down what
+    /// they would tell the server of a target, which learns the names of their functions.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or the recording has no rank.
+    pub fn record(view: TraceView<'_>, steps: u64, target: &Target) -> Result<Self> {
+        // Once to know the names, once more with the numbers that the server gives them.
+        let first = play(view, steps, None)?;
+        let mut names: Vec<FunctionName> = Vec::new();
+        for told in first.ranks.iter().flatten() {
+            for name in &told.delta.names {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        let told = first.ranks.first().and_then(|rank| rank.first());
+        let mut delta = told
+            .map(|told| told.delta.clone())
+            .ok_or(Error::Parameter {
+                name: "recording",
+                value: "of no rank".into(),
+                range: "of at least one rank with calls",
+            })?;
+        let link = Link::open(target, Who::default())?;
+        delta.client = link.client();
+        delta.names = names;
+        delta.model = delta.model.emptied();
+        delta.functions = Functions::default();
+        delta.steps.clear();
+        let mut exchange = link.exchange();
+        exchange.send(&delta)?;
+        let view_of_names = exchange.receive()?;
+        play(view, steps, view_of_names)
+    }
+
+    /// Ranks of the recording.
+    pub fn ranks(&self) -> usize {
+        self.ranks.len()
+    }
+}
+
+/// What is told meanwhile.
+#[derive(Clone, Debug, Default)]
+struct Heard(Arc<Mutex<(Vec<Told>, Vec<Entry>)>>);
+
+impl Heard {
+    fn with<T>(&self, work: impl FnOnce(&mut (Vec<Told>, Vec<Entry>)) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Writes down deltas, and tells the names that a server knows.
+#[derive(Debug)]
+struct Writing {
+    heard: Heard,
+    view: Option<View>,
+}
+
+impl Exchange for Writing {
+    fn send(&mut self, delta: &Delta) -> AnomalyResult<()> {
+        self.heard.with(|(told, entries)| {
+            told.push(Told {
+                delta: delta.clone(),
+                entries: std::mem::take(entries),
+            });
+        });
+        Ok(())
+    }
+
+    fn receive(&mut self) -> AnomalyResult<Option<View>> {
+        Ok(self.view.take())
+    }
+}
+
+/// Writes down entries.
+#[derive(Debug)]
+struct Keeping(Heard);
+
+impl Store for Keeping {
+    fn put(&mut self, entry: &Entry) -> AnomalyResult<u64> {
+        self.0.with(|(_, entries)| entries.push(entry.clone()));
+        Ok(0)
+    }
+
+    fn commit(&mut self) -> AnomalyResult<()> {
+        Ok(())
+    }
+
+    fn each(&mut self, take: &mut dyn FnMut(Entry) -> AnomalyResult<()>) -> AnomalyResult<()> {
+        Memory::new().each(take)
+    }
+
+    fn query(&mut self, query: &Query) -> AnomalyResult<Vec<Record>> {
+        Memory::new().query(query)
+    }
+
+    fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> AnomalyResult<u64> {
+        Memory::new().revise(judge)
+    }
+}
+
+fn play(view: TraceView<'_>, steps: u64, known: Option<View>) -> Result<Tape> {
+    let mut all = Split {
+        known,
+        ranks: BTreeMap::new(),
+        streams: Vec::new(),
+        regions: Vec::new(),
+        counters: Vec::new(),
+        error: None,
+    };
+    let mut replay = Replay::in_steps(view, steps);
+    // Nobody cancels it.
+    while replay.next_step(&mut all).unwrap_or_default() {
+        if let Some(error) = all.error.take() {
+            return Err(error.into());
+        }
+    }
+    let mut ranks = Vec::new();
+    for (_, (monitor, heard)) in all.ranks {
+        monitor.finish().map_err(perf_anomaly::Error::from)?;
+        ranks.push(heard.with(|(told, _)| std::mem::take(told)));
+    }
+    let of_steps = |told: &Told| told.delta.steps.clone();
+    let all_steps: Vec<_> = ranks.iter().flatten().flat_map(of_steps).collect();
+    let first = all_steps.iter().map(|step| step.start).min();
+    let last = all_steps.iter().map(|step| step.end).max();
+    let span = last
+        .unwrap_or_default()
+        .0
+        .saturating_sub(first.unwrap_or_default().0);
+    let end = all_steps.iter().map(|step| step.step).max();
+    Ok(Tape {
+        ranks,
+        span: Nanos(span),
+        steps: end.map_or(0, |end| end + 1),
+    })
+}
+
+/// A sink that gives each rank a monitor of its own.
+#[derive(Debug)]
+struct Split {
+    known: Option<View>,
+    ranks: BTreeMap<(u32, u32), (Monitor, Heard)>,
+    /// The rank of a stream, and its number there.
+    streams: Vec<((u32, u32), StreamId)>,
+    /// What was named before a rank was there.
+    regions: Vec<(u32, String)>,
+    counters: Vec<String>,
+    error: Option<perf_anomaly::Error>,
+}
+
+impl Split {
+    fn monitor(&self) -> perf_anomaly::Result<(Monitor, Heard)> {
+        let heard = Heard::default();
+        let writing = Writing {
+            heard: heard.clone(),
+            view: self.known.clone(),
+        };
+        let client = Client::new(1, writing).in_flight(usize::MAX);
+        let tail = Tail::new(Tail::params().check()?);
+        let recorder = Recorder::new(
+            Recorder::params().check()?,
+            Box::new(Keeping(heard.clone())),
+        );
+        let calls = Calls::new(Calls::params().check()?);
+        let mut monitor = Monitor::new(calls, Box::new(tail))
+            .record(recorder)
+            .share(client);
+        for (program, name) in &self.regions {
+            monitor.region(*program, name);
+        }
+        for name in &self.counters {
+            monitor.counter(name);
+        }
+        Ok((monitor, heard))
+    }
+
+    fn at(&mut self, stream: StreamId) -> Option<(&mut Monitor, StreamId)> {
+        let (rank, own) = *self.streams.get(stream.0 as usize)?;
+        Some((&mut self.ranks.get_mut(&rank)?.0, own))
+    }
+}
+
+impl EventSink for Split {
+    fn region(&mut self, program: u32, name: &str) -> RegionId {
+        let known = self
+            .regions
+            .iter()
+            .position(|(own, known)| *own == program && known == name);
+        let at = known.unwrap_or_else(|| {
+            self.regions.push((program, name.into()));
+            for (monitor, _) in self.ranks.values_mut() {
+                monitor.region(program, name);
+            }
+            self.regions.len() - 1
+        });
+        RegionId(at as u32)
+    }
+
+    fn counter(&mut self, name: &str) -> MetricId {
+        let known = self.counters.iter().position(|known| known == name);
+        let at = known.unwrap_or_else(|| {
+            self.counters.push(name.into());
+            for (monitor, _) in self.ranks.values_mut() {
+                monitor.counter(name);
+            }
+            self.counters.len() - 1
+        });
+        MetricId(at as u32)
+    }
+
+    fn stream(&mut self, key: StreamKey) -> StreamId {
+        let rank = (key.program, key.rank);
+        if !self.ranks.contains_key(&rank) {
+            match self.monitor() {
+                Ok(made) => drop(self.ranks.insert(rank, made)),
+                Err(error) => self.error = Some(error),
+            }
+        }
+        let own = match self.ranks.get_mut(&rank) {
+            Some((monitor, _)) => monitor.stream(key),
+            None => StreamId(u32::MAX),
+        };
+        self.streams.push((rank, own));
+        StreamId((self.streams.len() - 1) as u32)
+    }
+
+    fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
+        if let Some((monitor, own)) = self.at(stream) {
+            monitor.push(own, at, event);
+        }
+    }
+
+    fn metadata(&mut self, stream: StreamId, name: &str, value: &str) {
+        if let Some((monitor, own)) = self.at(stream) {
+            monitor.metadata(own, name, value);
+        }
+    }
+
+    fn end_step(&mut self, step: u64) {
+        for (monitor, _) in self.ranks.values_mut() {
+            monitor.end_step(step);
+            if let Some(error) = monitor.take_error() {
+                self.error = self.error.take().or(Some(error));
+            }
+        }
+    }
+}

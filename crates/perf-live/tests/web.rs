@@ -1,0 +1,464 @@
+//! The web of a server: who may write, what is refused, what the questions answer.
+#![cfg(all(feature = "server", feature = "client"))]
+
+mod common;
+
+use common::Rank;
+use perf_anomaly::server::Client;
+use perf_live::client::{Background, Link, Target, Who};
+use perf_live::hub::{Finished, Hub, HubParams};
+use perf_live::web::{Service, WebParams};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const TOKEN: &str = "a-token-of-a-test";
+
+/// A server of a test.
+struct Served {
+    hub: Hub,
+    service: Option<Service>,
+    path: PathBuf,
+}
+
+impl Served {
+    fn new(name: &str) -> Self {
+        Self::with(name, Hub::params(), Service::params())
+    }
+
+    fn with(name: &str, hub: HubParams, web: WebParams) -> Self {
+        let path = std::env::temp_dir().join(format!("perf-live-web-{name}.sqlite"));
+        clear(&path);
+        let hub = Hub::open(&path, hub.check().expect("in range")).expect("it can be made");
+        let web = web.token(TOKEN).check().expect("in range");
+        let service = Service::start(hub.clone(), web).expect("it can listen");
+        Served {
+            hub,
+            service: Some(service),
+            path,
+        }
+    }
+
+    fn address(&self) -> String {
+        self.service
+            .as_ref()
+            .expect("it runs")
+            .address()
+            .to_string()
+    }
+
+    fn target(&self) -> Target {
+        let target = Target::new(&format!("http://{}", self.address())).expect("it is sound");
+        target.token(TOKEN).patience(Duration::from_secs(20))
+    }
+
+    fn rank(&self, program: u32, rank: u32) -> Rank {
+        let who = Who::new(program, rank).program_name(format!("program {program} <b>"));
+        let link = Link::open(&self.target(), who).expect("it answers");
+        let client = Client::new(link.client(), link.exchange());
+        Rank::new(program, rank, client, Box::new(link.store()))
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        get(&self.address(), path)
+    }
+
+    fn json(&self, path: &str) -> Value {
+        let (status, text) = self.get(path);
+        assert_eq!(status, 200, "{path}: {text}");
+        serde_json::from_str(&text).expect("it is JSON")
+    }
+}
+
+fn clear(path: &std::path::Path) {
+    for end in ["", "-wal", "-shm", ".lock"] {
+        let mut name = path.to_path_buf().into_os_string();
+        name.push(end);
+        let _ = std::fs::remove_file(name);
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.service.take();
+        self.hub.close();
+        clear(&self.path);
+    }
+}
+
+/// Status and body of what raw bytes are answered with.
+fn raw(address: &str, request: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("it can");
+    // A server that refuses early closes before all of it is sent.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    let status = text
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    (status.unwrap_or(0), body.to_string())
+}
+
+fn get(address: &str, path: &str) -> (u16, String) {
+    raw(
+        address,
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes(),
+    )
+}
+
+fn post(address: &str, head: &str, body: &[u8]) -> (u16, String) {
+    let head =
+        format!("POST /v1/push HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{head}\r\n\r\n");
+    raw(address, &[head.as_bytes(), body].concat())
+}
+
+fn settle() {
+    std::thread::sleep(Duration::from_millis(250));
+}
+
+#[test]
+fn ranks_share_what_they_learn_and_the_questions_tell() {
+    let served = Served::new("share");
+    let mut ranks: Vec<Rank> = (0..3).map(|rank| served.rank(rank / 2, rank % 2)).collect();
+    for _ in 0..12 {
+        for rank in &mut ranks {
+            rank.step();
+            assert!(rank.error().is_none());
+        }
+    }
+    let anomalies: u64 = ranks.iter().map(Rank::anomalies).sum();
+    assert!(anomalies > 3, "{anomalies}");
+    for rank in ranks {
+        rank.watch.into_sink().finish().expect("all of it was told");
+    }
+    settle();
+    let run = served.json("/api/run");
+    assert_eq!(run["live"], true);
+    assert_eq!(run["total"]["calls"], 3 * 12 * common::CALLS);
+    assert_eq!(run["programs"][1]["name"], "program 1 <b>");
+    assert_eq!(
+        (run["programs"][0]["ranks"].as_u64(), run["ranks"].as_u64()),
+        (Some(2), Some(3))
+    );
+    let ranking = served.json("/api/ranking?by=total&top=1&bottom=1");
+    assert_eq!(
+        (
+            ranking["ranks"].as_u64(),
+            ranking["top"].as_array().map(Vec::len)
+        ),
+        (Some(3), Some(1))
+    );
+    let of = |one: &Value| one["total"].as_f64().expect("a number");
+    assert!(of(&ranking["top"][0]) >= of(&ranking["bottom"][0]));
+    let mut by_step = 0;
+    for row in served.json("/api/steps?ranks=0.0,0.1,1.0")["rows"]
+        .as_array()
+        .expect("rows")
+    {
+        by_step += row[3].as_u64().unwrap() + row[4].as_u64().unwrap();
+    }
+    assert_eq!(by_step, anomalies);
+    let totals = served.json("/api/totals?program=0&from=2&to=5");
+    let rows = totals["rows"].as_array().expect("rows");
+    assert_eq!(
+        (rows.len(), rows[0][1].as_u64(), rows[0][2].as_u64()),
+        (4, Some(2), Some(2 * common::CALLS))
+    );
+    // From a function to a call, its stack and its model.
+    let functions = served.json("/api/functions");
+    let function = functions["rows"][0][1]
+        .as_str()
+        .expect("a name")
+        .to_string();
+    let encoded: String = function
+        .bytes()
+        .map(|byte| format!("%{byte:02x}"))
+        .collect();
+    let samples = served.json(&format!(
+        "/api/samples?function={encoded}&kind=anomaly&x=step&y=exclusive"
+    ));
+    let sample = &samples["rows"][0];
+    assert!(sample[7].as_i64() > Some(100_000), "{sample}");
+    let record = served.json(&format!("/api/record?id={}", sample[0]));
+    assert_eq!(record["record"]["function"], function);
+    assert_eq!(record["record"]["stack"][0]["function"], "main");
+    assert_eq!(record["model"]["function"], function);
+    let found = served.json("/api/records?label=slow&severity=100000&order=severity&limit=3");
+    assert_eq!(found["rows"].as_array().map(Vec::len), Some(3));
+    let profile = served.json("/api/profile?program=0");
+    let calls = profile["functions"].as_array().expect("rows").iter();
+    let calls: u64 = calls
+        .map(|one| one["loss"]["calls"].as_u64().unwrap())
+        .sum();
+    assert_eq!(calls, 2 * 12 * common::CALLS);
+    let (status, metrics) = served.get("/metrics");
+    assert_eq!(status, 200);
+    let line = format!("perfkit_live_calls_total {}", 3 * 12 * common::CALLS);
+    assert!(metrics.lines().any(|one| one == line), "{metrics}");
+}
+
+#[test]
+fn strangers_and_what_is_too_much_are_refused() {
+    let served = Served::with("refuse", Hub::params(), Service::params().body(1 << 16));
+    let address = served.address();
+    let bearer = format!("authorization: Bearer {TOKEN}");
+    assert_eq!(post(&address, "content-length: 3", b"abc").0, 401);
+    assert_eq!(
+        post(
+            &address,
+            "authorization: Bearer wrong\r\ncontent-length: 3",
+            b"abc"
+        )
+        .0,
+        401
+    );
+    assert_eq!(
+        post(&address, &format!("{bearer}\r\ncontent-length: 3"), b"abc").0,
+        400
+    );
+    assert_eq!(
+        post(
+            &address,
+            &format!("{bearer}\r\ncontent-length: 99999999"),
+            b"abc"
+        )
+        .0,
+        413
+    );
+    let chunked = format!("{bearer}\r\ntransfer-encoding: chunked");
+    assert_eq!(post(&address, &chunked, b"3\r\nabc\r\n0\r\n\r\n").0, 411);
+    // Not for this server, not a request, nothing of the kind.
+    assert_eq!(
+        raw(
+            &address,
+            b"GET / HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n"
+        )
+        .0,
+        421
+    );
+    assert_eq!(
+        raw(&address, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").0,
+        400
+    );
+    let long = format!(
+        "GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "a".repeat(1 << 17)
+    );
+    assert!([400, 414, 431, 0].contains(&raw(&address, long.as_bytes()).0));
+    for path in [
+        "/../../etc/passwd",
+        "/%2e%2e/etc/passwd",
+        "/api/../../x",
+        "/api/record/1",
+        "/.lock",
+    ] {
+        assert_eq!(served.get(path).0, 404, "{path}");
+    }
+    assert_eq!(served.get("/v1/push").0, 405);
+    for (path, status) in [
+        ("/api/record", 400),
+        ("/api/record?id=x", 400),
+        ("/api/record?id=99999999", 404),
+        ("/api/record?id=1%27%20or%201=1", 400),
+        ("/api/steps?ranks=1,2,x", 400),
+        ("/api/records?limit=100000000", 400),
+        (
+            "/api/records?function=%27%3B%20drop%20table%20call%3B--",
+            200,
+        ),
+        ("/api/samples?x=body", 400),
+        ("/api/ranking?by=%00", 400),
+        ("/events?ranks=a", 400),
+    ] {
+        assert_eq!(served.get(path).0, status, "{path}");
+    }
+    let (_, metrics) = served.get("/metrics");
+    for line in [
+        "perfkit_live_strangers_total 2",
+        "perfkit_live_malformed_total 1",
+    ] {
+        assert!(metrics.contains(line), "{line}");
+    }
+    // All of it changed nothing.
+    assert_eq!(served.json("/api/run")["total"]["calls"], 0);
+}
+
+#[test]
+fn the_slow_hold_nobody_up() {
+    let web = Service::params()
+        .head(Duration::from_millis(400))
+        .patience(Duration::from_millis(400));
+    let served = Served::with("slow", Hub::params(), web.connections(40));
+    let address = served.address();
+    let begin = Instant::now();
+    // Heads that do not end, and bodies that do not come.
+    let head = format!(
+        "POST /v1/push HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\ncontent-length: 1000\r\n\r\nabc"
+    );
+    let slow: Vec<TcpStream> = (0..36)
+        .map(|at| {
+            let mut stream = TcpStream::connect(&address).expect("it listens");
+            let part: &[u8] = if at % 2 == 0 {
+                b"GET / HTTP/1.1\r\nhost: loc"
+            } else {
+                head.as_bytes()
+            };
+            stream.write_all(part).expect("it takes it");
+            stream
+        })
+        .collect();
+    let mut rank = served.rank(0, 0);
+    for _ in 0..5 {
+        rank.step();
+        assert!(rank.error().is_none());
+    }
+    for mut stream in slow {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("it can");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        assert!(
+            text.is_empty() || text.starts_with("HTTP/1.1 408"),
+            "{text}"
+        );
+    }
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    let (_, metrics) = served.get("/metrics");
+    assert!(metrics.contains("perfkit_live_slow_total 18"), "{metrics}");
+}
+
+#[test]
+fn a_rank_in_the_background_waits_for_nobody() {
+    let mut served = Served::new("background");
+    let link = Link::open(
+        &served.target().patience(Duration::from_millis(300)),
+        Who::new(0, 0),
+    )
+    .expect("it answers");
+    let exchange = Background::new(link.exchange()).expect("there can be threads");
+    let client = Client::new(link.client(), exchange);
+    let mut rank = Rank::new(
+        0,
+        0,
+        client,
+        Box::new(perf_anomaly::provenance::Memory::new()),
+    );
+    rank.step();
+    // The server is gone for a while, and comes back under the same address with the same database.
+    let address = served.service.as_ref().expect("it runs").address();
+    served.service.take();
+    served.hub.close();
+    for _ in 0..5 {
+        rank.step();
+    }
+    served.hub =
+        Hub::open(&served.path, Hub::params().check().expect("defaults")).expect("it is there");
+    let web = Service::params()
+        .address(address)
+        .token(TOKEN)
+        .check()
+        .expect("in range");
+    served.service = Some(Service::start(served.hub.clone(), web).expect("it can listen again"));
+    let begin = Instant::now();
+    while served.hub.overview().total.calls < 6 * common::CALLS {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "{:?}",
+            served.hub.counts()
+        );
+        let _ = rank.error();
+        rank.step();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn news_come_as_they_happen_and_are_not_too_many() {
+    let served = Served::new("events");
+    let mut rank = served.rank(0, 3);
+    rank.step();
+    let mut stream = TcpStream::connect(served.address()).expect("it listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("it can");
+    let ask = b"GET /events?ranks=0.3&by=maximum&top=2 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(ask).expect("it takes it");
+    let begin = Instant::now();
+    for _ in 0..40 {
+        rank.step();
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    let mut heard = String::new();
+    let mut buffer = [0; 65536];
+    let wanted = format!("\"calls\":{}", 41 * common::CALLS);
+    while !heard.contains(&wanted) {
+        let count = stream.read(&mut buffer).expect("there are news");
+        assert!(count > 0, "{heard}");
+        heard.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    let took = begin.elapsed().as_secs_f64();
+    let news: Vec<Value> = heard
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .filter_map(|text| serde_json::from_str(text).ok())
+        .collect();
+    assert!(
+        news.len() >= 2 && (news.len() as f64) < 4.0 * took + 2.0,
+        "{} in {took} s",
+        news.len()
+    );
+    assert_eq!(news[0]["ranking"]["by"], "maximum");
+    let steps: Vec<u64> = news
+        .iter()
+        .flat_map(|one| one["steps"].as_array().expect("rows"))
+        .map(|row| row[2].as_u64().unwrap())
+        .collect();
+    assert!(!steps.is_empty() && steps.is_sorted());
+}
+
+#[test]
+fn a_run_that_is_over_is_shown_from_its_database() {
+    let served = Served::new("over");
+    let mut ranks: Vec<Rank> = (0..2).map(|rank| served.rank(0, rank)).collect();
+    for rank in &mut ranks {
+        (0..12).for_each(|_| rank.step());
+    }
+    settle();
+    let paths = [
+        "/api/run",
+        "/api/ranking",
+        "/api/steps?ranks=0.0",
+        "/api/totals",
+        "/api/records?order=severity",
+        "/api/profile",
+    ];
+    let live: Vec<Value> = paths.iter().map(|path| served.json(path)).collect();
+    let finished = Finished::open(&served.path, Hub::params().check().expect("defaults"))
+        .expect("it is there");
+    let web = Service::params().token(TOKEN).check().expect("in range");
+    let service = Service::start(finished, web).expect("it can listen");
+    let address = service.address().to_string();
+    for (path, live) in paths.iter().zip(live).skip(1) {
+        let (status, text) = get(&address, path);
+        assert_eq!(status, 200);
+        let mut over: Value = serde_json::from_str(&text).expect("it is JSON");
+        if over.get("revision").is_some() {
+            over["revision"] = live["revision"].clone();
+        }
+        assert_eq!(over, live, "{path}");
+    }
+    let bearer = format!("authorization: Bearer {TOKEN}\r\ncontent-length: 0");
+    assert_eq!(post(&address, &bearer, b"").0, 405);
+    let (status, page) = get(&address, "/");
+    assert!(status == 200 && page.contains("Anomalies of a run"));
+}
