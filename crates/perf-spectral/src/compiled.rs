@@ -88,6 +88,10 @@ compiled! {
         spectra: &Spectra<Self>, reference: usize, candidates: &[usize], filter: &dyn Filter,
         params: &CheckedRank, watch: Watch<'_>
     ) -> Result<Ranking>;
+    rank_with = Spectra::ranked_with(
+        spectra: &Spectra<Self>, prepared: (Option<&Reference<Self>>, Option<&Reference<Self>>),
+        candidates: &[usize], params: &CheckedRank, watch: Watch<'_>
+    ) -> Result<Ranking>;
     pairs = Spectra::all_pairs(
         spectra: &Spectra<Self>, filter: &dyn Filter, params: &CheckedRank,
         progress: &dyn Progress, cancel: &CancelToken

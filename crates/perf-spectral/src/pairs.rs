@@ -9,7 +9,7 @@ use crate::{Error, Filter, Result};
 use perf_core::{CancelToken, Progress};
 
 /// Two views and their correlation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PairMatch {
     /// The reference.

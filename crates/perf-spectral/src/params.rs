@@ -91,12 +91,12 @@ pub struct CheckedRank(pub(crate) RankParams);
 
 impl CheckedRank {
     /// The longest list.
-    pub(crate) fn longest(&self) -> usize {
+    pub fn longest(&self) -> usize {
         self.0.top
     }
 
-    /// No list below `score` any more.
-    pub(crate) fn raise(&mut self, score: f64) {
+    /// No list below `score` any more: for who has found enough that is at least as good.
+    pub fn raise(&mut self, score: f64) {
         self.0.least = self.0.least.max(score.min(1.0));
     }
 

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// One view of a [`Ranking`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Match {
     /// The view.
@@ -104,11 +104,82 @@ impl<T: Real> Spectra<T> {
         )
     }
 
+    /// As [`rank_among`](Self::rank_among), by a view that is not one of these but of spectra of the same
+    /// shape elsewhere: on another rank of a parallel program, or in another file. `reference` is prepared
+    /// with the filter and `plain`, which Pearson's r needs, with [`AxisFilter::all`]; either is `None` where
+    /// [`reference`](Self::reference) gave none.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// use perf_spectral::{AxisFilter, RankParams, Spectra};
+    /// let spectra = |views: &[Vec<f64>]| {
+    ///     let mut builder = Spectra::<f64>::builder(&[4])?;
+    ///     builder.extend(views)?;
+    ///     Ok::<_, perf_spectral::Error>(builder.finish())
+    /// };
+    /// let (one, two) = (vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]);
+    /// let (here, there) = (spectra(&[two.clone()])?, spectra(&[one.clone()])?);
+    /// let (all, params) = (AxisFilter::all(1), RankParams::default().check()?);
+    /// let reference = there.spectrum(0)?.expect("it varies");
+    /// let reference = here.plan().reference(&reference, &all)?;
+    /// let found = here.rank_with(Some(&reference), Some(&reference), &[0], &params, &(), &CancelToken::new())?;
+    /// assert_eq!(found.matches[0].correlation, spectra(&[one, two])?.rank(0, &all, &params)?.matches[0].correlation);
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Io`](crate::Error::Io),
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn rank_with(
+        &self,
+        reference: Option<&Reference<T>>,
+        plain: Option<&Reference<T>>,
+        candidates: &[usize],
+        params: &CheckedRank,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Ranking> {
+        let prepared = (reference, plain);
+        T::rank_with(self, prepared, candidates, params, (progress, cancel))
+    }
+
+    pub(crate) fn ranked_with(
+        &self,
+        (reference, plain): (Option<&Reference<T>>, Option<&Reference<T>>),
+        candidates: &[usize],
+        params: &CheckedRank,
+        watch: (&dyn Progress, &CancelToken),
+    ) -> Result<Ranking> {
+        let mut ranking = self.unmeasured(reference, candidates, params, watch)?;
+        if params.0.pearson {
+            self.add_pearson(plain, &mut ranking.matches)?;
+        }
+        Ok(ranking)
+    }
+
     pub(crate) fn ranked(
         &self,
         reference: usize,
         candidates: &[usize],
         filter: &dyn Filter,
+        params: &CheckedRank,
+        watch: (&dyn Progress, &CancelToken),
+    ) -> Result<Ranking> {
+        let prepared = self.reference(reference, filter)?;
+        let mut ranking = self.unmeasured(prepared.as_ref(), candidates, params, watch)?;
+        if params.0.pearson {
+            let all = AxisFilter::all(self.plan.dims().len());
+            let plain = self.reference(reference, &all)?;
+            self.add_pearson(plain.as_ref(), &mut ranking.matches)?;
+        }
+        Ok(ranking)
+    }
+
+    /// The list without Pearson's r.
+    fn unmeasured(
+        &self,
+        reference: Option<&Reference<T>>,
+        candidates: &[usize],
         params: &CheckedRank,
         (progress, cancel): (&dyn Progress, &CancelToken),
     ) -> Result<Ranking> {
@@ -119,8 +190,7 @@ impl<T: Real> Spectra<T> {
                 false => chosen.push(*view),
             }
         }
-        let prepared = self.reference(reference, filter)?;
-        let mut ranking = match &prepared {
+        let mut ranking = match reference {
             Some(prepared) => self.list(prepared, &chosen, params, progress, cancel)?,
             None => Ranking {
                 matches: self.nothing(&chosen, &params.0),
@@ -128,9 +198,6 @@ impl<T: Real> Spectra<T> {
             },
         };
         ranking.skipped = skipped;
-        if params.0.pearson {
-            self.add_pearson(reference, &mut ranking.matches)?;
-        }
         Ok(ranking)
     }
 
@@ -298,10 +365,8 @@ impl<T: Real> Spectra<T> {
         })
     }
 
-    fn add_pearson(&self, reference: usize, matches: &mut [Match]) -> Result<()> {
-        let all = AxisFilter::all(self.plan.dims().len());
-        let prepared = self.reference(reference, &all)?;
-        let found = par::map(matches.len(), |at| match &prepared {
+    fn add_pearson(&self, plain: Option<&Reference<T>>, matches: &mut [Match]) -> Result<()> {
+        let found = par::map(matches.len(), |at| match plain {
             Some(prepared) => Ok(self.bound(prepared, matches[at].view)?.zero),
             None => Ok(0.0),
         })?;

@@ -153,6 +153,14 @@ impl<'o> Reader<'o> {
         })
     }
 
+    /// The same archive, of which only the events of these locations are read, by their
+    /// [`key`](perf_core::Location::key): as [`OpenOptions::locations`], for who has to see the definitions to
+    /// know which.
+    pub fn only(mut self, keys: Vec<u64>) -> Self {
+        self.options = self.options.locations(keys);
+        self
+    }
+
     /// The name of the archive: that of its definitions and event files, usually what comes before
     /// `.otf2`.
     pub fn name(&self) -> &str {

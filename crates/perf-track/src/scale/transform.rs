@@ -48,6 +48,12 @@ pub struct Transform {
 }
 
 impl Transform {
+    /// A transform of these axes: for who found their ranges otherwise, such as over bursts that several
+    /// ranks of a parallel program hold.
+    pub fn new(axes: Vec<TransformAxis>) -> Self {
+        Transform { axes }
+    }
+
     /// The axes.
     pub fn axes(&self) -> &[TransformAxis] {
         &self.axes

@@ -1,0 +1,510 @@
+//! [`cluster`]: clusters of points that many ranks hold.
+//!
+//! Space is cut into slabs along the axis on which the points are spread most, one a rank, with as many
+//! points each. A rank gets the points of its slab, and those within twice eps of it. Of the points within
+//! eps of its slab it then knows all neighbours, so that it knows which of them are core; and each link
+//! between a core point of its own and another. Clusters of two slabs that have a core point in common are
+//! one: these pairs, a few numbers for each border between slabs, are all that every rank has to see.
+
+use crate::{Error, Ranks, Result, Wire};
+use perf_core::{CancelToken, Progress};
+use perf_track::cluster::{Border, Checked, Dbscan, Scan};
+use perf_track::{ClusterId, Labels, Points};
+use std::collections::BTreeSet;
+
+/// The clusters of the points of all ranks, as far as they are own points.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SharedScan {
+    /// The cluster of each own point.
+    pub labels: Labels,
+    /// Whether each own point is core.
+    pub core: Vec<bool>,
+    /// Clusters, on all ranks.
+    pub clusters: u32,
+    /// Points, core points, and points in no cluster, on all ranks.
+    pub points: u64,
+    /// Core points, on all ranks.
+    pub core_points: u64,
+    /// Points in no cluster, on all ranks.
+    pub noise: u64,
+    /// The number of the first own point among those of all ranks.
+    pub first: u32,
+}
+
+/// The clusters of density of the points of all ranks, taken one rank after the other: core points, clusters,
+/// border points and numbers of clusters are those that [`Dbscan::scan`] finds among all points at once.
+/// Reports as that does, for the points of a slab. Collective.
+///
+/// # Errors
+/// [`Error::Parameter`] for [`Border::PeerCompatible`], which depends on the order in which all points are
+/// visited, [`Error::Differs`] if ranks have other parameters or dimensions, [`Error::TooMany`] past 2^32
+/// points, those of [`Dbscan::scan`]; on all ranks.
+pub fn cluster(
+    ranks: &Ranks,
+    points: Points<'_>,
+    params: &Checked,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<SharedScan> {
+    if params.border() != Border::LowestCore {
+        return Err(Error::Parameter {
+            name: "border",
+            value: format!("{:?}", params.border()),
+            range: "LowestCore, which does not depend on an order",
+        });
+    }
+    let told = (
+        points.dimensions(),
+        params.eps().to_bits(),
+        params.min_points(),
+    );
+    ranks.same("dimensions or parameters", &told)?;
+    let starts = starts(ranks, points.len())?;
+    let slabs = Slabs::new(ranks, points, params.eps())?;
+    let first = starts.get(ranks.rank()).copied().unwrap_or_default();
+    let slab = Slab::gather(ranks, points, &slabs, first)?;
+    let scan = slab.scan(params, progress, cancel);
+    let scan = ranks.agree(scan)?;
+    let numbers = slab.numbers(ranks, &scan, &slabs)?;
+    let mut found = slab.tell(ranks, &scan, &numbers, &starts)?;
+    found.first = first;
+    found.clusters = numbers.clusters;
+    let noise = found.labels.noise() as u64;
+    let core = found.core.iter().filter(|core| **core).count() as u64;
+    for [points, core, noise] in ranks.all_gather(&[points.len() as u64, core, noise])? {
+        found.points += points;
+        found.core_points += core;
+        found.noise += noise;
+    }
+    Ok(found)
+}
+
+/// Numbers clusters by the falling weight of their points on all ranks, as [`Labels::by_weight`] does; equal
+/// weights go to the cluster whose first point comes first. Sums are those of one process to the bit where
+/// weights are whole numbers below 2^53, as durations are. Collective.
+///
+/// # Errors
+/// Not one weight a point, or one that is not finite; on all ranks.
+pub fn durations_first(ranks: &Ranks, found: &SharedScan, weights: &[f64]) -> Result<SharedScan> {
+    // Checks the weights, whose order on this rank alone says nothing.
+    let checked = found.labels.by_weight(weights).map_err(Error::from);
+    ranks.agree(checked.map(|_| ()))?;
+    let mut own = vec![(0.0, u32::MAX); found.clusters as usize];
+    let labels = found.labels.as_slice().iter();
+    for ((label, weight), point) in labels.zip(weights).zip(found.first..) {
+        if let Some(slot) = label.index().and_then(|at| own.get_mut(at)) {
+            slot.0 += weight;
+            slot.1 = slot.1.min(point);
+        }
+    }
+    let mut all = vec![(0.0, u32::MAX); own.len()];
+    for of_rank in ranks.all_gather(&own)? {
+        for (sum, (weight, first)) in all.iter_mut().zip(of_rank) {
+            sum.0 += weight;
+            sum.1 = sum.1.min(first);
+        }
+    }
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    let rank_of = |at: usize| all.get(at).copied().unwrap_or_default();
+    order.sort_by(|a, b| {
+        let (a, b) = (rank_of(*a), rank_of(*b));
+        b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+    });
+    let mut new = vec![ClusterId::NOISE; order.len()];
+    for (number, old) in order.into_iter().enumerate() {
+        if let Some(slot) = new.get_mut(old) {
+            *slot = ClusterId(number as u32 + 1);
+        }
+    }
+    let labels = found.labels.as_slice().iter().map(|label| {
+        let new = label.index().and_then(|at| new.get(at));
+        new.copied().unwrap_or_default()
+    });
+    Ok(SharedScan {
+        labels: Labels::new(labels.collect()),
+        ..found.clone()
+    })
+}
+
+/// The number of the first point of each rank, and of all.
+fn starts(ranks: &Ranks, points: usize) -> Result<Vec<u32>> {
+    let mut starts = vec![0_u32];
+    let mut sum = 0_u64;
+    for count in ranks.all_gather(&(points as u64))? {
+        sum = sum.saturating_add(count);
+        let start = u32::try_from(sum).map_err(|_| Error::TooMany {
+            what: "points",
+            limit: u64::from(u32::MAX),
+        })?;
+        starts.push(start);
+    }
+    Ok(starts)
+}
+
+/// Where space is cut.
+#[derive(Clone, Debug, PartialEq)]
+struct Slabs {
+    axis: usize,
+    /// Where the slab of each rank but the first starts, ascending.
+    cuts: Vec<f64>,
+    /// How far beyond a slab its rank must see.
+    reach: f64,
+}
+
+/// Columns in which points are counted to cut space into slabs of as many.
+const COLUMNS: usize = 4096;
+
+impl Slabs {
+    fn new(ranks: &Ranks, points: Points<'_>, eps: f64) -> Result<Self> {
+        let dimensions = points.dimensions();
+        let mut own = vec![(f64::INFINITY, f64::NEG_INFINITY); dimensions];
+        for point in points.iter() {
+            for ((low, high), x) in own.iter_mut().zip(point) {
+                (*low, *high) = (low.min(*x), high.max(*x));
+            }
+        }
+        let mut all = vec![(f64::INFINITY, f64::NEG_INFINITY); dimensions];
+        for of_rank in ranks.all_gather(&own)? {
+            for (all, (low, high)) in all.iter_mut().zip(of_rank) {
+                *all = (all.0.min(low), all.1.max(high));
+            }
+        }
+        let widest = all.iter().enumerate().rev().max_by(|(_, a), (_, b)| {
+            let width = |(low, high): &(f64, f64)| high - low;
+            width(a).total_cmp(&width(b))
+        });
+        let (axis, (low, high)) = widest.map_or((0, (0.0, 0.0)), |(axis, range)| (axis, *range));
+        let size = (high - low) / COLUMNS as f64;
+        let mut counts = vec![0_u64; COLUMNS];
+        // Of no points, of points in one place, and beyond the largest number there is one slab.
+        if size > 0.0 && size.is_finite() {
+            for point in points.iter() {
+                let x = point.get(axis).copied().unwrap_or(low);
+                let column = ((x - low) / size) as usize;
+                if let Some(count) = counts.get_mut(column.min(COLUMNS - 1)) {
+                    *count += 1;
+                }
+            }
+        }
+        let mut sums = vec![0_u64; COLUMNS];
+        for counts in ranks.all_gather(&counts)? {
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += count;
+            }
+        }
+        let largest = low.abs().max(high.abs());
+        // Distances are as computed: within eps, up to rounding.
+        let reach = 2.0 * eps * (1.0 + 1e-6) + 8.0 * f64::EPSILON * largest;
+        Ok(Slabs {
+            axis,
+            cuts: cuts(&sums, low, size, ranks.size()),
+            reach,
+        })
+    }
+
+    /// The rank whose slab a coordinate is in.
+    fn owner(&self, x: f64) -> usize {
+        self.cuts.partition_point(|cut| *cut <= x)
+    }
+
+    /// The ranks that must see a point there.
+    fn seen_by(&self, x: f64) -> std::ops::RangeInclusive<usize> {
+        self.owner(x - self.reach)..=self.owner(x + self.reach)
+    }
+}
+
+/// Where the slab of each rank but the first starts.
+fn cuts(counts: &[u64], low: f64, size: f64, ranks: usize) -> Vec<f64> {
+    let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
+    let (mut column, mut sum) = (0, 0_u128);
+    let cut = |rank: usize| {
+        let share = total * rank as u128 / ranks.max(1) as u128;
+        while let Some(count) = counts.get(column)
+            && sum < share
+        {
+            sum += u128::from(*count);
+            column += 1;
+        }
+        match column {
+            // All is in the last slab.
+            0 => f64::NEG_INFINITY,
+            column => low + size * column as f64,
+        }
+    };
+    (1..ranks).map(cut).collect()
+}
+
+/// The points that a rank sees, by their number among those of all.
+#[derive(Debug, Default)]
+struct Slab {
+    index: Vec<u32>,
+    values: Vec<f64>,
+    dimensions: usize,
+    /// Whether each lies in the slab itself.
+    own: Vec<bool>,
+    /// The rank in whose slab it lies.
+    owner: Vec<u32>,
+}
+
+impl Slab {
+    /// Sends points to all that must see them.
+    fn gather(ranks: &Ranks, points: Points<'_>, slabs: &Slabs, first: u32) -> Result<Self> {
+        let dimensions = points.dimensions();
+        let mut parcels: Vec<(Vec<u32>, Vec<f64>)> = vec![Default::default(); ranks.size()];
+        for (point, index) in points.iter().zip(first..) {
+            let x = point.get(slabs.axis).copied().unwrap_or_default();
+            for rank in slabs.seen_by(x) {
+                if let Some((indices, values)) = parcels.get_mut(rank) {
+                    indices.push(index);
+                    values.extend_from_slice(point);
+                }
+            }
+        }
+        let parcels: Vec<Vec<u8>> = parcels.iter().map(Wire::to_bytes).collect();
+        let parcels = ranks.all_to_all(&parcels)?;
+        let read = || {
+            let (mut index, mut values) = (Vec::new(), Vec::new());
+            for parcel in &parcels {
+                let (indices, coordinates) = <(Vec<u32>, Vec<f64>)>::from_bytes(parcel)?;
+                index.extend(indices);
+                values.extend(coordinates);
+            }
+            Ok((index, values))
+        };
+        // Ranks come in order, and so do their points.
+        let (index, values): (Vec<u32>, Vec<f64>) = ranks.agree(read())?;
+        let owner = values.chunks_exact(dimensions).map(|point| {
+            let x = point.get(slabs.axis).copied().unwrap_or_default();
+            slabs.owner(x) as u32
+        });
+        let owner: Vec<u32> = owner.collect();
+        Ok(Slab {
+            own: owner
+                .iter()
+                .map(|owner| *owner as usize == ranks.rank())
+                .collect(),
+            index,
+            values,
+            dimensions,
+            owner,
+        })
+    }
+
+    fn scan(
+        &self,
+        params: &Checked,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Scan> {
+        let points = Points::new(&self.values, self.dimensions)?;
+        Ok(Dbscan::new(params.clone()).scan(points, progress, cancel)?)
+    }
+
+    /// The numbers that clusters of this slab have among all.
+    fn numbers(&self, ranks: &Ranks, scan: &Scan, slabs: &Slabs) -> Result<Numbers> {
+        debug_assert_eq!(slabs.cuts.len() + 1, ranks.size());
+        // Core points of other slabs, and the own cluster that has them, for who owns them.
+        let mut parcels: Vec<Vec<(u32, u32)>> = vec![Vec::new(); ranks.size()];
+        let labels = scan.labels().as_slice();
+        let mut lowest = vec![u32::MAX; scan.labels().clusters()];
+        for (at, index) in self.index.iter().enumerate() {
+            let cluster = labels.get(at).and_then(|label| label.index());
+            let is_core = scan.core().get(at).copied().unwrap_or_default();
+            let (Some(cluster), true) = (cluster, is_core) else {
+                continue;
+            };
+            if self.own.get(at).copied().unwrap_or_default() {
+                if let Some(low) = lowest.get_mut(cluster) {
+                    *low = (*low).min(*index);
+                }
+            } else if let Some(owner) = self.owner.get(at)
+                && let Some(parcel) = parcels.get_mut(*owner as usize)
+            {
+                parcel.push((*index, cluster as u32));
+            }
+        }
+        let parcels: Vec<Vec<u8>> = parcels.iter().map(Wire::to_bytes).collect();
+        let parcels = ranks.all_to_all(&parcels)?;
+        let pairs = || {
+            let mut pairs = BTreeSet::new();
+            for (rank, parcel) in parcels.iter().enumerate() {
+                for (index, cluster) in <Vec<(u32, u32)>>::from_bytes(parcel)? {
+                    let at = self.index.partition_point(|known| *known < index);
+                    if let Some(own) = labels.get(at).and_then(|label| label.index()) {
+                        pairs.insert((rank as u32, cluster, own as u32));
+                    }
+                }
+            }
+            Ok(pairs.into_iter().collect::<Vec<_>>())
+        };
+        let pairs = ranks.agree(pairs())?;
+        let all = ranks.all_gather(&(lowest, pairs))?;
+        Ok(Numbers::of(&all, ranks.rank()))
+    }
+
+    /// Tells each rank what became of its points.
+    fn tell(
+        &self,
+        ranks: &Ranks,
+        scan: &Scan,
+        numbers: &Numbers,
+        starts: &[u32],
+    ) -> Result<SharedScan> {
+        let mut parcels: Vec<Vec<(u32, u32, bool)>> = vec![Vec::new(); ranks.size()];
+        let labels = scan.labels().as_slice().iter().zip(scan.core());
+        let each = self.index.iter().zip(&self.own).zip(labels);
+        for ((index, _), (label, core)) in each.filter(|((_, own), _)| **own) {
+            let number = label.index().and_then(|at| numbers.of.get(at));
+            let holder = starts.partition_point(|start| *start <= *index);
+            if let Some(parcel) = parcels.get_mut(holder.saturating_sub(1)) {
+                parcel.push((*index, number.copied().unwrap_or_default(), *core));
+            }
+        }
+        let parcels: Vec<Vec<u8>> = parcels.iter().map(Wire::to_bytes).collect();
+        let parcels = ranks.all_to_all(&parcels)?;
+        let start = |rank: usize| starts.get(rank).copied().unwrap_or_default();
+        let (first, end) = (start(ranks.rank()), start(ranks.rank() + 1));
+        let own = end.saturating_sub(first) as usize;
+        let read = || {
+            let (mut labels, mut core) = (vec![ClusterId::NOISE; own], vec![false; own]);
+            for parcel in &parcels {
+                for (index, label, is_core) in <Vec<(u32, u32, bool)>>::from_bytes(parcel)? {
+                    let at = index.wrapping_sub(first) as usize;
+                    if let (Some(slot), Some(flag)) = (labels.get_mut(at), core.get_mut(at)) {
+                        (*slot, *flag) = (ClusterId(label), is_core);
+                    }
+                }
+            }
+            Ok((labels, core))
+        };
+        let (labels, core) = ranks.agree(read())?;
+        Ok(SharedScan {
+            labels: Labels::new(labels),
+            core,
+            ..SharedScan::default()
+        })
+    }
+}
+
+/// What the clusters of a slab are called among all.
+#[derive(Debug, Default, PartialEq)]
+struct Numbers {
+    /// By the number in the slab from 0; from 1.
+    of: Vec<u32>,
+    clusters: u32,
+}
+
+/// What a rank knows of its clusters: their lowest own core points, and pairs (rank, its cluster, own one) that
+/// have a core point in common.
+type Known = (Vec<u32>, Vec<(u32, u32, u32)>);
+
+impl Numbers {
+    /// All ranks do the same with the same: clusters that are one get the number of their core point of the
+    /// lowest index.
+    fn of(all: &[Known], rank: usize) -> Self {
+        let mut offsets = vec![0];
+        let mut lowest: Vec<u32> = Vec::new();
+        for (low, _) in all {
+            lowest.extend(low);
+            offsets.push(lowest.len());
+        }
+        let mut parent: Vec<usize> = (0..lowest.len()).collect();
+        let node = |rank: usize, cluster: u32| {
+            let at = offsets.get(rank)? + cluster as usize;
+            (at < *offsets.get(rank + 1)?).then_some(at)
+        };
+        for (own, (_, pairs)) in all.iter().enumerate() {
+            for (other, theirs, mine) in pairs {
+                if let (Some(a), Some(b)) = (node(*other as usize, *theirs), node(own, *mine)) {
+                    let (a, b) = (find(&mut parent, a), find(&mut parent, b));
+                    if let Some(slot) = parent.get_mut(a.max(b)) {
+                        *slot = a.min(b);
+                    }
+                }
+            }
+        }
+        let roots: Vec<usize> = (0..lowest.len()).map(|at| find(&mut parent, at)).collect();
+        let mut least = lowest.clone();
+        for (low, root) in lowest.iter().zip(&roots) {
+            if let Some(slot) = least.get_mut(*root) {
+                *slot = (*slot).min(*low);
+            }
+        }
+        let is_root = |at: &usize| roots.get(*at) == Some(at);
+        let seen = |at: &usize| least.get(*at).is_some_and(|low| *low != u32::MAX);
+        let mut order: Vec<usize> = (0..lowest.len()).filter(is_root).filter(seen).collect();
+        order.sort_by_key(|at| least.get(*at));
+        let mut number = vec![0_u32; lowest.len()];
+        for (place, root) in order.iter().enumerate() {
+            if let Some(slot) = number.get_mut(*root) {
+                *slot = place as u32 + 1;
+            }
+        }
+        let start = offsets.get(rank).copied().unwrap_or_default();
+        let end = offsets.get(rank + 1).copied().unwrap_or_default();
+        let own = roots.get(start..end).unwrap_or_default().iter();
+        let of = own.map(|root| number.get(*root).copied().unwrap_or_default());
+        Numbers {
+            of: of.collect(),
+            clusters: order.len() as u32,
+        }
+    }
+}
+
+/// The root of a set, which becomes the parent of all on the way.
+fn find(parent: &mut [usize], at: usize) -> usize {
+    let up = |parent: &[usize], at: usize| parent.get(at).copied().unwrap_or(at);
+    let mut root = at;
+    while up(parent, root) != root {
+        root = up(parent, root);
+    }
+    let mut at = at;
+    while at != root {
+        let next = up(parent, at);
+        if let Some(slot) = parent.get_mut(at) {
+            *slot = root;
+        }
+        at = next;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_with_a_core_point_in_common_are_one() {
+        // Rank 0 has clusters of core points 7 and 2, rank 1 one of 4 that is the second, too, and one of
+        // 1; rank 2 sees points of that one alone.
+        let all = [
+            (vec![7, 2], vec![(1, 0, 1)]),
+            (vec![4, 1], vec![(2, 0, 1)]),
+            (vec![u32::MAX], vec![]),
+        ];
+        let numbers = |rank| Numbers::of(&all, rank).of;
+        assert_eq!([numbers(0), numbers(1), numbers(2)], [vec![3, 2], vec![2, 1], vec![1]]);
+        assert_eq!(Numbers::of(&all, 0).clusters, 3);
+        // Numbers that nobody has are left aside.
+        let odd = [(vec![3], vec![(9, 9, 9), (0, 5, 0)])];
+        assert_eq!(Numbers::of(&odd, 0).of, [1]);
+    }
+
+    #[test]
+    fn slabs_have_as_many_points() {
+        let counts = [1, 1, 1, 1, 4, 0, 0, 0];
+        assert_eq!(cuts(&counts, 10.0, 1.0, 2), [14.0]);
+        assert_eq!(cuts(&counts, 10.0, 1.0, 4), [12.0, 14.0, 15.0]);
+        let slabs = Slabs {
+            axis: 0,
+            cuts: vec![12.0, 14.0, 15.0],
+            reach: 0.5,
+        };
+        assert_eq!([11.9, 12.0, 14.5, 99.0].map(|x| slabs.owner(x)), [0, 1, 2, 3]);
+        assert_eq!(slabs.seen_by(14.6), 2..=3);
+        assert_eq!(slabs.seen_by(13.0), 1..=1);
+        // Nothing to cut.
+        assert_eq!(cuts(&[0; 4], 0.0, 0.0, 3), [f64::NEG_INFINITY; 2]);
+    }
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("lib.md")]
+
+mod archive;
+mod clusters;
+mod error;
+mod exchange;
+mod fold;
+mod profile;
+mod ranks;
+mod scale;
+mod spectra;
+mod wire;
+
+pub use archive::{Part, read};
+pub use clusters::{SharedScan, cluster, durations_first};
+pub use error::{Error, Result};
+pub use exchange::{Background, Finished, Lockstep, Pace, Post};
+pub use fold::{Folded, FoldedRow, fold};
+/// The MPI of the system, by the crate this one is built on.
+pub use mpi;
+pub use profile::profile;
+pub use ranks::Ranks;
+pub use scale::{Axis, Space, fit};
+pub use spectra::Shard;
+pub use wire::{Reader, Wire};

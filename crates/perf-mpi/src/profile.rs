@@ -1,0 +1,194 @@
+//! [`profile`]: the call-path profile of a recording that many ranks hold.
+
+use crate::{Error, Ranks, Reader, Result, Wire};
+use perf_core::{
+    CallPathId, CallTree, CancelToken, LocationId, Merge, MetricId, Profile, Progress,
+    Region, RegionId, ReplayCounts, SparseRows, TraceView, Value, ValueType,
+};
+use std::sync::Arc;
+
+/// The profile of the locations in the views of all ranks, the same on all of them, and what replay
+/// mended. It is [`Profile::from_trace`] of all of them at once, call paths numbered alike, if the locations
+/// of each rank come after those of the rank before, as those of a [`Part`](crate::Part) do. Reports own
+/// locations of the phase `profile`. Collective.
+///
+/// What travels is the call tree of each rank and the values of its locations that are not zero.
+///
+/// # Errors
+/// Those of [`Profile::from_trace`], and [`Error::Differs`] if ranks have other definitions.
+pub fn profile(
+    ranks: &Ranks,
+    view: TraceView<'_>,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<(Profile, ReplayCounts)> {
+    let definitions = view.definitions();
+    let shape = (
+        definitions.system.locations().len(),
+        definitions.regions.len(),
+    );
+    ranks.same("locations and regions", &shape)?;
+    let own = Profile::from_trace(view, progress, cancel).map_err(Error::from);
+    let (own, counts) = ranks.agree(own)?;
+    let locations: Vec<LocationId> = view.ids().collect();
+    let piece = ranks.agree(Piece::of(&own, &locations, counts))?;
+    let mut whole = Whole::new(&own, definitions.regions.len());
+    for piece in ranks.all_gather(&piece)? {
+        whole.add(&piece)?;
+    }
+    whole.finish(&own, &definitions.regions)
+}
+
+/// What a rank has: call paths by parent and region, and values by metric, path and location.
+#[derive(Debug)]
+struct Piece {
+    paths: Vec<(Option<u32>, u32)>,
+    values: Vec<(u32, u32, u32, u64)>,
+    counts: [u64; 6],
+}
+
+impl Piece {
+    fn of(profile: &Profile, locations: &[LocationId], counts: ReplayCounts) -> Result<Self> {
+        let paths = profile.calls().paths().iter();
+        let paths = paths.map(|path| (path.parent.map(|parent| parent.0), path.region.0));
+        let mut values = Vec::new();
+        for metric in (0..profile.metrics().len()).filter_map(MetricId::from_index) {
+            for path in profile.rows().paths(metric) {
+                let Some(row) = profile.rows().row(metric, path)? else {
+                    continue;
+                };
+                for location in locations {
+                    if let Some(Value::U64(value)) = row.get(*location)
+                        && value != 0
+                    {
+                        values.push((metric.0, path.0, location.0, value));
+                    }
+                }
+            }
+        }
+        Ok(Piece {
+            paths: paths.collect(),
+            values,
+            counts: [
+                counts.top,
+                counts.nearest,
+                counts.implicit_closes,
+                counts.renamed,
+                counts.orphan,
+                counts.open_at_end,
+            ],
+        })
+    }
+
+    fn counts(&self) -> ReplayCounts {
+        let [
+            top,
+            nearest,
+            implicit_closes,
+            renamed,
+            orphan,
+            open_at_end,
+        ] = self.counts;
+        ReplayCounts {
+            top,
+            nearest,
+            implicit_closes,
+            renamed,
+            orphan,
+            open_at_end,
+        }
+    }
+}
+
+impl Wire for Piece {
+    const LEAST: usize = 8 + 8 + 48;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        self.paths.write(to);
+        self.values.write(to);
+        self.counts.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Piece {
+            paths: Wire::read(from)?,
+            values: Wire::read(from)?,
+            counts: Wire::read(from)?,
+        })
+    }
+}
+
+/// What all ranks have.
+struct Whole {
+    calls: CallTree,
+    rows: SparseRows,
+    counts: ReplayCounts,
+    /// The region of what lies outside any frame, which follows those of the recording. Its call path comes
+    /// last.
+    outside: u32,
+    bytes_outside: Vec<(MetricId, LocationId, u64)>,
+}
+
+impl Whole {
+    fn new(own: &Profile, regions: usize) -> Self {
+        let types = vec![ValueType::U64; own.metrics().len()];
+        Whole {
+            calls: CallTree::default(),
+            rows: SparseRows::new(own.system().locations().len(), types),
+            counts: ReplayCounts::default(),
+            outside: u32::try_from(regions).unwrap_or(u32::MAX),
+            bytes_outside: Vec::new(),
+        }
+    }
+
+    /// Adds what one rank has. A rank numbers call paths as it meets them, and so the next rank's new ones come
+    /// after: as if one had read all locations.
+    fn add(&mut self, piece: &Piece) -> Result<()> {
+        let unknown = Error::Decode {
+            at: 0,
+            expected: "call paths after their parents",
+        };
+        let mut numbers: Vec<Option<CallPathId>> = Vec::with_capacity(piece.paths.len());
+        for (parent, region) in &piece.paths {
+            if *region == self.outside {
+                numbers.push(None);
+                continue;
+            }
+            let parent = match parent {
+                None => None,
+                Some(parent) => match numbers.get(*parent as usize) {
+                    Some(Some(parent)) => Some(*parent),
+                    _ => return Err(unknown),
+                },
+            };
+            numbers.push(Some(self.calls.child(parent, RegionId(*region))?));
+        }
+        for (metric, path, location, value) in &piece.values {
+            let (metric, location) = (MetricId(*metric), LocationId(*location));
+            match numbers.get(*path as usize) {
+                Some(Some(path)) => self.rows.push(metric, *path, location, Value::U64(*value)),
+                Some(None) => self.bytes_outside.push((metric, location, *value)),
+                None => return Err(unknown),
+            }
+        }
+        self.counts.merge(&piece.counts());
+        Ok(())
+    }
+
+    fn finish(mut self, own: &Profile, regions: &[Region]) -> Result<(Profile, ReplayCounts)> {
+        let mut regions = regions.to_vec();
+        if !self.bytes_outside.is_empty() {
+            regions.push(Region::named("(outside regions)"));
+            let region = RegionId(self.outside);
+            let path = self.calls.child(None, region)?;
+            for (metric, location, value) in self.bytes_outside {
+                self.rows.push(metric, path, location, Value::U64(value));
+            }
+        }
+        let rows = Arc::new(self.rows.finish(self.calls.paths().len()));
+        let (system, metrics) = (own.system().clone(), own.metrics().to_vec());
+        let profile = Profile::new(system, regions, self.calls, metrics, rows)?;
+        let profile = profile.with_topologies(own.topologies().to_vec());
+        Ok((profile, self.counts))
+    }
+}

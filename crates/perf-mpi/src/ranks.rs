@@ -1,0 +1,456 @@
+//! [`Ranks`]: values to and from all ranks of a program.
+
+use crate::{Error, Result, Wire};
+use mpi::datatype::PartitionMut;
+use mpi::point_to_point::send_receive_into;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+use perf_core::Merge;
+use std::ops::Range;
+
+/// Most bytes of one call of MPI, whose counts have 31 bits.
+pub(crate) const PIECE: usize = 1 << 28;
+
+/// The ranks that analyse together.
+///
+/// All methods that say *collective* must be called by all ranks, in the same order, as those of MPI.
+/// What fails does so on all ranks alike, so that nobody waits for a rank that has given up; what may
+/// fail on one alone goes through [`agree`](Self::agree).
+///
+/// ```no_run
+/// use perf_mpi::{Ranks, mpi};
+/// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
+/// let ranks = Ranks::new(&universe.world());
+/// let squares = ranks.all_gather(&(ranks.rank() * ranks.rank()))?;
+/// assert_eq!(squares.len(), ranks.size());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Ranks {
+    comm: SimpleCommunicator,
+    rank: usize,
+    size: usize,
+    limit: u64,
+    piece: usize,
+}
+
+impl std::fmt::Debug for Ranks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut f = f.debug_struct("Ranks");
+        f.field("rank", &self.rank)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ranks {
+    /// The ranks of a communicator. Collective: the communicator is duplicated, so that no message of
+    /// ours is taken for one of the program.
+    pub fn new(comm: &impl Communicator) -> Self {
+        let comm = comm.duplicate();
+        let number = |value: i32| usize::try_from(value).unwrap_or_default();
+        Ranks {
+            rank: number(comm.rank()),
+            size: number(comm.size()).max(1),
+            comm,
+            limit: 1 << 34,
+            piece: PIECE,
+        }
+    }
+
+    /// Most bytes that one value of all ranks together may have, the same on all of them. Default: 16 GiB.
+    pub fn limit(mut self, bytes: u64) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// Most bytes of one call of MPI, the same on all ranks: what is longer takes several. Default and most:
+    /// 256 MiB, since MPI counts with 31 bits; at least 1.
+    pub fn piece(mut self, bytes: usize) -> Self {
+        self.piece = bytes.clamp(1, PIECE);
+        self
+    }
+
+    /// The number of this rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many there are.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether this is rank 0, which prints.
+    pub fn is_root(&self) -> bool {
+        self.rank == 0
+    }
+
+    /// Which of so many things are those of this rank: blocks in the order of ranks, whose lengths
+    /// differ by one at most.
+    pub fn block(&self, things: usize) -> Range<usize> {
+        block(things, self.rank, self.size)
+    }
+
+    /// Waits for all ranks. Collective.
+    pub fn barrier(&self) {
+        self.comm.barrier();
+    }
+
+    /// The bytes of each rank, on all of them. Collective.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`].
+    pub fn all_gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut lens = vec![0_u64; self.size];
+        self.comm
+            .all_gather_into(&(bytes.len() as u64), &mut lens[..]);
+        let lens = self.lengths("values of all ranks", &lens)?;
+        let most = lens.iter().copied().max().unwrap_or_default();
+        let piece = (self.piece / self.size).max(1);
+        let mut all: Vec<Vec<u8>> = lens.iter().map(|len| Vec::with_capacity(*len)).collect();
+        for round in 0..most.div_ceil(piece) {
+            let from = round * piece;
+            let parts: Vec<usize> = lens
+                .iter()
+                .map(|len| len.saturating_sub(from).min(piece))
+                .collect();
+            let (counts, displs) = partition(&parts);
+            let mut space = vec![0_u8; parts.iter().sum()];
+            let mut to = PartitionMut::new(&mut space[..], counts, displs);
+            self.comm
+                .all_gather_varcount_into(part(bytes, from, piece), &mut to);
+            let mut rest = &space[..];
+            for (all, len) in all.iter_mut().zip(parts) {
+                let (own, others) = rest.split_at(len.min(rest.len()));
+                all.extend_from_slice(own);
+                rest = others;
+            }
+        }
+        Ok(all)
+    }
+
+    /// The value of each rank, by rank, on all of them. Collective.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`], [`Error::Decode`].
+    pub fn all_gather<T: Wire>(&self, value: &T) -> Result<Vec<T>> {
+        let all = self.all_gather_bytes(&value.to_bytes())?;
+        all.iter().map(|bytes| T::from_bytes(bytes)).collect()
+    }
+
+    /// The value of `root`, on all ranks; the others give `None`. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if there is no such rank or it gives none, [`Error::TooLong`], [`Error::Decode`].
+    pub fn broadcast<T: Wire>(&self, root: usize, value: Option<&T>) -> Result<T> {
+        let none = Error::Parameter {
+            name: "the rank that tells",
+            value: root.to_string(),
+            range: "one that has something to tell",
+        };
+        if root >= self.size {
+            return Err(none);
+        }
+        let mut bytes = match (self.rank == root, value) {
+            (true, Some(value)) => value.to_bytes(),
+            _ => Vec::new(),
+        };
+        let from = self.comm.process_at_rank(root as i32);
+        let mut len = bytes.len() as u64;
+        from.broadcast_into(&mut len);
+        let len = self.length("a value for all ranks", len)?;
+        if len == 0 {
+            return Err(none);
+        }
+        bytes.resize(len, 0);
+        for piece in bytes.chunks_mut(self.piece) {
+            from.broadcast_into(piece);
+        }
+        T::from_bytes(&bytes)
+    }
+
+    /// Sends bytes to each rank, one entry a rank, and gives those of each rank for this one.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] if what one rank gets is, [`Error::Parameter`] if there is not one entry a rank
+    /// (on that rank; the others take its entries to be empty and get [`Error::Elsewhere`]).
+    pub fn all_to_all(&self, bytes: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+        let is_whole = match bytes.len() == self.size {
+            true => Ok(()),
+            false => Err(Error::Parameter {
+                name: "entries of ranks",
+                value: bytes.len().to_string(),
+                range: "one a rank",
+            }),
+        };
+        self.agree(is_whole)?;
+        let own: Vec<u64> = bytes.iter().map(|bytes| bytes.len() as u64).collect();
+        let mut lens = vec![0_u64; self.size];
+        self.comm.all_to_all_into(&own[..], &mut lens[..]);
+        let sum = lens.iter().fold(0_u64, |sum, len| sum.saturating_add(*len));
+        let longest = own.iter().chain(&lens).copied().max().unwrap_or_default();
+        let of_all = self.all_gather(&(sum, longest))?;
+        let most = of_all.iter().map(|(sum, _)| *sum).max();
+        self.length("values for one rank", most.unwrap_or_default())?;
+        let longest = of_all.iter().map(|(_, longest)| *longest).max();
+        let rounds = (longest.unwrap_or_default() as usize).div_ceil(self.piece);
+        let mut all: Vec<Vec<u8>> = vec![Vec::new(); self.size];
+        for step in 0..self.size {
+            let (to, from) = (
+                (self.rank + step) % self.size,
+                (self.rank + self.size - step) % self.size,
+            );
+            let out = bytes.get(to).map_or(&[][..], Vec::as_slice);
+            let Some(slot) = all.get_mut(from) else {
+                continue;
+            };
+            if step == 0 {
+                slot.extend_from_slice(out);
+                continue;
+            }
+            let len = lens.get(from).copied().unwrap_or_default() as usize;
+            *slot = self.swap(out, to, len, from, rounds);
+        }
+        Ok(all)
+    }
+
+    /// Gives bytes to the next rank, the last one to the first, and takes those of the rank before.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`].
+    pub fn shift(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let lens: Vec<u64> = self.all_gather(&(bytes.len() as u64))?;
+        let most = lens.iter().copied().max().unwrap_or_default();
+        let most = self.length("values that go round", most)?;
+        let (to, from) = (
+            (self.rank + 1) % self.size,
+            (self.rank + self.size - 1) % self.size,
+        );
+        if to == self.rank {
+            return Ok(bytes.to_vec());
+        }
+        let len = lens.get(from).copied().unwrap_or_default() as usize;
+        Ok(self.swap(bytes, to, len, from, most.div_ceil(self.piece)))
+    }
+
+    /// Sends to one rank and receives from another at once, in so many pieces.
+    fn swap(&self, out: &[u8], to: usize, len: usize, from: usize, rounds: usize) -> Vec<u8> {
+        let mut space = vec![0_u8; len];
+        let (to, from) = (
+            self.comm.process_at_rank(to as i32),
+            self.comm.process_at_rank(from as i32),
+        );
+        for round in 0..rounds {
+            let start = round.saturating_mul(self.piece).min(len);
+            let end = (start + self.piece).min(len);
+            let out = part(out, round * self.piece, self.piece);
+            if let Some(space) = space.get_mut(start..end) {
+                send_receive_into(out, &to, space, &from);
+            }
+        }
+        space
+    }
+
+    /// The parts of all ranks as one, on all of them: merged one after the other in the order of ranks,
+    /// so that rounding is the same each time and on each rank. Collective.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`], [`Error::Decode`].
+    pub fn all_merge<T: Merge + Wire>(&self, part: &T) -> Result<T> {
+        let mut whole = T::default();
+        for part in self.all_gather(part)? {
+            whole.merge(&part);
+        }
+        Ok(whole)
+    }
+
+    /// The parts of all ranks as one, on rank 0; `None` on the others. Along a tree: no rank holds more than two
+    /// of them at a time, and it takes as many rounds as the number of ranks has bits. How parts are grouped
+    /// depends on how many ranks there are. Collective.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`], [`Error::Decode`].
+    pub fn merge<T: Merge + Wire>(&self, part: T) -> Result<Option<T>> {
+        let mut whole = Some(part);
+        let mut step = 1;
+        while step < self.size {
+            // Ranks that are odd multiples of the step give, those before them take.
+            let place = self.rank / step;
+            let gives = self.rank.is_multiple_of(step) && place % 2 == 1;
+            let takes = self.rank.is_multiple_of(2 * step) && self.rank + step < self.size;
+            let bytes = match (gives, whole.take()) {
+                (true, Some(part)) => part.to_bytes(),
+                (_, kept) => {
+                    whole = kept;
+                    Vec::new()
+                }
+            };
+            let lens: Vec<u64> = self.all_gather(&(bytes.len() as u64))?;
+            let most = lens.iter().copied().max().unwrap_or_default();
+            self.length("a part of a result", most)?;
+            let mut read = Ok(());
+            if gives {
+                let to = self.comm.process_at_rank((self.rank - step) as i32);
+                for piece in bytes.chunks(self.piece) {
+                    to.send(piece);
+                }
+            } else if takes {
+                let other = self.rank + step;
+                let from = self.comm.process_at_rank(other as i32);
+                let len = lens.get(other).copied().unwrap_or_default() as usize;
+                let mut bytes = vec![0_u8; len];
+                for piece in bytes.chunks_mut(self.piece) {
+                    from.receive_into(piece);
+                }
+                read = T::from_bytes(&bytes).map(|part| {
+                    if let Some(whole) = &mut whole {
+                        whole.merge(&part);
+                    }
+                });
+            }
+            self.agree(read)?;
+            step *= 2;
+        }
+        Ok(whole)
+    }
+
+    /// As [`merge`](Self::merge), on all ranks: for what is the same however parts are grouped. Collective.
+    ///
+    /// # Errors
+    /// As [`merge`](Self::merge).
+    pub fn merge_to_all<T: Merge + Wire>(&self, part: T) -> Result<T> {
+        let whole = self.merge(part)?;
+        self.broadcast(0, whole.as_ref())
+    }
+
+    /// A result that every rank has, or an error on all of them: its own where it failed itself, else
+    /// [`Error::Elsewhere`]. Collective.
+    ///
+    /// # Errors
+    /// If any rank has one.
+    pub fn agree<T>(&self, result: Result<T>) -> Result<T> {
+        let mine = result.as_ref().err().map(ToString::to_string);
+        let all = self.all_gather(&mine)?;
+        let value = result?;
+        let mut failed = all.into_iter().enumerate();
+        match failed.find_map(|(rank, error)| Some((rank, error?))) {
+            Some((rank, what)) => Err(Error::Elsewhere { rank, what }),
+            None => Ok(value),
+        }
+    }
+
+    /// Whether all ranks have the same value. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Differs`] if not.
+    pub fn same<T: Wire + PartialEq>(&self, what: &'static str, value: &T) -> Result<()> {
+        let all = self.all_gather(value)?;
+        match all.iter().all(|other| Some(other) == all.first()) {
+            true => Ok(()),
+            false => Err(Error::Differs { what }),
+        }
+    }
+
+    /// Lengths that are the same on all ranks, within the limit together.
+    fn lengths(&self, what: &'static str, lens: &[u64]) -> Result<Vec<usize>> {
+        let sum = lens.iter().fold(0_u64, |sum, len| sum.saturating_add(*len));
+        self.length(what, sum)?;
+        Ok(lens.iter().map(|len| *len as usize).collect())
+    }
+
+    fn length(&self, what: &'static str, got: u64) -> Result<usize> {
+        let limit = self.limit;
+        match usize::try_from(got) {
+            Ok(len) if got <= limit => Ok(len),
+            _ => Err(Error::TooLong { what, got, limit }),
+        }
+    }
+}
+
+/// At most `piece` bytes from a place on.
+fn part(bytes: &[u8], from: usize, piece: usize) -> &[u8] {
+    let from = from.min(bytes.len());
+    let to = from.saturating_add(piece).min(bytes.len());
+    bytes.get(from..to).unwrap_or_default()
+}
+
+/// Counts and places of parts that lie one after the other. They fit: a call has [`PIECE`] bytes at most,
+/// or one a rank.
+pub(crate) fn partition(parts: &[usize]) -> (Vec<i32>, Vec<i32>) {
+    let counts: Vec<i32> = parts.iter().map(|part| *part as i32).collect();
+    let mut at = 0;
+    let displs = counts.iter().map(|count| {
+        let start = at;
+        at += count;
+        start
+    });
+    let displs = displs.collect();
+    (counts, displs)
+}
+
+/// The block of one of `size` ranks among so many things.
+pub(crate) fn block(things: usize, rank: usize, size: usize) -> Range<usize> {
+    let (each, more) = (things / size.max(1), things % size.max(1));
+    let start = |rank: usize| rank * each + rank.min(more);
+    start(rank)..start(rank + 1)
+}
+
+/// Blocks of things of different weights, one a rank and in their order, so that no block is heavier than
+/// its share by more than one thing.
+pub(crate) fn weighted(weights: &[u64], size: usize) -> Vec<Range<usize>> {
+    let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
+    let (mut blocks, mut at, mut sum) = (Vec::with_capacity(size), 0, 0_u128);
+    for rank in 1..=size as u128 {
+        let start = at;
+        let share = total * rank / size.max(1) as u128;
+        while let Some(weight) = weights.get(at) {
+            // The half of a thing decides where it goes; the last rank takes what is left.
+            if rank < size as u128 && sum + u128::from(*weight) / 2 >= share {
+                break;
+            }
+            sum += u128::from(*weight);
+            at += 1;
+        }
+        blocks.push(start..at);
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_all_things_once() {
+        for things in 0..40 {
+            for size in 1..9 {
+                let blocks: Vec<_> = (0..size).map(|rank| block(things, rank, size)).collect();
+                let all: Vec<usize> = blocks.iter().cloned().flatten().collect();
+                assert!(all.iter().copied().eq(0..things), "{things} {size}");
+                let lens = || blocks.iter().map(ExactSizeIterator::len);
+                assert!(lens().max() <= lens().min().map(|len| len + 1));
+                let weights: Vec<u64> = (0..things as u64).map(|at| at * 7 % 5).collect();
+                let blocks = weighted(&weights, size);
+                assert_eq!(blocks.len(), size);
+                assert!(blocks.into_iter().flatten().eq(0..things), "{things} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn heavy_things_are_shared_out() {
+        let blocks = weighted(&[10, 10, 10, 10, 40], 2);
+        assert_eq!(blocks, [0..4, 4..5]);
+        let lens = weighted(&[0, 0, 0], 2).into_iter().map(|block| block.len());
+        assert_eq!(lens.sum::<usize>(), 3);
+    }
+
+    #[test]
+    fn parts_are_cut_at_the_end() {
+        assert_eq!(part(&[1, 2, 3], 2, 5), [3]);
+        assert_eq!(part(&[1, 2, 3], 7, 5), []);
+        assert_eq!(partition(&[3, 0, 2]), (vec![3, 0, 2], vec![0, 3, 3]));
+    }
+}

@@ -1,0 +1,258 @@
+//! [`fit`]: one space for bursts that many ranks hold.
+
+use crate::{Error, Ranks, Result};
+use perf_track::{Bursts, FrameAxis, Points, Transform, TransformAxis};
+
+/// An axis of the space: a metric of the bursts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    metric: String,
+    log: bool,
+    factor: f64,
+}
+
+impl Axis {
+    /// A metric, by its name; `duration` is the time of a burst in nanoseconds.
+    pub fn new(metric: impl Into<String>) -> Self {
+        Axis {
+            metric: metric.into(),
+            log: false,
+            factor: 1.0,
+        }
+    }
+
+    /// Whether its logarithm is taken. Default: false.
+    pub fn log(mut self, log: bool) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// What its range is stretched to. Default: 1.
+    pub fn factor(mut self, factor: f64) -> Self {
+        self.factor = factor;
+        self
+    }
+}
+
+/// The own bursts as points of a space that all ranks share: coordinates row after row, and which burst
+/// each of them is.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Space {
+    /// Coordinates, point after point.
+    pub values: Vec<f64>,
+    /// Which burst each point is, ascending.
+    pub rows: Vec<u32>,
+    /// How metrics became coordinates.
+    pub transform: Transform,
+    /// Complete bursts that are no point, since a metric is missing or has no logarithm.
+    pub left_out: u64,
+}
+
+impl Space {
+    /// The points.
+    ///
+    /// # Errors
+    /// Those of [`Points::new`].
+    pub fn points(&self) -> Result<Points<'_>> {
+        Ok(Points::new(
+            &self.values,
+            self.transform.axes().len().max(1),
+        )?)
+    }
+}
+
+/// The complete bursts of all ranks in one space, as [`Scale::fit`](perf_track::Scale::fit) has it for one
+/// frame: each axis runs from the quantile `q` of all its values to that of `1 - q`, to the bit, and
+/// where both are one value from the least to the largest. `q` is 0.01 there by default. Collective.
+///
+/// No rank sees the values of another: for each end of a range all count how many of theirs lie below a value
+/// that is halved 64 times.
+///
+/// # Errors
+/// [`Error::Parameter`] for a quantile below 0 or from 0.5 on, or without axes; those of [`Bursts::column`];
+/// on all ranks.
+pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Space> {
+    let own = ranks.agree(raw(bursts, axes, quantile))?;
+    let Raw {
+        rows,
+        metrics,
+        values: raw,
+        left_out,
+    } = own;
+    let count: u64 = ranks.all_gather(&(rows.len() as u64))?.iter().sum();
+    let mut ranges = Vec::with_capacity(axes.len());
+    for at in 0..axes.len() {
+        let column = raw.iter().skip(at).step_by(axes.len().max(1));
+        let mut keys: Vec<u64> = column.map(|value| key(*value)).collect();
+        keys.sort_unstable();
+        ranges.push(range(ranks, &keys, count, quantile)?);
+    }
+    let unit = |metric: &str| match bursts.column(metric) {
+        Ok(column) => column.unit.clone(),
+        Err(_) => "ns".into(),
+    };
+    let axes = axes.iter().zip(&ranges).map(|(axis, (low, high))| TransformAxis {
+        metric: axis.metric.clone(),
+        unit: unit(&axis.metric),
+        log: axis.log,
+        factor: axis.factor,
+        frames: vec![FrameAxis {
+            shift: 0.0,
+            overlap: 1.0,
+            overlap_unshifted: 1.0,
+            low: *low,
+            high: *high,
+        }],
+    });
+    let transform = Transform::new(axes.collect());
+    let mut values = Vec::with_capacity(raw.len());
+    for row in metrics.chunks_exact(ranges.len().max(1)) {
+        values.extend(transform.apply(0, row).unwrap_or_default());
+    }
+    Ok(Space {
+        values,
+        rows,
+        transform,
+        left_out,
+    })
+}
+
+/// Own bursts that are points.
+#[derive(Default)]
+struct Raw {
+    rows: Vec<u32>,
+    /// Their metrics, row after row, and the same after the logarithm.
+    metrics: Vec<f64>,
+    values: Vec<f64>,
+    left_out: u64,
+}
+
+fn raw(bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Raw> {
+    let wrong = |name, value, range| Err(Error::Parameter { name, value, range });
+    if axes.is_empty() {
+        return wrong("axes", "none".into(), "at least 1");
+    }
+    if !(0.0..0.5).contains(&quantile) {
+        let range = "at least 0, less than 0.5";
+        return wrong("quantile", quantile.to_string(), range);
+    }
+    if let Some(axis) = axes
+        .iter()
+        .find(|axis| !(axis.factor.is_finite() && axis.factor > 0.0))
+    {
+        let value = format!("{}: {}", axis.metric, axis.factor);
+        return wrong("factor of an axis", value, "above 0");
+    }
+    let durations = bursts.durations();
+    let mut columns = Vec::with_capacity(axes.len());
+    for axis in axes {
+        columns.push(match bursts.column(&axis.metric) {
+            Ok(column) => column.values.as_slice(),
+            Err(_) if axis.metric == "duration" => &durations,
+            Err(error) => return Err(error.into()),
+        });
+    }
+    let mut raw = Raw::default();
+    for row in bursts.complete() {
+        let metrics = columns.iter().map(|column| column.get(row as usize));
+        let metrics: Vec<f64> = metrics.map(|it| it.copied().unwrap_or(f64::NAN)).collect();
+        let each = axes.iter().zip(&metrics);
+        let values = each.map(|(axis, value)| if axis.log { value.ln() } else { *value });
+        let values: Vec<f64> = values.collect();
+        match values.iter().all(|value| value.is_finite()) {
+            true => {
+                raw.rows.push(row);
+                raw.metrics.extend(metrics);
+                raw.values.extend(values);
+            }
+            false => raw.left_out += 1,
+        }
+    }
+    Ok(raw)
+}
+
+/// Between which values an axis runs.
+fn range(ranks: &Ranks, keys: &[u64], count: u64, quantile: f64) -> Result<(f64, f64)> {
+    if count == 0 {
+        return Ok((0.0, 0.0));
+    }
+    let (low, high) = places(count, quantile);
+    let (low, high) = (nth(ranks, keys, low)?, nth(ranks, keys, high)?);
+    if low < high {
+        return Ok((low, high));
+    }
+    Ok((nth(ranks, keys, 0)?, nth(ranks, keys, count - 1)?))
+}
+
+/// Which of so many sorted values the two quantiles are: weights are added up one by one, since the
+/// rounding of that decides between neighbours.
+fn places(count: u64, quantile: f64) -> (u64, u64) {
+    let weight = 1.0 / count as f64;
+    let total: f64 = (0..count).map(|_| weight).sum();
+    let (mut low, mut high, mut below) = (0, count - 1, 0.0);
+    for at in 0..count {
+        if below <= quantile * total {
+            low = at;
+        }
+        below += weight;
+        if below >= (1.0 - quantile) * total {
+            high = at;
+            break;
+        }
+    }
+    (low, high)
+}
+
+/// The value at a place among the sorted ones of all ranks.
+fn nth(ranks: &Ranks, keys: &[u64], place: u64) -> Result<f64> {
+    let (mut low, mut high) = (0_u64, u64::MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let own = keys.partition_point(|key| *key <= middle) as u64;
+        let all: u64 = ranks.all_gather(&own)?.iter().sum();
+        match all > place {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    Ok(value(low))
+}
+
+/// Numbers that are ordered as [`f64::total_cmp`] orders values.
+fn key(value: f64) -> u64 {
+    let bits = value.to_bits();
+    match bits >> 63 {
+        0 => bits | 1 << 63,
+        _ => !bits,
+    }
+}
+
+fn value(key: u64) -> f64 {
+    f64::from_bits(match key >> 63 {
+        1 => key & !(1 << 63),
+        _ => !key,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_ordered_as_values() {
+        let values = [f64::MIN, -1.0, -1e-300, -0.0, 0.0, 1e-300, 1.0, 7.5, f64::MAX];
+        assert!(values.iter().is_sorted_by_key(|value| key(*value)));
+        for one in values {
+            assert_eq!(value(key(one)).to_bits(), one.to_bits());
+        }
+    }
+
+    #[test]
+    fn places_are_within() {
+        assert_eq!(places(1, 0.01), (0, 0));
+        assert_eq!(places(1000, 0.0), (0, 999));
+        let (low, high) = places(1000, 0.01);
+        assert!((9..=11).contains(&low) && (988..=990).contains(&high), "{low} {high}");
+    }
+}

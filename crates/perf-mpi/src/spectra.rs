@@ -1,0 +1,323 @@
+//! Correlation of views that many ranks hold.
+//!
+//! Spectra are what takes memory, so each rank has those of some views, a [`Shard`]. To rank all views by
+//! one, the rank that has it tells the others its spectrum, each ranks its own, and the lists are merged. For
+//! all pairs the shards go round in a ring, a piece at a time: each rank correlates what comes by with
+//! what it has. A correlation is computed from the same numbers in the same way wherever that is, so
+//! lists are those of one process to the bit.
+
+use crate::{Error, Ranks, Reader, Result, Wire};
+use perf_core::{CancelToken, Progress};
+use perf_spectral::{
+    AxisFilter, CheckedRank, Correlation, Filter, Match, PairMatch, Peak, Ranking, Real, Reference,
+    Spectra,
+};
+use std::collections::HashMap;
+
+/// Bytes of spectra that go round at a time.
+const RING: usize = 16 << 20;
+
+/// The views of a rank: their spectra, and their numbers among all views.
+///
+/// For all pairs it is best to deal views out like cards, view `v` to rank `v % size`: then all ranks have
+/// the same to do. For a ranking, blocks are as good.
+#[derive(Debug)]
+pub struct Shard<'s, T: Real> {
+    spectra: &'s Spectra<T>,
+    numbers: Vec<usize>,
+    local: HashMap<usize, usize>,
+}
+
+impl<'s, T: Real + Wire> Shard<'s, T> {
+    /// Spectra, and the number of each of their views, ascending. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if numbers are not one a view or do not ascend, [`Error::Differs`] if shapes or
+    /// precisions differ, [`Error::View`] for a number that two ranks have.
+    pub fn new(ranks: &Ranks, spectra: &'s Spectra<T>, numbers: Vec<usize>) -> Result<Self> {
+        let wrong = |value: usize| Error::Parameter {
+            name: "numbers of views",
+            value: value.to_string(),
+            range: "one a view, ascending",
+        };
+        let ascends = numbers.is_sorted_by(|a, b| a < b);
+        let fits = match ascends && numbers.len() == spectra.views().len() {
+            true => Ok(()),
+            false => Err(wrong(numbers.len())),
+        };
+        ranks.agree(fits)?;
+        let dims: Vec<usize> = spectra.plan().dims().to_vec();
+        ranks.same("the shape of their views", &(dims, T::LEAST))?;
+        let mut all = ranks.all_gather(&numbers)?.concat();
+        all.sort_unstable();
+        if let Some(twice) = all.windows(2).find(|two| two.first() == two.last()) {
+            let view = twice.first().copied().unwrap_or_default();
+            return Err(Error::View { view, ranks: 2 });
+        }
+        let local = numbers.iter().enumerate().map(|(at, view)| (*view, at));
+        Ok(Shard {
+            spectra,
+            local: local.collect(),
+            numbers,
+        })
+    }
+
+    /// All views of all ranks but `reference` by their correlation with it, the same list on all ranks, and
+    /// that of [`Spectra::rank`] over all of them, but for [`Ranking::transforms`]: ranks prune each by itself.
+    /// Reports own views of the phase `correlate`. Collective.
+    ///
+    /// # Errors
+    /// [`Error::View`] if no rank has the reference, those of [`Spectra::rank_among`].
+    pub fn rank(
+        &self,
+        ranks: &Ranks,
+        reference: usize,
+        filter: &(impl Filter + ?Sized),
+        params: &CheckedRank,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Ranking> {
+        let own = self.local.get(&reference).copied();
+        let owners = ranks.all_gather(&own.is_some())?;
+        let owner = owners.iter().position(|has| *has);
+        let owner = owner.ok_or(Error::View {
+            view: reference,
+            ranks: 0,
+        })?;
+        let guest = own.map(|at| self.guest(at, filter));
+        let guest = ranks.agree(guest.transpose())?;
+        let guest: Guest<T> = ranks.broadcast(owner, guest.as_ref())?;
+        let others = self.numbers.iter().enumerate();
+        let others = others.filter(|(_, view)| **view != reference);
+        let candidates: Vec<usize> = others.map(|(at, _)| at).collect();
+        let own = self.by_guest(&guest, &candidates, filter, params, (progress, cancel));
+        let own = ranks.agree(own)?;
+        let told = (own.matches, own.skipped, own.transforms);
+        let mut ranking = Ranking::default();
+        for (matches, skipped, transforms) in ranks.all_gather(&told)? {
+            ranking.matches.extend(matches);
+            ranking.skipped.extend(skipped);
+            ranking.transforms += transforms;
+        }
+        ranking.matches.sort_by(|a, b| {
+            let by_score = b.r().abs().total_cmp(&a.r().abs());
+            by_score.then(a.view.cmp(&b.view))
+        });
+        ranking.matches.truncate(params.longest());
+        ranking.skipped.sort_unstable();
+        Ok(ranking)
+    }
+
+    /// All pairs of views of all ranks, the lower number as the reference, the same list on all ranks and
+    /// that of [`Spectra::pairs`] over all of them. Reports references of the phase `pairs`. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Spectra::pairs`].
+    pub fn pairs(
+        &self,
+        ranks: &Ranks,
+        filter: &(impl Filter + ?Sized),
+        params: &CheckedRank,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<PairMatch>> {
+        let mut best = Best {
+            pairs: Vec::new(),
+            params: params.clone(),
+        };
+        let each = (RING / (self.spectra.plan().len() * T::LEAST).max(1)).max(1);
+        let most = ranks.all_gather(&self.numbers.len())?;
+        let pieces = most.iter().copied().max().unwrap_or_default().div_ceil(each);
+        let total: u64 = most.iter().map(|views| *views as u64).sum();
+        for piece in 0..pieces {
+            let from = (piece * each).min(self.numbers.len());
+            let to = (from + each).min(self.numbers.len());
+            let guests: Result<Vec<(usize, Guest<T>)>> = (from..to)
+                .filter_map(|at| Some((*self.numbers.get(at)?, at)))
+                .filter(|(_, at)| !self.is_skipped(*at))
+                .map(|(view, at)| Ok((view, self.guest(at, filter)?)))
+                .collect();
+            let mut guests = ranks.agree(guests)?;
+            for step in 0..ranks.size() {
+                if step > 0 {
+                    let passed = ranks.shift(&guests.to_bytes())?;
+                    guests = ranks.agree(<Vec<(usize, Guest<T>)>>::from_bytes(&passed))?;
+                }
+                let found = guests.iter().try_for_each(|(view, guest)| {
+                    self.add_pairs(*view, guest, filter, &mut best, cancel)?;
+                    progress.advance("pairs", 1, total);
+                    Ok(())
+                });
+                ranks.agree(found)?;
+            }
+        }
+        let own: Vec<(usize, Match)> = best
+            .pairs
+            .iter()
+            .map(|pair| (pair.reference, pair.found))
+            .collect();
+        let all = ranks.all_gather(&own)?.into_iter().flatten();
+        best.pairs = all.map(|(reference, found)| pair(reference, found)).collect();
+        best.tighten();
+        Ok(best.pairs)
+    }
+
+    fn is_skipped(&self, at: usize) -> bool {
+        let view = self.spectra.views().get(at);
+        view.is_some_and(perf_spectral::View::is_skipped)
+    }
+
+    /// What other ranks need of a view.
+    fn guest(&self, at: usize, filter: &(impl Filter + ?Sized)) -> Result<Guest<T>> {
+        let plain = AxisFilter::all(self.spectra.plan().dims().len());
+        Ok(Guest {
+            varies: self.spectra.reference(at, filter)?.is_some(),
+            varies_plain: self.spectra.reference(at, &plain)?.is_some(),
+            spectrum: self.spectra.spectrum(at)?,
+        })
+    }
+
+    /// Own views by one that may be another rank's, under their numbers among all.
+    fn by_guest(
+        &self,
+        guest: &Guest<T>,
+        candidates: &[usize],
+        filter: &(impl Filter + ?Sized),
+        params: &CheckedRank,
+        (progress, cancel): (&dyn Progress, &CancelToken),
+    ) -> Result<Ranking> {
+        let plan = self.spectra.plan();
+        let plain = AxisFilter::all(plan.dims().len());
+        let spectrum = guest.spectrum.as_deref();
+        let filtered = spectrum.filter(|_| guest.varies);
+        let filtered: Option<Reference<T>> =
+            filtered.map(|it| plan.reference(it, filter)).transpose()?;
+        let plain = match spectrum.filter(|_| guest.varies_plain) {
+            Some(spectrum) => Some(plan.reference(spectrum, &plain)?),
+            None => None,
+        };
+        let references = (filtered.as_ref(), plain.as_ref());
+        let (reference, plain) = references;
+        let spectra = self.spectra;
+        let mut found =
+            spectra.rank_with(reference, plain, candidates, params, progress, cancel)?;
+        let number = |at: usize| self.numbers.get(at).copied().unwrap_or(at);
+        for one in &mut found.matches {
+            one.view = number(one.view);
+        }
+        for one in &mut found.skipped {
+            *one = number(*one);
+        }
+        Ok(found)
+    }
+
+    /// The pairs of a reference with own views of higher numbers.
+    fn add_pairs(
+        &self,
+        reference: usize,
+        guest: &Guest<T>,
+        filter: &(impl Filter + ?Sized),
+        best: &mut Best,
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        cancel.check()?;
+        let first = self.numbers.partition_point(|view| *view <= reference);
+        let others: Vec<usize> = (first..self.numbers.len()).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let found = self.by_guest(guest, &others, filter, &best.params, (&(), cancel))?;
+        let found = found.matches.into_iter();
+        best.pairs.extend(found.map(|found| pair(reference, found)));
+        best.tighten();
+        Ok(())
+    }
+}
+
+/// The best pairs so far, and what the next ones must reach.
+struct Best {
+    pairs: Vec<PairMatch>,
+    params: CheckedRank,
+}
+
+impl Best {
+    fn tighten(&mut self) {
+        self.pairs.sort_by(|a, b| {
+            let by_score = b.found.r().abs().total_cmp(&a.found.r().abs());
+            let key = |pair: &PairMatch| (pair.reference, pair.found.view);
+            by_score.then(key(a).cmp(&key(b)))
+        });
+        self.pairs.truncate(self.params.longest());
+        if self.pairs.len() == self.params.longest()
+            && let Some(last) = self.pairs.last()
+        {
+            self.params.raise(last.found.r().abs());
+        }
+    }
+}
+
+fn pair(reference: usize, found: Match) -> PairMatch {
+    let mut pair = PairMatch::default();
+    (pair.reference, pair.found) = (reference, found);
+    pair
+}
+
+/// A view as it travels: its spectrum, none where nothing varies, and whether it varies as far as the
+/// filter lets pass, and at all.
+#[derive(Clone, Debug)]
+struct Guest<T> {
+    spectrum: Option<Vec<T>>,
+    varies: bool,
+    varies_plain: bool,
+}
+
+impl<T: Wire> Wire for Guest<T> {
+    const LEAST: usize = 3;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        self.spectrum.write(to);
+        self.varies.write(to);
+        self.varies_plain.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Guest {
+            spectrum: Wire::read(from)?,
+            varies: Wire::read(from)?,
+            varies_plain: Wire::read(from)?,
+        })
+    }
+}
+
+impl Wire for Peak {
+    const LEAST: usize = 24;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        (self.r, self.at, self.norm).write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let (r, at, norm) = Wire::read(from)?;
+        Ok(Peak { r, at, norm })
+    }
+}
+
+impl Wire for Match {
+    const LEAST: usize = 8 + 3 * Peak::LEAST + 8 + 1 + 8;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        let Correlation {
+            max, min, zero, ..
+        } = self.correlation;
+        (self.view, max, min, zero).write(to);
+        (self.peak, self.pearson, self.missing).write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let mut one = Match::default();
+        let to = &mut one.correlation;
+        (one.view, to.max, to.min, to.zero) = Wire::read(from)?;
+        (one.peak, one.pearson, one.missing) = Wire::read(from)?;
+        Ok(one)
+    }
+}

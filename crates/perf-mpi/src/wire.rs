@@ -1,0 +1,277 @@
+//! [`Wire`]: values as bytes, in which they travel from rank to rank.
+//!
+//! Little-endian, without reflection. All ranks of a job run one program, so that there is no version;
+//! but no number in the bytes makes room for more than the bytes can hold.
+
+use crate::{Error, Result};
+
+/// A value that has bytes.
+///
+/// ```
+/// use perf_mpi::{Reader, Wire};
+/// let value = (7_u64, vec![Some(0.5_f64), None], String::from("solve"));
+/// let bytes = value.to_bytes();
+/// assert_eq!(<(u64, Vec<Option<f64>>, String)>::from_bytes(&bytes)?, value);
+/// // A count that the bytes cannot hold is an error.
+/// assert!(Vec::<u64>::from_bytes(&u64::MAX.to_bytes()).is_err());
+/// # Ok::<(), perf_mpi::Error>(())
+/// ```
+pub trait Wire: Sized {
+    /// The fewest bytes that one has, at least 1.
+    const LEAST: usize;
+
+    /// Appends its bytes.
+    fn write(&self, to: &mut Vec<u8>);
+
+    /// Takes one from bytes.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] with the place of what is wrong.
+    fn read(from: &mut Reader<'_>) -> Result<Self>;
+
+    /// Its bytes alone.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        self.write(&mut to);
+        to
+    }
+
+    /// One from all of some bytes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and if bytes are left.
+    fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes);
+        let value = Self::read(&mut from)?;
+        match from.left() {
+            0 => Ok(value),
+            _ => Err(from.error("the end")),
+        }
+    }
+}
+
+/// Takes values from bytes, with the place of what is wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// At the start of some bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader { bytes, at: 0 }
+    }
+
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    /// The error that something else was expected here.
+    pub fn error(&self, expected: &'static str) -> Error {
+        Error::Decode {
+            at: self.at,
+            expected,
+        }
+    }
+
+    /// So many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if less are left.
+    pub fn bytes(&mut self, count: usize, expected: &'static str) -> Result<&'a [u8]> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let bytes = rest.get(..count).ok_or_else(|| self.error(expected))?;
+        self.at += count;
+        Ok(bytes)
+    }
+
+    /// So many bytes as an array.
+    fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N]> {
+        let bytes = self.bytes(N, expected)?;
+        bytes.try_into().map_err(|_| self.error(expected))
+    }
+
+    /// How many values of at least `least` bytes each follow.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the bytes left cannot hold them.
+    pub fn count(&mut self, least: usize, expected: &'static str) -> Result<usize> {
+        let count = u64::read(self)?;
+        let most = self.left() / least.max(1);
+        match usize::try_from(count) {
+            Ok(count) if count <= most => Ok(count),
+            _ => Err(self.error(expected)),
+        }
+    }
+}
+
+macro_rules! number {
+    ($($type:ty),*) => {$(
+        impl Wire for $type {
+            const LEAST: usize = size_of::<$type>();
+
+            fn write(&self, to: &mut Vec<u8>) {
+                to.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn read(from: &mut Reader<'_>) -> Result<Self> {
+                from.array("a number").map(<$type>::from_le_bytes)
+            }
+        }
+    )*};
+}
+
+number!(u8, u32, u64, i64, f32, f64);
+
+impl Wire for bool {
+    const LEAST: usize = 1;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        to.push(u8::from(*self));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        match u8::read(from)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(from.error("yes or no before here")),
+        }
+    }
+}
+
+/// As 64 bits.
+impl Wire for usize {
+    const LEAST: usize = 8;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        (*self as u64).write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let value = u64::read(from)?;
+        usize::try_from(value).map_err(|_| from.error("a number of this machine before here"))
+    }
+}
+
+impl Wire for String {
+    const LEAST: usize = 8;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        self.len().write(to);
+        to.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let count = from.count(1, "as many bytes as a text has")?;
+        let bytes = from.bytes(count, "a text")?;
+        let text = std::str::from_utf8(bytes).map_err(|_| from.error("UTF-8 before here"))?;
+        Ok(text.to_owned())
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    const LEAST: usize = 1;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        self.is_some().write(to);
+        if let Some(value) = self {
+            value.write(to);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        match bool::read(from)? {
+            true => T::read(from).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    const LEAST: usize = 8;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        to.reserve(8 + self.len() * T::LEAST);
+        self.len().write(to);
+        for value in self {
+            value.write(to);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let count = from.count(T::LEAST, "as many values as there are")?;
+        (0..count).map(|_| T::read(from)).collect()
+    }
+}
+
+macro_rules! tuple {
+    ($($name:ident $at:tt),*) => {
+        impl<$($name: Wire),*> Wire for ($($name,)*) {
+            const LEAST: usize = 0 $(+ $name::LEAST)*;
+
+            fn write(&self, to: &mut Vec<u8>) {
+                $(self.$at.write(to);)*
+            }
+
+            fn read(from: &mut Reader<'_>) -> Result<Self> {
+                Ok(($($name::read(from)?,)*))
+            }
+        }
+    };
+}
+
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, D 3);
+
+impl<T: Wire, const N: usize> Wire for [T; N] {
+    const LEAST: usize = N * T::LEAST;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        for value in self {
+            value.write(to);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let values: Result<Vec<T>> = (0..N).map(|_| T::read(from)).collect();
+        values?
+            .try_into()
+            .map_err(|_| from.error("as many values as there are"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cut_bytes_are_errors_with_their_place() {
+        let value = (
+            vec![(3_u32, String::from("halo")), (4, String::new())],
+            Some([1.5_f64, -0.0]),
+            true,
+        );
+        let bytes = value.to_bytes();
+        type Value = (Vec<(u32, String)>, Option<[f64; 2]>, bool);
+        assert_eq!(Value::from_bytes(&bytes).unwrap(), value);
+        for end in 0..bytes.len() {
+            let error = Value::from_bytes(&bytes[..end]).unwrap_err();
+            assert!(matches!(error, Error::Decode { at, .. } if at <= end), "{error}");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(Value::from_bytes(&longer).is_err());
+    }
+
+    #[test]
+    fn counts_make_no_room_that_bytes_cannot_fill() {
+        for count in [u64::MAX, 1 << 40, 3] {
+            let bytes = (count, 5_u64, 6_u64).to_bytes();
+            assert!(Vec::<u64>::from_bytes(&bytes).is_err(), "{count}");
+            assert!(String::from_bytes(&count.to_bytes()).is_err());
+        }
+        assert!(bool::from_bytes(&[2]).is_err());
+    }
+}
