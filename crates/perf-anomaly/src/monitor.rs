@@ -55,7 +55,7 @@ trait Shared: std::fmt::Debug + Send {
         own: &mut dyn Detector,
     ) -> Result<Synced>;
     fn count(&mut self, calls: &Calls, judged: &[Judgement]);
-    fn sync(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
+    fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
 }
 
 impl<E: Exchange> Shared for Client<E> {
@@ -72,8 +72,8 @@ impl<E: Exchange> Shared for Client<E> {
         Client::count(self, calls, judged);
     }
 
-    fn sync(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
-        Client::sync(self, calls, own)
+    fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
+        Client::finish(self, calls, own)
     }
 }
 
@@ -240,7 +240,7 @@ impl Monitor {
     pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
         self.close();
         if let Some(client) = &mut self.client {
-            let synced = client.sync(&self.calls, &mut *self.detector).map(drop);
+            let synced = client.finish(&self.calls, &mut *self.detector).map(drop);
             self.error = self.error.take().or(synced.err());
         }
         let mut per_function = 0;

@@ -484,7 +484,10 @@ mod tests {
             (vec![u32::MAX], vec![]),
         ];
         let numbers = |rank| Numbers::of(&all, rank).of;
-        assert_eq!([numbers(0), numbers(1), numbers(2)], [vec![3, 2], vec![2, 1], vec![1]]);
+        assert_eq!(
+            [numbers(0), numbers(1), numbers(2)],
+            [vec![3, 2], vec![2, 1], vec![1]]
+        );
         assert_eq!(Numbers::of(&all, 0).clusters, 3);
         // Numbers that nobody has are left aside.
         let odd = [(vec![3], vec![(9, 9, 9), (0, 5, 0)])];
@@ -501,7 +504,10 @@ mod tests {
             cuts: vec![12.0, 14.0, 15.0],
             reach: 0.5,
         };
-        assert_eq!([11.9, 12.0, 14.5, 99.0].map(|x| slabs.owner(x)), [0, 1, 2, 3]);
+        assert_eq!(
+            [11.9, 12.0, 14.5, 99.0].map(|x| slabs.owner(x)),
+            [0, 1, 2, 3]
+        );
         assert_eq!(slabs.seen_by(14.6), 2..=3);
         assert_eq!(slabs.seen_by(13.0), 1..=1);
         // Nothing to cut.

@@ -92,7 +92,13 @@ pub fn fold(
     // A folder without rows knows where the pixels are.
     let centres = centres(timelines, groups, columns, window);
     let centres = ranks.agree(centres)?;
-    let grid = sample((timelines, own), groups, &centres, boundary, (progress, cancel));
+    let grid = sample(
+        (timelines, own),
+        groups,
+        &centres,
+        boundary,
+        (progress, cancel),
+    );
     let grid = ranks.agree(grid)?;
     let Grid(cells) = ranks.merge_to_all(grid)?;
     let rows = groups.rows().iter().filter_map(|id| groups.get(*id));
@@ -258,7 +264,12 @@ mod tests {
             assert!(Grid::from_bytes(&bytes[..end]).is_err(), "{end}");
         }
         // A run longer than the grid.
-        let long = [3_u64.to_bytes(), 1_u64.to_bytes(), u64::MAX.to_bytes(), 0_u64.to_bytes()];
+        let long = [
+            3_u64.to_bytes(),
+            1_u64.to_bytes(),
+            u64::MAX.to_bytes(),
+            0_u64.to_bytes(),
+        ];
         assert!(Grid::from_bytes(&long.concat()).is_err());
     }
 
@@ -270,7 +281,11 @@ mod tests {
             tally.add(State::Class(ClassId(stream % 2)), 1, stream);
             whole.merge(&Grid(vec![tally]));
         }
-        let weights: Vec<u64> = whole.0[0].entries().iter().map(|entry| entry.weight).collect();
+        let weights: Vec<u64> = whole.0[0]
+            .entries()
+            .iter()
+            .map(|entry| entry.weight)
+            .collect();
         assert_eq!(weights, [2, 1]);
     }
 }

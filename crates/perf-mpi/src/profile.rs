@@ -2,8 +2,8 @@
 
 use crate::{Error, Ranks, Reader, Result, Wire};
 use perf_core::{
-    CallPathId, CallTree, CancelToken, LocationId, Merge, MetricId, Profile, Progress,
-    Region, RegionId, ReplayCounts, SparseRows, TraceView, Value, ValueType,
+    CallPathId, CallTree, CancelToken, LocationId, Merge, MetricId, Profile, Progress, Region,
+    RegionId, ReplayCounts, SparseRows, TraceView, Value, ValueType,
 };
 use std::sync::Arc;
 
@@ -81,14 +81,7 @@ impl Piece {
     }
 
     fn counts(&self) -> ReplayCounts {
-        let [
-            top,
-            nearest,
-            implicit_closes,
-            renamed,
-            orphan,
-            open_at_end,
-        ] = self.counts;
+        let [top, nearest, implicit_closes, renamed, orphan, open_at_end] = self.counts;
         ReplayCounts {
             top,
             nearest,

@@ -434,7 +434,10 @@ mod tests {
                 let weights: Vec<u64> = (0..things as u64).map(|at| at * 7 % 5).collect();
                 let blocks = weighted(&weights, size);
                 assert_eq!(blocks.len(), size);
-                assert!(blocks.into_iter().flatten().eq(0..things), "{things} {size}");
+                assert!(
+                    blocks.into_iter().flatten().eq(0..things),
+                    "{things} {size}"
+                );
             }
         }
     }
@@ -450,7 +453,7 @@ mod tests {
     #[test]
     fn parts_are_cut_at_the_end() {
         assert_eq!(part(&[1, 2, 3], 2, 5), [3]);
-        assert_eq!(part(&[1, 2, 3], 7, 5), []);
+        assert!(part(&[1, 2, 3], 7, 5).is_empty());
         assert_eq!(partition(&[3, 0, 2]), (vec![3, 0, 2], vec![0, 3, 3]));
     }
 }

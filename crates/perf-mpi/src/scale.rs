@@ -92,19 +92,22 @@ pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Resu
         Ok(column) => column.unit.clone(),
         Err(_) => "ns".into(),
     };
-    let axes = axes.iter().zip(&ranges).map(|(axis, (low, high))| TransformAxis {
-        metric: axis.metric.clone(),
-        unit: unit(&axis.metric),
-        log: axis.log,
-        factor: axis.factor,
-        frames: vec![FrameAxis {
-            shift: 0.0,
-            overlap: 1.0,
-            overlap_unshifted: 1.0,
-            low: *low,
-            high: *high,
-        }],
-    });
+    let axes = axes
+        .iter()
+        .zip(&ranges)
+        .map(|(axis, (low, high))| TransformAxis {
+            metric: axis.metric.clone(),
+            unit: unit(&axis.metric),
+            log: axis.log,
+            factor: axis.factor,
+            frames: vec![FrameAxis {
+                shift: 0.0,
+                overlap: 1.0,
+                overlap_unshifted: 1.0,
+                low: *low,
+                high: *high,
+            }],
+        });
     let transform = Transform::new(axes.collect());
     let mut values = Vec::with_capacity(raw.len());
     for row in metrics.chunks_exact(ranges.len().max(1)) {
@@ -241,7 +244,17 @@ mod tests {
 
     #[test]
     fn keys_are_ordered_as_values() {
-        let values = [f64::MIN, -1.0, -1e-300, -0.0, 0.0, 1e-300, 1.0, 7.5, f64::MAX];
+        let values = [
+            f64::MIN,
+            -1.0,
+            -1e-300,
+            -0.0,
+            0.0,
+            1e-300,
+            1.0,
+            7.5,
+            f64::MAX,
+        ];
         assert!(values.iter().is_sorted_by_key(|value| key(*value)));
         for one in values {
             assert_eq!(value(key(one)).to_bits(), one.to_bits());
@@ -253,6 +266,9 @@ mod tests {
         assert_eq!(places(1, 0.01), (0, 0));
         assert_eq!(places(1000, 0.0), (0, 999));
         let (low, high) = places(1000, 0.01);
-        assert!((9..=11).contains(&low) && (988..=990).contains(&high), "{low} {high}");
+        assert!(
+            (9..=11).contains(&low) && (988..=990).contains(&high),
+            "{low} {high}"
+        );
     }
 }

@@ -127,7 +127,12 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         };
         let each = (RING / (self.spectra.plan().len() * T::LEAST).max(1)).max(1);
         let most = ranks.all_gather(&self.numbers.len())?;
-        let pieces = most.iter().copied().max().unwrap_or_default().div_ceil(each);
+        let pieces = most
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or_default()
+            .div_ceil(each);
         let total: u64 = most.iter().map(|views| *views as u64).sum();
         for piece in 0..pieces {
             let from = (piece * each).min(self.numbers.len());
@@ -157,7 +162,9 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
             .map(|pair| (pair.reference, pair.found))
             .collect();
         let all = ranks.all_gather(&own)?.into_iter().flatten();
-        best.pairs = all.map(|(reference, found)| pair(reference, found)).collect();
+        best.pairs = all
+            .map(|(reference, found)| pair(reference, found))
+            .collect();
         best.tighten();
         Ok(best.pairs)
     }
@@ -306,9 +313,7 @@ impl Wire for Match {
     const LEAST: usize = 8 + 3 * Peak::LEAST + 8 + 1 + 8;
 
     fn write(&self, to: &mut Vec<u8>) {
-        let Correlation {
-            max, min, zero, ..
-        } = self.correlation;
+        let Correlation { max, min, zero, .. } = self.correlation;
         (self.view, max, min, zero).write(to);
         (self.peak, self.pearson, self.missing).write(to);
     }

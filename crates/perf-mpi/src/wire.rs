@@ -259,7 +259,10 @@ mod tests {
         assert_eq!(Value::from_bytes(&bytes).unwrap(), value);
         for end in 0..bytes.len() {
             let error = Value::from_bytes(&bytes[..end]).unwrap_err();
-            assert!(matches!(error, Error::Decode { at, .. } if at <= end), "{error}");
+            assert!(
+                matches!(error, Error::Decode { at, .. } if at <= end),
+                "{error}"
+            );
         }
         let longer = [&bytes[..], &[0]].concat();
         assert!(Value::from_bytes(&longer).is_err());

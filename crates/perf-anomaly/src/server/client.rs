@@ -123,10 +123,28 @@ impl<E: Exchange> Client<E> {
     /// # Errors
     /// As [`step`](Self::step).
     pub fn sync(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<Synced> {
+        self.sync_within(self.most, calls, detector)
+    }
+
+    /// As [`sync`](Self::sync), and sends what is new however many deltas are [on their way](Self::in_flight):
+    /// once, after the last step, when nothing comes after it.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn finish(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<Synced> {
+        self.sync_within(usize::MAX, calls, detector)
+    }
+
+    fn sync_within(
+        &mut self,
+        most: usize,
+        calls: &Calls,
+        detector: &mut dyn Detector,
+    ) -> Result<Synced> {
         let mut synced = Synced::default();
         // A view that came late makes room for what is new.
         synced.adopted |= self.receive(calls, detector)?;
-        if self.flying.len() < self.most {
+        if self.flying.len() < most {
             self.sequence += 1;
             self.flying.push_back(Flying {
                 sequence: self.sequence,

@@ -1,0 +1,179 @@
+//! Archives of which each rank reads a part.
+
+use crate::{Outcome, Test, equal};
+use perf_core::{CancelToken, LocationId, Profile, Trace};
+use perf_fold::{
+    AbsentRule, Boundary, Folder, GroupBy, Groups, Op, RegionMap, StateMap, Ties, Timelines,
+};
+use perf_formats::OpenOptions;
+use perf_formats::otf2::Reader;
+use perf_mpi::{Ranks, fold, profile, read};
+use std::path::PathBuf;
+
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("each_location_is_read_by_one_rank", parts),
+    ("profiles_are_those_of_one_process", profiles),
+    ("profiles_of_devices_are_those_of_one_process", devices),
+    ("folds_are_those_of_one_process", folds),
+    ("an_archive_that_is_not_there_is_an_error_on_all", missing),
+];
+
+const NAMES: [&str; 3] = ["jacobi-4", "jacobi-16", "nwchem-md-4"];
+
+fn path(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    folder.join("../../data/recordings").join(name)
+}
+
+fn whole(name: &str) -> Result<Trace, perf_formats::Error> {
+    let (trace, _) = Reader::open(&path(name), &OpenOptions::new())?.read()?;
+    Ok(trace)
+}
+
+fn parts(ranks: &Ranks) -> Outcome {
+    for name in NAMES {
+        let part = read(ranks, &path(name), &OpenOptions::new())?;
+        let whole = whole(name)?;
+        let own: Vec<u32> = part.own.iter().map(|location| location.0).collect();
+        let all = ranks.all_gather(&own)?.concat();
+        let expected: Vec<u32> = whole.view().ids().map(|location| location.0).collect();
+        equal("locations", &all, &expected)?;
+        for location in &part.own {
+            let (one, other) = (part.trace.location(*location), whole.location(*location));
+            let events = |it: Option<perf_core::LocationView<'_>>| it.map(|it| it.len());
+            equal("events", &events(one), &events(other))?;
+        }
+        let events: u64 = ranks.all_gather(&(part.trace.len() as u64))?.iter().sum();
+        equal("all events once", &events, &(whole.len() as u64))?;
+        // A user may want some of them alone.
+        let keys: Vec<u64> = whole
+            .definitions()
+            .system
+            .locations()
+            .iter()
+            .map(|it| it.key)
+            .collect();
+        let some = OpenOptions::new().locations(keys[..2].to_vec());
+        let part = read(ranks, &path(name), &some)?;
+        let own: usize = ranks.all_gather(&part.own.len())?.iter().sum();
+        equal("two of them", &own, &2)?;
+    }
+    Ok(())
+}
+
+fn same_profile(found: &Profile, expected: &Profile) -> Outcome {
+    let paths = |profile: &Profile| profile.calls().paths().to_vec();
+    equal("call paths", &paths(found), &paths(expected))?;
+    equal("regions", &found.regions(), &expected.regions())?;
+    equal("metrics", &found.metrics(), &expected.metrics())?;
+    equal("grids", &found.topologies(), &expected.topologies())?;
+    for metric in (0..expected.metrics().len()).filter_map(perf_core::MetricId::from_index) {
+        let rows = |profile: &Profile| profile.rows().paths(metric);
+        equal("rows", &rows(found), &rows(expected))?;
+        for path in rows(expected) {
+            let row = |profile: &Profile| profile.rows().row(metric, path);
+            equal("a row", &row(found)?, &row(expected)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn profiles(ranks: &Ranks) -> Outcome {
+    let never = CancelToken::new();
+    for name in NAMES {
+        let part = read(ranks, &path(name), &OpenOptions::new())?;
+        let (found, mended) = profile(ranks, part.view(), &(), &never)?;
+        let (expected, counts) = Profile::from_trace(whole(name)?.view(), &(), &never)?;
+        same_profile(&found, &expected)?;
+        equal("what was mended", &mended, &counts)?;
+    }
+    Ok(())
+}
+
+/// Streams of devices, whose bytes are outside any frame, and random events that have to be mended.
+fn devices(ranks: &Ranks) -> Outcome {
+    let never = CancelToken::new();
+    let mut traces = vec![perf_testdata::device::trace()];
+    traces.extend((0..20).map(|seed| perf_testdata::random::trace(seed, 7, 60)));
+    for trace in traces {
+        let ids: Vec<LocationId> = trace.view().ids().collect();
+        let own = &ids[ranks.block(ids.len())];
+        let expected = Profile::from_trace(trace.view(), &(), &never);
+        let found = profile(ranks, trace.view().only(own), &(), &never);
+        match (found, expected) {
+            (Ok((found, mended)), Ok((expected, counts))) => {
+                same_profile(&found, &expected)?;
+                equal("what was mended", &mended, &counts)?;
+            }
+            (found, expected) => equal("an error", &found.is_err(), &expected.is_err())?,
+        }
+    }
+    Ok(())
+}
+
+fn folds(ranks: &Ranks) -> Outcome {
+    let never = CancelToken::new();
+    for (name, columns) in [("jacobi-4", 97), ("jacobi-16", 300), ("nwchem-md-4", 64)] {
+        let part = read(ranks, &path(name), &OpenOptions::new())?;
+        let map = RegionMap::by_name(part.trace.definitions())?;
+        let timelines = Timelines::new(part.trace.view(), &map)?;
+        let trace = whole(name)?;
+        let all = Timelines::new(trace.view(), &map)?;
+        let class = map.classes().id("MPI_Recv").unwrap_or_default();
+        for by in [GroupBy::All, GroupBy::Process] {
+            let groups = Groups::by(&timelines, by);
+            let own = (&timelines, &part.own[..]);
+            let found = fold(
+                ranks,
+                own,
+                &groups,
+                columns,
+                Boundary::AtOrBefore,
+                None,
+                &(),
+                &never,
+            )?;
+            equal("the window", &found.window, &all.range())?;
+            for op in [
+                Op::Max,
+                Op::Min,
+                Op::Diff,
+                Op::Idle,
+                Op::Count(class),
+                Op::Outliers(2),
+            ] {
+                let params = Folder::params().columns(columns).op(op).check()?;
+                let folder = Folder::new(&all, Groups::by(&all, by), params)?;
+                let expected = folder.fold(all.range())?;
+                equal("pixels", &found.centres, &expected.centres().to_vec())?;
+                equal("rows", &found.rows.len(), &expected.rows().count())?;
+                for (at, row) in expected.rows().enumerate() {
+                    let cells = found.cells(at, &op, Ties::default(), AbsentRule::default());
+                    equal("a row", &cells.as_slice(), &row.cells())?;
+                    equal("a label", &found.rows[at].label.as_str(), &row.label())?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn missing(ranks: &Ranks) -> Outcome {
+    // It is missing on one rank alone.
+    let name = if ranks.is_root() {
+        "no-such-run"
+    } else {
+        "jacobi-4"
+    };
+    let found = read(ranks, &path(name), &OpenOptions::new());
+    equal("an error", &found.is_err(), &true)?;
+    let told = found
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    equal(
+        "who",
+        &(told.starts_with("rank 0: ") || ranks.is_root()),
+        &true,
+    )
+}
