@@ -39,8 +39,9 @@ impl Meter {
     }
 }
 
-/// Linux keeps it in `/proc`; elsewhere there is no answer without system calls.
-fn peak_memory() -> Option<u64> {
+/// The most memory the process ever had, in KiB. Linux keeps it in `/proc`; elsewhere there is no answer without
+/// system calls.
+pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
         .lines()

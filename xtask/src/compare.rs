@@ -68,7 +68,7 @@ const COMPARISONS: &[Comparison] = &[
 
 const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N]
     otf2: [--locations N] [--events N] [--archive ANCHOR]
-    spectral: [--shape NEKBONE|psOpen|Sweep3D]";
+    spectral: [--shape NEKBONE|psOpen|Sweep3D] [--full]: 9 GB each of views, of memory and of spectra in a file";
 
 /// What the command line may change.
 struct Options {
@@ -78,6 +78,8 @@ struct Options {
     archive: Option<PathBuf>,
     /// The one shape that is looked at; without it all are, which takes long.
     shape: Option<String>,
+    /// All views of the largest shape and not as many as fit most machines.
+    full: bool,
 }
 
 /// Runs the comparisons named, or all.
@@ -88,6 +90,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         events: 20_000,
         archive: None,
         shape: None,
+        full: false,
     };
     let mut named = Vec::new();
     let mut arguments = arguments.iter();
@@ -97,6 +100,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             "--repeats" => options.repeats = number::<usize>(value()?)?.max(1),
             "--locations" => options.locations = number(value()?)?,
             "--events" => options.events = number(value()?)?,
+            "--full" => options.full = true,
             "--shape" => options.shape = Some(value()?.to_lowercase()),
             "--archive" => options.archive = Some(absolute(value()?)?),
             name if COMPARISONS.iter().any(|entry| entry.0 == name) => named.push(name),

@@ -1,17 +1,19 @@
 //! Times of the correlation of one view with many, as in Table 1 of the paper.
 //!
 //! `correlate SHAPE VIEWS f32|f64` runs product, inverse transform and extremes for each view;
-//! `top10` the pruned search and the whole one, `forward` the transforms of views. Views are synthetic: low
-//! modes, bands and noise, half of them related to the first. `--distinct D` of them (24) are cycled.
+//! `top10` the pruned search and `top10-of-all` the whole one, `forward` the transforms of views. Views are
+//! synthetic: low modes, bands and noise, half of them related to the first. `--distinct D` of them (24) are
+//! cycled.
 //!
 //! `generate FILE SHAPE VIEWS` writes such views as doubles, which `--views FILE` reads: what another
 //! program correlates, too. `store FILE SHAPE VIEWS f32|f64` keeps their spectra in a file, and `--file FILE`
-//! correlates or searches what a run before has kept.
+//! correlates or searches what a run before has kept. `--memory MB` makes a run fail that takes more.
 
-use perfkit::spectral::{AxisFilter, RankParams, Real, Spectra, Transform};
-use perfkit_benches::Meter;
+use perfkit::spectral::{AxisFilter, RankParams, Real, Scratch, Spectra, Transform};
 use perfkit_benches::inputs::synthetic;
-use std::io::Write;
+use perfkit_benches::{Meter, peak_memory};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What went wrong, for people.
@@ -25,6 +27,8 @@ struct Arguments {
     distinct: usize,
     file: Option<String>,
     given: Option<String>,
+    /// Most memory, in MB.
+    memory: Option<u64>,
 }
 
 fn main() -> Result<(), Failure> {
@@ -38,6 +42,7 @@ fn main() -> Result<(), Failure> {
     let distinct = option("--distinct").map_or(Ok(24), |text| text.parse())?;
     let mut file = option("--file");
     let given = option("--views");
+    let memory = option("--memory").map(|text| text.parse()).transpose()?;
     if let [command, path, shape, views] = words.as_slice()
         && command == "generate"
     {
@@ -47,7 +52,7 @@ fn main() -> Result<(), Failure> {
         file = Some(words.remove(1));
     }
     let [command, shape, views, kind] = words.as_slice() else {
-        return Err("usage: correlate|top10|forward SHAPE VIEWS f32|f64 [--threads T] [--distinct D] [--views FILE] [--file FILE]
+        return Err("usage: correlate|top10|top10-of-all|forward SHAPE VIEWS f32|f64 [--threads T] [--distinct D] [--views FILE] [--file FILE] [--memory MB]
        generate FILE SHAPE VIEWS | store FILE SHAPE VIEWS f32|f64".into());
     };
     let arguments = Arguments {
@@ -58,6 +63,7 @@ fn main() -> Result<(), Failure> {
         distinct,
         file,
         given,
+        memory,
     };
     match kind.as_str() {
         "f32" => run::<f32>(&arguments, |value| value as f32),
@@ -82,48 +88,59 @@ fn generate(path: &str, dims: &[usize], views: usize) -> Result<(), Failure> {
     Ok(file.flush()?)
 }
 
-/// Views of a file, or synthetic ones.
-fn views(arguments: &Arguments, count: usize) -> Result<Vec<Vec<f64>>, Failure> {
+/// Calls `each` with views of a file, or synthetic ones, a few at a time.
+fn views(
+    arguments: &Arguments,
+    count: usize,
+    mut each: impl FnMut(&[Vec<f64>]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let dims = &arguments.dims;
     let points: usize = dims.iter().product();
-    let Some(path) = &arguments.given else {
-        return Ok((0..count as u64)
-            .map(|number| synthetic(dims, number))
-            .collect());
+    let mut file = match &arguments.given {
+        Some(path) => Some(std::io::BufReader::new(std::fs::File::open(path)?)),
+        None => None,
     };
-    let bytes = std::fs::read(path)?;
-    let numbers = bytes.as_chunks::<8>().0.iter();
-    let values: Vec<f64> = numbers.map(|bytes| f64::from_le_bytes(*bytes)).collect();
-    Ok(values.chunks_exact(points).map(<[f64]>::to_vec).collect())
+    let mut bytes = vec![0; points * 8];
+    // As many at a time as there are threads: memory is looked at, too.
+    for start in (0..count).step_by(arguments.threads) {
+        let numbers = start..count.min(start + arguments.threads);
+        let some: Vec<Vec<f64>> = match &mut file {
+            Some(file) => numbers
+                .map(|_| {
+                    file.read_exact(&mut bytes)?;
+                    let numbers = bytes.as_chunks::<8>().0.iter();
+                    Ok(numbers.map(|bytes| f64::from_le_bytes(*bytes)).collect())
+                })
+                .collect::<Result<_, std::io::Error>>()?,
+            None => std::thread::scope(|scope| {
+                let work = |at| move || synthetic(dims, at as u64);
+                let some: Vec<_> = numbers.map(|at| scope.spawn(work(at))).collect();
+                some.into_iter().filter_map(|one| one.join().ok()).collect()
+            }),
+        };
+        each(&some)?;
+    }
+    Ok(())
 }
 
 /// The spectra of views, or those that a run before has kept.
 fn spectra<T: Real>(arguments: &Arguments, distinct: usize) -> Result<Spectra<T>, Failure> {
     let dims = &arguments.dims;
-    match &arguments.file {
-        None => {
-            let mut builder = Spectra::<T>::builder(dims)?;
-            builder.extend(&views(arguments, distinct)?)?;
-            Ok(builder.finish())
-        }
-        Some(path) if arguments.command == "store" => {
+    let is_store = arguments.command == "store";
+    let mut builder = match &arguments.file {
+        None => Spectra::<T>::builder(dims)?,
+        Some(path) if is_store => {
             let mut open = std::fs::OpenOptions::new();
             let open = open.read(true).write(true).create(true).truncate(true);
-            let mut builder = Spectra::<T>::builder_in(dims, open.open(path)?)?;
-            // As many at a time as there are threads: memory is what is looked at here.
-            for start in (0..distinct).step_by(arguments.threads) {
-                let numbers = start..distinct.min(start + arguments.threads);
-                let some: Vec<Vec<f64>> = std::thread::scope(|scope| {
-                    let work = |at| move || synthetic(dims, at as u64);
-                    let some: Vec<_> = numbers.map(|at| scope.spawn(work(at))).collect();
-                    some.into_iter().filter_map(|one| one.join().ok()).collect()
-                });
-                builder.extend(&some)?;
-            }
-            Ok(builder.save::<&str>(&[])?)
+            Spectra::<T>::builder_in(dims, open.open(path)?)?
         }
-        Some(path) => Ok(Spectra::open(std::fs::File::open(path)?)?),
-    }
+        Some(path) => return Ok(Spectra::open(std::fs::File::open(path)?)?),
+    };
+    views(arguments, distinct, |some| Ok(builder.extend(some)?))?;
+    Ok(match is_store {
+        true => builder.save::<&str>(&[])?,
+        false => builder.finish(),
+    })
 }
 
 fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> {
@@ -131,21 +148,30 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
     let filter = AxisFilter::new(&vec![1.0; dims.len()])?;
     if arguments.command == "forward" {
         let plan = Transform::<T>::new(dims)?;
-        let views = views(arguments, 2)?;
-        // As FFTW's: on a cache line.
+        let mut typed = Vec::new();
+        views(arguments, 2, |some| {
+            typed.extend(
+                some.iter()
+                    .map(|view| view.iter().map(|value| of(*value)).collect()),
+            );
+            Ok(())
+        })?;
+        let second: &Vec<T> = typed.get(1).ok_or("there is one view")?;
+        // As FFTW's: on a cache line, and arrays that were used before.
         let mut space = vec![T::default(); plan.len() + LINE];
         let view = on_line(&mut space, plan.len());
-        for (to, value) in view.iter_mut().zip(&views[1]) {
-            *to = of(*value);
-        }
+        view.copy_from_slice(second);
         let view = &*view;
-        let timer = Meter::start();
-        each(arguments, |_, (scratch, out)| {
-            let out = out.get_or_insert_with(|| vec![T::default(); view.len() + LINE]);
-            let scratch = scratch.get_or_insert_with(|| plan.scratch());
+        let mut lanes: Vec<_> = (0..arguments.threads)
+            .map(|_| (vec![T::default(); plan.len() + LINE], plan.scratch()))
+            .collect();
+        let forward = |(out, scratch): &mut (Vec<T>, Scratch<T>)| -> Result<(), Failure> {
             Ok(plan.forward(view, on_line(out, view.len()), scratch)?)
-        })?;
-        return print(&timer, arguments.views, "");
+        };
+        lanes.iter_mut().try_for_each(forward)?;
+        let timer = Meter::start();
+        each(arguments, &mut lanes, |_, lane| forward(lane))?;
+        return print(&timer, arguments, "");
     }
     let timer = Meter::start();
     let distinct = match arguments.command.as_str() {
@@ -154,45 +180,44 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
     };
     let spectra = spectra::<T>(arguments, distinct)?;
     if arguments.command == "store" {
-        return print(&timer, arguments.views, "");
+        return print(&timer, arguments, "");
     }
     let distinct = spectra.views().len();
     let reference = spectra
         .reference(0, &filter)?
         .ok_or("the reference does not vary")?;
     let timer = Meter::start();
-    if arguments.command == "top10" {
-        let params = RankParams::default().top(10).pearson(false).check()?;
-        let list = spectra.rank(0, &filter, &params)?;
-        let full = Meter::start();
-        let extra = format!(
-            " transforms={} best={:.6}",
-            list.transforms,
-            list.matches[0].r()
+    if arguments.command.starts_with("top10") {
+        let prune = arguments.command == "top10";
+        let params = RankParams::default().top(10).pearson(false).prune(prune);
+        let list = spectra.rank(0, &filter, &params.check()?)?;
+        // Equal to the last bit, or another number.
+        let mut hash = DefaultHasher::new();
+        for found in &list.matches {
+            let peaks = [found.peak, found.correlation.max, found.correlation.min];
+            let bits = peaks.map(|peak| (peak.r.to_bits(), peak.at));
+            (found.view, bits).hash(&mut hash);
+        }
+        let first = list.matches.first().ok_or("nothing was found")?;
+        eprintln!("{} of {} transforms", list.transforms, arguments.views);
+        let answer = format!(
+            " best={}:{:.6} list={:016x}",
+            first.view,
+            first.r(),
+            hash.finish()
         );
-        print(&timer, arguments.views, &extra)?;
-        let params = RankParams::default()
-            .top(10)
-            .pearson(false)
-            .prune(false)
-            .check()?;
-        let all = spectra.rank(0, &filter, &params)?;
-        print(
-            &full,
-            arguments.views,
-            &format!(" exhaustive equal={}", all.matches == list.matches),
-        )?;
-        return Ok(());
+        return print(&timer, arguments, &answer);
     }
     let best = std::sync::Mutex::new(0.0f64);
-    each(arguments, |at, _: &mut (Option<()>, Option<()>)| {
+    let mut lanes = vec![(); arguments.threads];
+    each(arguments, &mut lanes, |at, ()| {
         let result = spectra.correlate(&reference, 1 + at % (distinct - 1))?;
         let mut best = best.lock().map_err(|_| "a thread panicked")?;
         *best = best.max(result.best().r.abs());
         Ok(())
     })?;
     let best = best.into_inner().map_err(|_| "a thread panicked")?;
-    print(&timer, arguments.views, &format!(" best={best:.3}"))
+    print(&timer, arguments, &format!(" best={best:.3}"))
 }
 
 /// More than there is in a cache line.
@@ -204,24 +229,26 @@ fn on_line<T: Real>(space: &mut [T], len: usize) -> &mut [T] {
     &mut space[start..start + len]
 }
 
-/// `work` on each view, on all threads.
-fn each<A, B>(
+/// `work` on each view, on as many threads as there are lanes.
+fn each<L: Send>(
     arguments: &Arguments,
-    work: impl Fn(usize, &mut (Option<A>, Option<B>)) -> Result<(), Failure> + Sync,
+    lanes: &mut [L],
+    work: impl Fn(usize, &mut L) -> Result<(), Failure> + Sync,
 ) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
-    let lane = || {
-        let mut space = (None, None);
+    let run = |lane: &mut L| {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             if at >= arguments.views {
                 return Ok(());
             }
-            work(at, &mut space)?;
+            work(at, lane)?;
         }
     };
     std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..arguments.threads).map(|_| scope.spawn(lane)).collect();
+        let run = &run;
+        let lanes = lanes.iter_mut();
+        let lanes: Vec<_> = lanes.map(|lane| scope.spawn(move || run(lane))).collect();
         lanes.into_iter().try_for_each(|lane| match lane.join() {
             Ok(result) => result,
             Err(_) => Err("a thread panicked".into()),
@@ -229,7 +256,12 @@ fn each<A, B>(
     })
 }
 
-fn print(meter: &Meter, views: usize, extra: &str) -> Result<(), Failure> {
-    println!("views={views}{extra} {}", meter.costs());
-    Ok(())
+fn print(meter: &Meter, arguments: &Arguments, extra: &str) -> Result<(), Failure> {
+    println!("views={}{extra} {}", arguments.views, meter.costs());
+    match (arguments.memory, peak_memory()) {
+        (Some(most), Some(peak)) if peak > most * 1000 => {
+            Err(format!("{peak} KiB of memory, where {most} MB should do").into())
+        }
+        _ => Ok(()),
+    }
 }
