@@ -9,6 +9,8 @@ mod drawn;
 mod grid;
 #[path = "correlate/list.rs"]
 mod list;
+#[path = "correlate/results.rs"]
+mod results;
 
 use grid::Rule;
 use list::List;
@@ -37,12 +39,15 @@ Lists the severity views of a profile by their correlation with one of them.
                    else a balanced one of three axes
   --axes 1,0,..    the weight of variation along each axis, from 0 to 1: 1,1,.. filters nothing away
                    and 0,0,.. everything; default: all 1
+  --paper          order by the largest r over all shifts, as the text of the paper says; opposites are
+                   then low in the list; default: by the largest |r|
   --same-metric    compare with views of the same metric only
   --surrogates N   also tell how likely each correlation is by chance, from N random references of
                    the same spectrum; takes N transforms a view
   --top N          views to list, default 20
   --csv OUT        also write all views as a table
-  --cube OUT       also write the profile as .cubex with the correlations as metrics of it
+  --cube OUT       also write the profile as .cubex, with the largest and the smallest correlation of
+                   each call path as two metrics (\"correlation of M\", \"anticorrelation of M\")
   --png OUT        also draw both grids, that of the path and of what correlates most
   --html OUT       also write a page: cubes to turn, and the list for each choice of axes
   --json           one JSON object instead of text";
@@ -59,6 +64,7 @@ struct Asked {
     path: String,
     rule: Option<Rule>,
     axes: Option<Vec<f64>>,
+    paper: bool,
     same_metric: bool,
     surrogates: Option<usize>,
     top: usize,
@@ -84,7 +90,12 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         output::whole(path, |to| Ok(list.csv(to)?))?;
     }
     if let Some(path) = &asked.cube {
-        output::whole(path, |to| list.cube(to))?;
+        let archive = (opened.format == "cube").then_some(asked.file.as_path());
+        output::whole(path, |to| {
+            let lost = results::write(&opened.profile, &list, archive, to)?;
+            findings::tell(&lost, &Default::default());
+            Ok(())
+        })?;
     }
     let title = title(&asked);
     let scene = || list.scene(&title, Theme::light());
@@ -141,6 +152,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("path") => path = Some(parser.value()?.string()?),
             Long("topology") => asked.rule = Some(parser.value()?.string()?.parse()?),
             Long("axes") => asked.axes = Some(numbers(&parser.value()?.string()?, ',', "--axes")?),
+            Long("paper") => asked.paper = true,
             Long("same-metric") => asked.same_metric = true,
             Long("surrogates") => asked.surrogates = Some(parser.value()?.parse()?),
             Long("top") => asked.top = parser.value()?.parse()?,

@@ -1,19 +1,16 @@
 //! The ordered list, and how it is written.
 
 use super::{Asked, call_path, grid, metric};
-use perfkit::core::{
-    CallPathId, CancelToken, Metric, MetricId, Profile, ProfileMetric, Scope, Severities, ValueType,
-};
+use perfkit::core::{CallPathId, CancelToken, MetricId, Profile};
 use perfkit::spectral::{
-    AxisFilter, AxisPower, Confidence, Match, Missing, NullParams, RankParams, Spectra, stored_rows,
+    AxisFilter, AxisPower, Confidence, Match, Missing, NullParams, RankParams, Score, Spectra,
+    stored_rows,
 };
 use perfkit::topology::Topology;
 use perfkit_examples::cli::{Failure, Outcome, input};
-use perfkit_examples::findings;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::table::{self, shortened};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io::Write;
 
 /// The ordered list, and what it was made of.
@@ -32,6 +29,8 @@ pub(super) struct List<'a> {
     /// Of the matches, if it was asked for.
     chances: Option<Chances>,
     is_table: bool,
+    /// Whether it is ordered by the largest R, whatever the smallest is.
+    is_paper: bool,
 }
 
 /// What the correlations are worth.
@@ -83,7 +82,12 @@ impl<'a> List<'a> {
             .add_rows(profile, &topology, &rows, Missing::Fill, &bar, &cancel)
             .map_err(input)?;
         let spectra = builder.finish();
-        let params = RankParams::default().check().map_err(usage)?;
+        let score = match asked.paper {
+            true => Score::Paper,
+            false => Score::Magnitude,
+        };
+        let params = RankParams::default().score(score).check();
+        let params = params.map_err(usage)?;
         let others: Vec<usize> = (0..rows.len()).filter(|view| *view != own).collect();
         let ranking = spectra
             .rank_among(own, &others, &filter, &params, &bar, &cancel)
@@ -116,6 +120,7 @@ impl<'a> List<'a> {
             has_ties,
             chances,
             is_table,
+            is_paper: asked.paper,
         })
     }
 
@@ -129,6 +134,11 @@ impl<'a> List<'a> {
                 skipped.len(),
                 self.rows.len()
             ));
+        }
+        if self.is_paper {
+            notes.push(
+                "in order of the largest r: opposites of the reference are at the end".into(),
+            );
         }
         if self.power.share.iter().all(|share| *share == 0.0) {
             notes.push("the reference is the same everywhere, so that nothing follows it".into());
@@ -207,6 +217,7 @@ impl<'a> List<'a> {
             "locations_outside": check.outside,
             "locations_repeated": check.repeated,
             "locations_unknown": check.strangers,
+            "score": if self.is_paper { "max" } else { "magnitude" },
             "notes": self.notes(),
             "surrogates": self.chances.as_ref().map(|chances| chances.surrogates),
             "null_band": self.chances.as_ref().map(|chances| chances.confidence.band),
@@ -360,42 +371,19 @@ impl<'a> List<'a> {
         Ok(())
     }
 
-    /// The profile with one more metric for each that was compared: r_f of a call path, at the
-    /// first location, so that its sum over locations is r_f.
-    pub(super) fn cube(&self, to: &mut dyn Write) -> Outcome {
-        let mut by_metric: BTreeMap<MetricId, Vec<(CallPathId, Severities)>> = BTreeMap::new();
-        let locations = self.profile.system().locations().len();
-        for found in &self.matches {
-            let (metric, path) = self.row(found);
-            let mut row = vec![0.0; locations];
-            if let Some(first) = row.first_mut() {
-                *first = found.r();
-            }
-            by_metric
-                .entry(metric)
-                .or_default()
-                .push((path, Severities::F64(row)));
-        }
-        let mut profile = self.profile.clone();
+    /// What the metrics are about that [`results`](super::results) adds to the profile.
+    pub(super) fn about(&self) -> String {
         let (metric, path) = self.name(self.reference);
-        for (of, rows) in by_metric {
-            let (name, _) = self.name((of, self.reference.1));
-            let about = ProfileMetric {
-                metric: Metric {
-                    name: format!("correlation of {name}"),
-                    description: format!("r_f with {metric} of {path}, axes {:?}", self.axes),
-                    unit: "1".into(),
-                    value_type: ValueType::F64,
-                    ..Default::default()
-                },
-                scope: Scope::Exclusive,
-                ..Default::default()
-            };
-            (profile, _) = profile.with_metric(about, rows).map_err(input)?;
-        }
-        let lost = perfkit::formats::cube::write(&profile, to, &Default::default());
-        findings::tell(&lost.map_err(input)?, &Default::default());
-        Ok(())
+        format!("{metric} of {path}, axes {:?}", self.axes)
+    }
+
+    /// Metric, call path, largest and smallest R of all that was compared.
+    pub(super) fn extremes(&self) -> impl Iterator<Item = (MetricId, CallPathId, [f64; 2])> + '_ {
+        self.matches.iter().map(|found| {
+            let (metric, path) = self.row(found);
+            let correlation = found.correlation;
+            (metric, path, [correlation.max.r, correlation.min.r])
+        })
     }
 }
 

@@ -309,6 +309,36 @@ fn filters_that_take_nothing_or_everything_say_so() {
     assert!(!some.contains("filtered away"), "{some}");
 }
 
+/// As the text of the paper has it: by the largest R, which is never below 0.
+#[test]
+fn opposites_are_last_in_the_order_of_the_paper() {
+    let file = bundled("jacobi-16");
+    let r = |list: &serde_json::Value, key: &str| -> Vec<f64> {
+        let views = list["views"].as_array().expect("a list").iter();
+        views
+            .map(|view| view[key].as_f64().expect("a number"))
+            .collect()
+    };
+    let usual = json(&file, &["--path", "1", "--top", "999"]);
+    let paper = json(&file, &["--path", "1", "--top", "999", "--paper"]);
+    assert_eq!(
+        (&usual["score"], &paper["score"]),
+        (&"magnitude".into(), &"max".into())
+    );
+    assert!(r(&usual, "r").iter().any(|r| *r < 0.0));
+    assert_eq!(r(&paper, "r"), r(&paper, "max"));
+    assert!(
+        r(&paper, "r")
+            .windows(2)
+            .all(|two| two[0] >= two[1] - 1e-9 && two[1] >= 0.0)
+    );
+    let text = run(&file, &["--path", "1", "--paper"]).expect("it correlates");
+    assert!(
+        text.contains("note        in order of the largest r"),
+        "{text}"
+    );
+}
+
 #[test]
 fn surrogates_tell_what_a_correlation_is_worth() {
     let words = [
@@ -362,6 +392,107 @@ fn what_readers_found_is_in_the_object() {
     let found = list["findings"].as_array().expect("a list");
     let missing = found.iter().find(|found| found["rule"] == "missing-file");
     assert_eq!(missing.expect("a file is missing")["count"], 1);
+}
+
+/// No viewer adds correlations up: over the call tree and over locations they are extremes.
+#[test]
+fn correlations_go_back_as_extremes() {
+    use perfkit::core::{CallPathId, Combine, Profile, Scope};
+    let file = bundled("jacobi-16");
+    let cube = scratch("extremes.cubex");
+    let words = ["--path", "1", "--top", "9999"];
+    let list = json(
+        &file,
+        &[&words[..], &["--cube", &cube.display().to_string()]].concat(),
+    );
+    let back = perfkit_examples::recording::profile(&cube).expect("it is a profile");
+    let profile: Profile = back.profile;
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let views = list["views"].as_array().expect("a list");
+    assert!(views.len() > 10);
+    for view in views {
+        let text = |key: &str| view[key].as_str().expect("a name").to_string();
+        let find = |word: &str| profile.metric(&format!("{word} of {}", text("metric")));
+        let paths = 0..profile.calls().paths().len() as u32;
+        let mut paths = paths.map(CallPathId);
+        let is_it =
+            |path: &CallPathId| profile.calls().name(*path, profile.regions()) == text("path");
+        let path = paths.find(is_it).expect("the call path is there");
+        for (word, key, combine) in [
+            ("correlation", "max", Combine::Maximum),
+            ("anticorrelation", "min", Combine::Minimum),
+        ] {
+            let metric = find(word).expect("it was added");
+            let about = &profile.metrics()[metric.index()];
+            assert_eq!((about.combine, about.scope), (combine, Scope::Exclusive));
+            let row = profile
+                .row(metric, path)
+                .expect("it is read")
+                .expect("a row");
+            let row = row.to_f64();
+            assert_eq!(row, vec![row[0]; profile.system().locations().len()]);
+            // Numbers of a text may differ in the last place.
+            assert!((row[0] - number(&view[key])).abs() < 1e-15, "{view}");
+            // The whole machine has what each location has.
+            let total = profile.total(metric, path).expect("it is read").as_f64();
+            assert_eq!(total, row[0]);
+            // What is folded up is an extreme, and within 1.
+            let below = profile
+                .scoped(metric, path, Scope::Inclusive)
+                .expect("it is read");
+            let below = below.expect("a row").to_f64()[0];
+            match combine {
+                Combine::Maximum => assert!((row[0]..=1.0).contains(&below)),
+                _ => assert!((-1.0..=row[0]).contains(&below)),
+            }
+        }
+        let [max, min] = ["max", "min"].map(|key| number(&view[key]));
+        let r = if max.abs() >= min.abs() { max } else { min };
+        assert!((number(&view["r"]).abs() - r.abs()).abs() < 1e-9, "{view}");
+    }
+    // Once more: names stay unique, and results of results are all the same everywhere.
+    let again = scratch("extremes-again.cubex");
+    let words = [
+        "--path",
+        "1",
+        "--same-metric",
+        "--cube",
+        &again.display().to_string(),
+    ];
+    run(&cube, &words).expect("it writes");
+    let back = perfkit_examples::recording::profile(&again).expect("it is a profile");
+    let count = |name: &str| {
+        let metrics = back.profile.metrics().iter();
+        metrics.filter(|about| about.metric.name == name).count()
+    };
+    assert_eq!(
+        (
+            count("correlation of time"),
+            count("correlation of time (2)")
+        ),
+        (1, 1)
+    );
+}
+
+/// Results go into the archive they come from: what else was in it stays.
+#[test]
+fn archives_keep_what_they_hold() {
+    use perfkit::formats::{OpenOptions, cube::Cube};
+    let Some(file) = corpus("cube/metacg/inputimbalance-001.cubex") else {
+        return;
+    };
+    let to = scratch("kept.cubex");
+    let words = ["--path", "1", "--cube", &to.display().to_string()];
+    run(&file, &words).expect("it writes");
+    let open = |path: &Path| Cube::open(path, &OpenOptions::new()).expect("an archive");
+    let (before, after) = (open(&file), open(&to));
+    let spec = |cube: &Cube| {
+        cube.member("remapping.spec")
+            .expect("it is read")
+            .expect("it is there")
+    };
+    assert_eq!(spec(&before), spec(&after));
+    assert_eq!(before.profile().properties(), after.profile().properties());
 }
 
 #[test]

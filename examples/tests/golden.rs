@@ -300,7 +300,7 @@ fn correlate() {
     assert!(rows.starts_with("metric,path,r,max,max_shift,min,min_shift,zero,pearson\n\"time\""));
     let again = [
         "--metric",
-        "correlation of exclusive time",
+        "anticorrelation of exclusive time",
         "--path",
         "Working > surface",
     ];
