@@ -2,20 +2,24 @@
 //!
 //! `cargo run --release --example cluster -- data/recordings/jacobi-16 --min-duration 100us`
 
+#[path = "cluster/json.rs"]
+mod json;
+#[path = "cluster/picture.rs"]
+mod picture;
+#[path = "cluster/text.rs"]
+mod text;
+
 use perfkit::core::CancelToken;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
 use perfkit::track::{Bursts, ClusterId, Labels, Mode, Scaled, Sequences, SpmdScorer, time_shares};
-use perfkit::view::track::{Clusters, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::drawn::{self, Files};
+use perfkit_examples::drawn::Files;
 use perfkit_examples::frames::{Axis, Gathered, gather, usage};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::parse_time;
 use perfkit_examples::series::{Options, drop_small, times};
-use perfkit_examples::table::{self, grouped, short};
-use perfkit_examples::{colouring, left_out, like, radius};
-use serde_json::json;
+use perfkit_examples::{colouring, like};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -262,178 +266,6 @@ impl Found {
                 .for_each(|sum| *sum /= (*size).max(1) as f64);
         }
         all
-    }
-
-    fn text(&self, sweep: bool, out: &mut dyn Write) -> Outcome {
-        let clusters = self.clusters();
-        let bursts: usize = clusters.iter().map(|cluster| cluster.0).sum();
-        writeln!(
-            out,
-            "{} bursts, {} clusters, eps {:.4}, {} points, {}; SPMD score {:.3}",
-            grouped(bursts as u64),
-            self.labels.clusters(),
-            self.eps,
-            self.min_points,
-            self.mode,
-            self.score.global,
-        )?;
-        match &self.how {
-            How::Given => {}
-            How::Chosen(choice) => {
-                writeln!(out, "{}", radius::sentence(choice))?;
-                if sweep {
-                    writeln!(out)?;
-                    radius::sweep(choice, out)?;
-                }
-            }
-            How::Refined(eps, tree) => {
-                let first = eps.first().copied().unwrap_or_default();
-                let settled = tree.iter().filter(|node| node.score >= 1.0).count();
-                writeln!(
-                    out,
-                    "refined in {} steps from eps {first:.4} on; {settled} clusters were perfect on \
-                     the way",
-                    eps.len()
-                )?;
-            }
-        }
-        writeln!(out)?;
-        let rows = self.score.clusters.iter().zip(&clusters).skip(1);
-        let noise = self.score.clusters.iter().zip(&clusters).take(1);
-        let rows = rows.chain(noise).map(|(score, (size, means))| {
-            let mut row = vec![
-                score.cluster.to_string(),
-                grouped(*size as u64),
-                format!("{:.1} %", 100.0 * score.share),
-                format!("{:.3}", score.score),
-            ];
-            row.extend(means.iter().map(|mean| short(*mean)));
-            row
-        });
-        let mut head = vec!["cluster", "bursts", "time", "SPMD"];
-        head.extend(self.metrics.iter().map(String::as_str));
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
-        left_out::write(&self.from.dropped, out)?;
-        for (metric, amount) in self.no_points() {
-            let bursts = grouped(amount.bursts);
-            writeln!(
-                out,
-                "  {bursts} bursts without a finite value or logarithm of {metric}"
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Complete bursts that are no points, by the axis that keeps them from it.
-    fn no_points(&self) -> Vec<(&str, perfkit::track::Amount)> {
-        let amounts = &self.scaled.frames[0].left_out;
-        let all = self.metrics.iter().map(String::as_str).zip(amounts);
-        let some = all.filter(|(_, amount)| amount.bursts > 0);
-        some.map(|(name, amount)| (name, *amount)).collect()
-    }
-
-    fn json(&self) -> serde_json::Value {
-        let clusters = self.clusters();
-        let each = self.score.clusters.iter().zip(&clusters).skip(1);
-        let each = each.map(|(score, (size, means))| {
-            let metrics: serde_json::Map<_, _> = self
-                .metrics
-                .iter()
-                .cloned()
-                .zip(means.iter().map(|mean| json!(mean)))
-                .collect();
-            json!({
-                "id": score.cluster.0,
-                "size": size,
-                "share_of_time": score.share,
-                "metrics": metrics,
-                "spmd_score": score.score,
-            })
-        });
-        let noise = clusters.first().map_or(0, |cluster| cluster.0);
-        json!({
-            "bursts": clusters.iter().map(|cluster| cluster.0).sum::<usize>(),
-            "clusters": each.collect::<Vec<_>>(),
-            "noise": noise,
-            "mode": self.mode.to_string(),
-            "eps": self.eps,
-            "eps_choice": match &self.how {
-                How::Chosen(choice) => radius::json(choice),
-                _ => serde_json::Value::Null,
-            },
-            "refinement": self.refinement_json(),
-            "min_points": self.min_points,
-            "spmd_score": self.score.global,
-            "found": {
-                "bursts": self.from.dropped.found.bursts,
-                "time_ns": self.from.dropped.found.time.0,
-            },
-            "left_out": left_out::json(&self.from.dropped),
-            "no_points": self.no_points().into_iter()
-                .map(|(why, amount)| left_out::amount_json(why, amount)).collect::<Vec<_>>(),
-            "counted": left_out::counted_json(&self.from.dropped),
-            "findings": left_out::findings_json(&self.from.diagnostics),
-        })
-    }
-
-    fn refinement_json(&self) -> serde_json::Value {
-        let How::Refined(eps, tree) = &self.how else {
-            return serde_json::Value::Null;
-        };
-        let tree = tree.iter().map(|node| {
-            json!({
-                "step": node.step,
-                "cluster": node.cluster.0,
-                "points": node.points,
-                "score": node.score,
-                "parents": node.parents,
-                "last": node.last.map(|id| id.0),
-            })
-        });
-        json!({"eps": eps, "tree": tree.collect::<Vec<_>>()})
-    }
-
-    fn csv(&self) -> String {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        let mut text = String::from("process,thread,begin_ns,end_ns,cluster");
-        self.metrics
-            .iter()
-            .for_each(|name| text += &format!(",{}", quoted(name)));
-        text.push('\n');
-        let columns = self.values();
-        for row in self.bursts().complete() {
-            let burst = self.bursts().rows()[row as usize];
-            let thread = &self.bursts().threads()[burst.thread as usize];
-            let cluster = self.labels.as_slice()[row as usize].0;
-            let (process, name) = (thread.process, quoted(&thread.name));
-            text += &format!(
-                "{process},{name},{},{},{cluster}",
-                burst.begin.0, burst.end.0
-            );
-            for column in &columns {
-                text += &format!(",{}", column[row as usize]);
-            }
-            text.push('\n');
-        }
-        text
-    }
-
-    /// The points in the space they were clustered in, a colour a cluster.
-    fn draw(&self, files: &Files) -> Outcome {
-        let frame = &self.scaled.frames[0];
-        let of = |row: &u32| self.labels.as_slice().get(*row as usize).copied();
-        let labels: Vec<ClusterId> = frame.rows().iter().filter_map(of).collect();
-        let name = &self.from.name;
-        let mut found = Clusters::of_frame(name, &self.scaled, &labels).map_err(drawn::failed)?;
-        drawn::metrics(&mut found, self.bursts(), frame)?;
-        let count = self.labels.clusters();
-        let title = format!("{name}: {} of bursts", table::counted(count, "cluster"));
-        let scene = || Ok(Picture::new(&found).titled(&title).scene());
-        files.write(&title, scene, || {
-            let view = View::new(&found).named(&title, "clusters");
-            let section = view.section(&Bar::new(), &CancelToken::new());
-            Ok(vec![section.map_err(drawn::failed)?])
-        })
     }
 
     /// The trace again with the cluster of each burst, and its names beside it.

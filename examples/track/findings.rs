@@ -71,7 +71,7 @@ impl Report<'_> {
         if linked.clone().all(|object| object.links.is_empty()) {
             return Ok(());
         }
-        writeln!(out, "\nwhy: the weakest link of each object")?;
+        writeln!(out, "\nwhy: the weakest link that each object needs")?;
         for object in self.series.tracking.objects.iter().take(top) {
             // Weaker ones are there besides bridges that hold the object together.
             let needed = object.links.iter();

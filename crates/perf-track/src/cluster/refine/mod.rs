@@ -38,9 +38,14 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 
 /// Aggregative cluster refinement (Gonzalez, Huck, Gimenez and Labarta 2012).
 ///
-/// DBSCAN with a small eps first. Clusters whose score is perfect stay; the points of all others,
-/// and noise, are clustered again with the next larger eps, until all is perfect or the list of eps
-/// ends. Clusters that always appear together are merged at last, and all are numbered by weight.
+/// 1. DBSCAN of all points with the smallest eps, and a score for each cluster.
+/// 2. Clusters whose score is perfect are settled. The points of all others, and noise, are clustered
+///    again with the next larger eps, without those of settled ones. New clusters are scored among the
+///    settled ones; a settled one stays so, whatever its score becomes. This goes on until all is
+///    settled or the list of eps ends. Each cluster is a node of the [tree](Refined::tree), whose
+///    parents are the nodes of the step before that it has points of.
+/// 3. Clusters that always appear [together](merge_together) are merged, and all are numbered by
+///    weight.
 ///
 /// The default list of eps has no scale of its own: equal ratios from the [`knee`] of the
 /// k-distance graph to where its highest 0.5 % begin. [`RefineMode::Published`] takes the published

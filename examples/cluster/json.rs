@@ -1,0 +1,93 @@
+//! What is said about clusters, as JSON, and their bursts as a table.
+
+use super::{Found, How};
+use perfkit_examples::{left_out, radius};
+use serde_json::json;
+
+impl Found {
+    pub(super) fn json(&self) -> serde_json::Value {
+        let clusters = self.clusters();
+        let each = self.score.clusters.iter().zip(&clusters).skip(1);
+        let each = each.map(|(score, (size, means))| {
+            let metrics: serde_json::Map<_, _> = self
+                .metrics
+                .iter()
+                .cloned()
+                .zip(means.iter().map(|mean| json!(mean)))
+                .collect();
+            json!({
+                "id": score.cluster.0,
+                "size": size,
+                "share_of_time": score.share,
+                "metrics": metrics,
+                "spmd_score": score.score,
+            })
+        });
+        let noise = clusters.first().map_or(0, |cluster| cluster.0);
+        json!({
+            "bursts": clusters.iter().map(|cluster| cluster.0).sum::<usize>(),
+            "clusters": each.collect::<Vec<_>>(),
+            "noise": noise,
+            "mode": self.mode.to_string(),
+            "eps": self.eps,
+            "eps_choice": match &self.how {
+                How::Chosen(choice) => radius::json(choice),
+                _ => serde_json::Value::Null,
+            },
+            "refinement": self.refinement_json(),
+            "min_points": self.min_points,
+            "spmd_score": self.score.global,
+            "found": {
+                "bursts": self.from.dropped.found.bursts,
+                "time_ns": self.from.dropped.found.time.0,
+            },
+            "left_out": left_out::json(&self.from.dropped),
+            "no_points": self.no_points().into_iter()
+                .map(|(why, amount)| left_out::amount_json(why, amount)).collect::<Vec<_>>(),
+            "counted": left_out::counted_json(&self.from.dropped),
+            "findings": left_out::findings_json(&self.from.diagnostics),
+        })
+    }
+
+    fn refinement_json(&self) -> serde_json::Value {
+        let How::Refined(eps, tree) = &self.how else {
+            return serde_json::Value::Null;
+        };
+        let tree = tree.iter().map(|node| {
+            json!({
+                "step": node.step,
+                "cluster": node.cluster.0,
+                "points": node.points,
+                "score": node.score,
+                "parents": node.parents,
+                "last": node.last.map(|id| id.0),
+            })
+        });
+        json!({"eps": eps, "tree": tree.collect::<Vec<_>>()})
+    }
+
+    pub(super) fn csv(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let mut text = String::from("process,thread,begin_ns,end_ns,cluster");
+        self.metrics
+            .iter()
+            .for_each(|name| text += &format!(",{}", quoted(name)));
+        text.push('\n');
+        let columns = self.values();
+        for row in self.bursts().complete() {
+            let burst = self.bursts().rows()[row as usize];
+            let thread = &self.bursts().threads()[burst.thread as usize];
+            let cluster = self.labels.as_slice()[row as usize].0;
+            let (process, name) = (thread.process, quoted(&thread.name));
+            text += &format!(
+                "{process},{name},{},{},{cluster}",
+                burst.begin.0, burst.end.0
+            );
+            for column in &columns {
+                text += &format!(",{}", column[row as usize]);
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
