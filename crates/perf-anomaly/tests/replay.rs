@@ -352,14 +352,13 @@ fn anomalies_of_accelerators_carry_their_launch_at_once() {
     for launched in [true, false] {
         let pieces: Vec<perf_testdata::device::Piece> = (0..2000_u64)
             .map(|at| {
-                let long = if at == 1900 { 900 } else { 100 + at % 7 };
-                (
-                    launched.then_some(at),
-                    0,
-                    "kernel",
-                    10_000 + 1000 * at,
-                    10_000 + 1000 * at + long,
-                )
+                let long = if at == 1900 {
+                    900_000
+                } else {
+                    100_000 + at % 7 * 1000
+                };
+                let begin = 1_000_000 * (at + 1);
+                (launched.then_some(at), 0, "kernel", begin, begin + long)
             })
             .collect();
         let trace = perf_testdata::device::build(&pieces);

@@ -241,7 +241,9 @@ impl StreamFile {
                 .iter()
                 .map(|kept| &kept.line[..])
                 .collect();
-            guess = Syntax::guess_by(&first, &rest);
+            if !rest.is_empty() || is_all {
+                guess = Syntax::guess_by(&first, &rest);
+            }
             if guess == Guess::Unknown && !is_all {
                 self.at_hand.put_back();
                 return Ok(None);

@@ -34,11 +34,13 @@ fn is_json(text: &str) -> bool {
 impl Syntax {
     /// By the first line alone.
     pub(super) fn guess(first: &str) -> Guess {
-        if let Some((header, is_mended)) = Header::mended(first) {
-            return match is_mended {
-                true => Guess::Mended(Syntax::Tsv(header)),
-                false => Guess::Sure(Syntax::Tsv(header), true),
-            };
+        match Header::mended(first) {
+            Some((header, false)) if header.is_known() && header.has_names() => {
+                return Guess::Sure(Syntax::Tsv(header), true);
+            }
+            // The lines after it say what to think of names that are none.
+            Some(_) => return Guess::Unknown,
+            None => {}
         }
         let mut names = Names::default();
         match is_json(first) && names.line(first, 16).is_ok() {
@@ -47,19 +49,29 @@ impl Syntax {
         }
     }
 
-    /// By the lines after the first, which is neither a header nor JSON that can be read.
+    /// By the lines after the first, which is neither a sound header nor JSON that can be read.
     pub(super) fn guess_by(first: &str, rest: &[&[u8]]) -> Guess {
         let text = |line: &&[u8]| String::from_utf8_lossy(line).into_owned();
         let rest: Vec<String> = rest.iter().map(text).collect();
         let most = |count: usize| 2 * count > rest.len() && count > 0;
-        if is_json(first) || most(rest.iter().filter(|line| is_json(line)).count()) {
+        let is_table = Header::mended(first).is_some();
+        let count = rest.iter().filter(|line| is_json(line)).count();
+        if (is_json(first) && !is_table) || most(count) {
             return Guess::Sure(Syntax::Json(Names::default()), false);
         }
         let usual = Header::usual();
-        let rows = rest.iter().filter(|line| usual.row(line).is_ok());
-        match most(rows.count()) {
-            true => Guess::Mended(Syntax::Tsv(usual)),
-            false => Guess::Unknown,
+        let rows = |header: &Header| rest.iter().filter(|line| header.row(line).is_ok()).count();
+        match Header::mended(first) {
+            Some((header, is_mended))
+                if rows(&header) >= rows(&usual) && (header.has_names() || rows(&usual) == 0) =>
+            {
+                match is_mended {
+                    true => Guess::Mended(Syntax::Tsv(header)),
+                    false => Guess::Sure(Syntax::Tsv(header), true),
+                }
+            }
+            _ if most(rows(&usual)) => Guess::Mended(Syntax::Tsv(usual)),
+            _ => Guess::Unknown,
         }
     }
 

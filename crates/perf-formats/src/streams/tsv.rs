@@ -26,9 +26,10 @@ enum Column {
     Unknown,
 }
 
-/// The columns of the usual header.
-const USUAL: [&str; 10] = [
+/// The columns of the usual header; the last is often left out.
+const USUAL: [&str; 11] = [
     "step", "ts_us", "program", "rank", "thread", "kind", "name", "tag", "partner", "bytes",
+    "value",
 ];
 
 impl Column {
@@ -77,7 +78,7 @@ impl Header {
             .zip(&usual)
             .filter(|(own, other)| own == other);
         let mut is_mended = false;
-        if columns.len() == usual.len() && 2 * same.count() >= usual.len() {
+        if columns.len() + 1 >= usual.len() && 2 * same.count() >= usual.len() {
             for (own, other) in columns.iter_mut().zip(usual) {
                 if *own == Column::Unknown {
                     is_mended = true;
@@ -86,6 +87,16 @@ impl Header {
             }
         }
         Some((Header { columns }.checked()?, is_mended))
+    }
+
+    /// Whether all its names are those of columns.
+    pub(super) fn is_known(&self) -> bool {
+        !self.columns.contains(&Column::Unknown)
+    }
+
+    /// Whether there is a column for names.
+    pub(super) fn has_names(&self) -> bool {
+        self.columns.contains(&Column::Name)
     }
 
     /// Reads a line. Columns that are missing or empty are 0.
