@@ -59,3 +59,26 @@ pub enum Error {
 
 /// Results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A parameter is within its range, or an error says what it is and which range that is.
+pub(crate) fn within(
+    is_within: bool,
+    name: &'static str,
+    value: impl std::fmt::Display,
+    range: &'static str,
+) -> Result<()> {
+    match is_within {
+        true => Ok(()),
+        false => Err(Error::Parameter {
+            name,
+            value: value.to_string(),
+            range,
+        }),
+    }
+}
+
+/// Times closer than a resolution cannot be told apart.
+pub(crate) fn check_resolution(resolution: perf_core::Nanos) -> Result<()> {
+    let is_within = (1..=1_000_000_000).contains(&resolution.0);
+    within(is_within, "resolution", resolution, "1 ns to 1 s")
+}

@@ -42,7 +42,13 @@ const RARE: Null = ("a rare mode", |r, at| match at % 50 {
     _ => 1e5 * (0.1 * r.normal()).exp(),
 });
 
-const NULL: [Null; 11] = [
+/// One that one call in 1,000 is of: less than the share of a mode.
+const VERY_RARE: Null = ("a very rare mode", |r, _| match r.below(1000) {
+    0 => 5e6 * (0.1 * r.normal()).exp(),
+    _ => 1e5 * (0.1 * r.normal()).exp(),
+});
+
+const NULL: [Null; 15] = [
     ("normal, 1 %", |r, _| 1e7 + 1e5 * r.normal()),
     ("normal, 10 %", |r, _| 1e6 + 1e5 * r.normal()),
     ("normal, 30 %", |r, _| (1e6 + 3e5 * r.normal()).max(0.0)),
@@ -53,6 +59,23 @@ const NULL: [Null; 11] = [
     ("exponential", |r, _| -1e5 * r.unit().ln()),
     ("two even modes", |r, at| {
         [1e5, 2e5][at % 2] * (1.0 + 0.02 * r.normal())
+    }),
+    ("two modes that overlap", |r, at| {
+        [1e5, 1.5e5][at % 2] * (0.1 * r.normal()).exp()
+    }),
+    ("modes of 9 to 1 that overlap", |r, _| match r.below(10) {
+        0 => 1.6e5 * (0.12 * r.normal()).exp(),
+        _ => 1e5 * (0.1 * r.normal()).exp(),
+    }),
+    ("three modes, two of which overlap", |r, _| {
+        match r.below(10) {
+            0..5 => 1e5 * (0.1 * r.normal()).exp(),
+            5..8 => 1.6e5 * (0.08 * r.normal()).exp(),
+            _ => 8e5 * (0.2 * r.normal()).exp(),
+        }
+    }),
+    ("a narrow mode in a wide one", |r, at| {
+        1e5 * ([0.02, 0.4][at % 2] * r.normal()).exp()
     }),
     ("Pareto, 2", |r, _| 1e5 * r.unit().powf(-0.5)),
     ("whole microseconds, 2 on average", |r, _| {
@@ -79,7 +102,9 @@ fn false_alarms_stay_within_the_stated_rate() {
         (1000.0, 300_000, 1),
         (1000.0, 300, 500),
     ] {
-        for (name, runtime) in NULL {
+        // In short runs a minor mode is told until it is known, as below.
+        let minor = |(name, _): &Null| name.contains("9 to 1");
+        for (name, runtime) in NULL.into_iter().filter(|one| runs == 1 || !minor(one)) {
             let (mut slow, mut fast, mut judged) = (0, 0, 0);
             for run_of in 0..runs {
                 let mut random = Random::new(run_of + 1);
@@ -109,6 +134,80 @@ fn a_rare_mode_is_told_until_it_is_known() {
     println!("a rare mode: {alarms} alarms");
     assert!((10..=30).contains(&alarms), "{alarms}");
     assert_eq!(count(&judgements[2_000..100_000], Label::TooSlow), 0);
+}
+
+#[test]
+fn what_repeats_is_not_abnormal_for_ever_however_rare() {
+    let mut random = Random::new(2);
+    let (_, runtime) = VERY_RARE;
+    let judgements = run(&mut tail(10.0), 1_000_000, |at| runtime(&mut random, at));
+    let alarms = count(&judgements, Label::TooSlow) + count(&judgements, Label::TooFast);
+    println!("a very rare mode: {alarms} alarms on 1,000 calls of it");
+    assert!((10..=40).contains(&alarms), "{alarms}");
+    assert!(count(&judgements[60_000..], Label::TooSlow) <= 12);
+    // Where one asks for it, it is; and so is what does not take as long each time.
+    let rare = Tail::params().rare_share(0.005).check();
+    let mut strict = Tail::new(rare.expect("in range"));
+    let mut random = Random::new(2);
+    let judgements = run(&mut strict, 200_000, |at| runtime(&mut random, at));
+    assert!(count(&judgements, Label::TooSlow) > 180);
+}
+
+#[test]
+fn modes_that_overlap_have_an_expected_time_each() {
+    let mut random = Random::new(4);
+    let mut detector = tail(10.0);
+    run(&mut detector, 30_000, |at| {
+        [1e5, 1.5e5, 1e6][at % 3] * (0.08 * random.normal()).exp()
+    });
+    let normal = detector.normal(perf_anomaly::FunctionId(0));
+    assert_eq!(normal.len(), 3, "{normal:?}");
+    let mut judgements = Vec::new();
+    let calls = [9e4, 1.24e5, 1.6e5, 4e5, 3e6].map(|runtime| call(0, runtime));
+    detector.rejudge(&calls, &mut judgements);
+    let expected = judgements.iter().zip([1e5, 0.0, 1.5e5, 0.0, 1e6]);
+    for (judgement, expected) in expected {
+        let found = judgement.expected.expect("many calls").0 as f64;
+        assert!(
+            expected == 0.0 || (found / expected - 1.0).abs() < 0.03,
+            "{found} {expected}"
+        );
+    }
+    let abnormal: Vec<_> = judgements
+        .iter()
+        .map(|one| one.label.is_anomaly())
+        .collect();
+    // Between the two that overlap nothing is abnormal; between those apart it is.
+    assert_eq!(
+        abnormal,
+        [false, false, false, true, true],
+        "{judgements:?}"
+    );
+}
+
+#[test]
+fn calls_between_modes_do_not_hide_each_other() {
+    // No gap parts the modes: one call in 400 is anywhere between.
+    let mut random = Random::new(6);
+    let mut detector = tail(10.0);
+    let mut planted = Vec::new();
+    let runtimes: Vec<f64> = (0..60_000)
+        .map(|at| {
+            let is_planted = at > 5000 && random.below(400) == 0;
+            planted.push(is_planted);
+            match is_planted {
+                true => 1.3e5 * (1.7 * random.unit()).exp(),
+                false => [1e5, 1e6][at % 2] * (0.02 * random.normal()).exp(),
+            }
+        })
+        .collect();
+    let (hits, alarms) = quality(&mut detector, &runtimes, &planted);
+    let all = planted.iter().filter(|planted| **planted).count();
+    println!("between modes: {hits} of {all} found, {alarms} alarms");
+    assert!(
+        hits * 100 >= all * 95 && alarms <= hits + 3,
+        "{hits} of {all}, {alarms}"
+    );
 }
 
 #[test]
@@ -152,18 +251,18 @@ fn quality(detector: &mut dyn Detector, runtimes: &[f64], planted: &[bool]) -> (
 #[test]
 fn planted_anomalies_are_found() {
     const CALLS: usize = 200_000;
-    // Run times, how much longer a planted call takes, and the least recall.
-    let usual: [(Null, f64, f64); 4] = [
-        (NULL[1], 2.0, 0.98),
-        (NULL[3], 30.0, 0.85),
-        (NULL[8], 1.5, 0.98),
-        (RARE, 10.0, 0.9),
+    // Run times, how much longer a planted call takes, each by another factor, and the least recall.
+    let usual: [(Null, (f64, f64), f64); 4] = [
+        (NULL[1], (2.0, 30.0), 0.98),
+        (NULL[3], (20.0, 300.0), 0.85),
+        (NULL[8], (1.3, 1.6), 0.98),
+        (RARE, (3.0, 12.0), 0.9),
     ];
     let strict = || Sstd::params().check().expect("defaults");
     let mut means = std::collections::BTreeMap::new();
     println!("| run times | planted | detector | found | alarms | recall | precision |");
     println!("|---|---|---|---|---|---|---|");
-    for ((name, runtime), factor, least) in usual {
+    for ((name, runtime), (low, high), least) in usual {
         let mut random = Random::new(11);
         let planted: Vec<_> = (0..CALLS)
             .map(|at| at > 1000 && random.below(1000) == 0)
@@ -173,7 +272,7 @@ fn planted_anomalies_are_found() {
             .enumerate()
             .map(|(at, planted)| match planted {
                 // Of the lower mode, where there are two.
-                true => runtime(&mut random, 2) * factor,
+                true => runtime(&mut random, 2) * low * (high / low).powf(random.unit()),
                 false => runtime(&mut random, at),
             })
             .collect();
@@ -190,7 +289,7 @@ fn planted_anomalies_are_found() {
                 (hits as f64 / all as f64, hits as f64 / alarms.max(1) as f64);
             let which = detector.name();
             println!(
-                "| {name} | {all}, {factor} times as long | {which} | {hits} | {alarms} | {recall:.3} | {precision:.3} |"
+                "| {name} | {all}, {low} to {high} times as long | {which} | {hits} | {alarms} | {recall:.3} | {precision:.3} |"
             );
             // The harmonic mean of recall and precision.
             let both = 2.0 * hits as f64 / (all + alarms) as f64;

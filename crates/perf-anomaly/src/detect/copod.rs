@@ -104,6 +104,10 @@ impl Detector for Copod {
         "copod"
     }
 
+    fn options(&self) -> Vec<(String, String)> {
+        self.0.params.options_of_histograms()
+    }
+
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         self.0.detect::<ByTail>(samples, judgements, Width::Scott);
     }

@@ -91,6 +91,10 @@ impl Detector for Hbos {
         "hbos"
     }
 
+    fn options(&self) -> Vec<(String, String)> {
+        self.0.params.options_of_histograms()
+    }
+
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         let width = self.width();
         self.0.detect::<ByBin>(samples, judgements, width);

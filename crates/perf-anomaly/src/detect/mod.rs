@@ -77,6 +77,11 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// A short name: `tail`, `sstd`, `hbos`, `copod`.
     fn name(&self) -> &'static str;
 
+    /// What it was set up with, as names and values for people and for stores.
+    fn options(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// Judges the calls completed in a step and learns from them, in the order of the detector:
     /// appends one judgement a sample to `judgements`.
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>);

@@ -92,6 +92,10 @@ impl Detector for Sstd {
         "sstd"
     }
 
+    fn options(&self) -> Vec<(String, String)> {
+        self.params.options_of_sstd()
+    }
+
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         self.learn(samples);
         self.rejudge(samples, judgements);

@@ -1,7 +1,8 @@
 //! What the strict detectors share: parameters, and a model that is learned before it is asked.
 
 use super::{Functions, rules::Rules};
-use crate::{Error, FunctionId, Judgement, Result, Sample};
+use crate::error::within;
+use crate::{FunctionId, Judgement, Result, Sample};
 use perf_core::Merge;
 
 /// Parameters of the strict detectors; the defaults are those of Chimbuko v7.0.
@@ -74,18 +75,29 @@ impl StrictParams {
     pub fn check(self) -> Result<StrictChecked> {
         check_sigma(self.sigma)?;
         check_part(self.threshold)?;
-        if self.bins < 2 {
-            return Err(Error::Parameter {
-                name: "bins",
-                value: self.bins.to_string(),
-                range: "at least 2",
-            });
-        }
+        within(self.bins >= 2, "bins", self.bins, "at least 2")?;
         Ok(StrictChecked(self))
     }
 }
 
 impl StrictChecked {
+    /// Names and values of what SSTD takes, for the metadata of a run.
+    pub(crate) fn options_of_sstd(&self) -> Vec<(String, String)> {
+        vec![
+            ("sigma".into(), self.0.sigma.to_string()),
+            ("skip first".into(), self.0.skip_first.to_string()),
+        ]
+    }
+
+    /// Names and values of what HBOS and COPOD take.
+    pub(crate) fn options_of_histograms(&self) -> Vec<(String, String)> {
+        vec![
+            ("threshold".into(), self.0.threshold.to_string()),
+            ("bins".into(), self.0.bins.to_string()),
+            ("keep threshold".into(), self.0.keep_threshold.to_string()),
+        ]
+    }
+
     pub(crate) fn sigma(&self) -> f64 {
         self.0.sigma
     }
@@ -108,25 +120,11 @@ impl StrictChecked {
 }
 
 pub(crate) fn check_sigma(sigma: f64) -> Result<()> {
-    match sigma > 0.0 {
-        true => Ok(()),
-        false => Err(Error::Parameter {
-            name: "sigma",
-            value: sigma.to_string(),
-            range: "positive",
-        }),
-    }
+    within(sigma > 0.0, "sigma", sigma, "positive")
 }
 
 pub(crate) fn check_part(part: f64) -> Result<()> {
-    match (0.0..=1.0).contains(&part) {
-        true => Ok(()),
-        false => Err(Error::Parameter {
-            name: "threshold",
-            value: part.to_string(),
-            range: "0 to 1",
-        }),
-    }
+    within((0.0..=1.0).contains(&part), "threshold", part, "0 to 1")
 }
 
 /// What is known of each function, and what of it nobody was told yet.

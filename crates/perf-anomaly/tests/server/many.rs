@@ -15,7 +15,11 @@ fn programs(ranks: u32, steps: usize) -> Vec<Vec<Vec<(&'static str, i64)>>> {
     let mut step = || {
         let mut call = |at: usize| {
             let usual = 2e4 * (1 + at % 8) as f64 * (0.2 * random.normal()).exp();
-            let slow = if random.below(500) == 0 { 20.0 } else { 1.0 };
+            // What goes wrong takes another time each time.
+            let slow = match random.below(500) {
+                0 => 8.0 * 20.0_f64.powf(random.unit()),
+                _ => 1.0,
+            };
             (NAMES[at % 8], (slow * usual) as i64)
         };
         (0..24).map(&mut call).collect::<Vec<_>>()

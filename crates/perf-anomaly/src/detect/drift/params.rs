@@ -1,7 +1,8 @@
 //! Parameters of [`Drift`](crate::Drift).
 
 use super::test::bound;
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
 /// Parameters of [`Drift`](crate::Drift), made by [`Drift::params`](crate::Drift::params).
@@ -84,44 +85,25 @@ impl DriftParams {
     /// 10,000, `least` above 0 and at most 100, `memory` at least two windows and at most 2^40,
     /// `resolution` from 1 ns to 1 s, and `most` at least 1.
     pub fn check(self) -> Result<DriftChecked> {
-        let check = |good: bool, name, value: String, range| match good {
-            true => Ok(()),
-            false => Err(Error::Parameter { name, value, range }),
-        };
         let (window, rate, least) = (self.window, self.false_alarms, self.least);
-        check(
-            (32..=65_536).contains(&window),
-            "window",
-            window.to_string(),
-            "32 to 65,536 calls",
-        )?;
-        check(
+        let is_window = (32..=65_536).contains(&window);
+        within(is_window, "window", window, "32 to 65,536 calls")?;
+        within(
             rate > 0.0 && rate <= 10_000.0,
             "false_alarms",
-            rate.to_string(),
+            rate,
             "above 0, at most 10,000 per million",
         )?;
-        check(
-            least > 0.0 && least <= 100.0,
-            "least",
-            least.to_string(),
-            "above 0, at most 100",
-        )?;
-        let memory = self.memory;
-        check(
-            memory >= 2 * window && memory <= 1 << 40,
+        let is_share = least > 0.0 && least <= 100.0;
+        within(is_share, "least", least, "above 0, at most 100")?;
+        within(
+            self.memory >= 2 * window && self.memory <= 1 << 40,
             "memory",
-            memory.to_string(),
+            self.memory,
             "at least two windows, at most 2^40",
         )?;
-        let resolution = self.resolution;
-        check(
-            (1..=1_000_000_000).contains(&resolution.0),
-            "resolution",
-            resolution.to_string(),
-            "1 ns to 1 s",
-        )?;
-        check(self.most > 0, "most", self.most.to_string(), "at least 1")?;
+        check_resolution(self.resolution)?;
+        within(self.most > 0, "most", self.most, "at least 1")?;
         Ok(DriftChecked {
             bound: bound(rate / 1e6),
             params: self,

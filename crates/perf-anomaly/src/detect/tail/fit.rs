@@ -3,14 +3,23 @@
 //! Modes: calls are sorted, and wherever a gap is too wide for the calls beyond it the sketch is cut.
 //! In a tail that falls exponentially in log time with mean excess `b`, the gap below the `s` outermost
 //! calls is exponential with mean `b / s`; a gap wider than `12 / s` quartile ranges does not happen by
-//! chance (`exp(-12)` and less). Fewer calls than the share of a mode never are one: they are outliers
-//! of the nearest.
+//! chance (`exp(-12)` and less). Between gaps the sketch is cut at the valleys of a [mixture](super::mixture).
+//!
+//! A piece is a mode if it holds the share of one, or if it holds a smaller share, lies between gaps, and is
+//! narrow, its quartiles no further apart than 5 %, or one and a half times those of the widest mode: what
+//! repeats takes about as long each time, what goes wrong does not. Fewer calls than that never are one: they are outliers of the
+//! nearest.
+//!
+//! Alarms are shared out by modes: with `m` modes, each of a share `s` of the calls, a call of one is
+//! beyond a tail with probability `p / (m s)`, so that of all calls `p` are. The bounds of a rare mode are
+//! then no wider than its few calls need.
 //!
 //! Outliers: the `s` outermost calls of a mode are left out if they are fewer than a mode and the gap
 //! below them is wider than one in a million of a tail like the one that remains, by the same law. What
 //! was planted then does not stretch the tail.
 
-use super::mode::{Mode, Outer, Segment, middle, quantile};
+use super::mixture::{Room, valleys};
+use super::mode::{Mode, Outer, Segment, middle};
 use super::sketch::{Sketch, edge};
 
 /// Narrowest gap between modes, in log time: 16 %.
@@ -19,8 +28,16 @@ const NARROWEST: f64 = 0.15;
 const GAP: f64 = 12.0;
 /// Outliers are left out of a fit where a gap like theirs has less than this chance.
 const CHANCE: f64 = 1e-6;
+/// Outliers are at most one in so many calls, or two.
+const OUTLIERS: u64 = 20;
 /// Most modes of a function; of more, those nearest to each other are taken as one.
 const MOST_MODES: usize = 8;
+/// A rare mode is no wider than this in log time, or ...
+const TIGHT: f64 = 0.05;
+/// ... this many times the widest of the others.
+const AS_WIDE: f64 = 1.5;
+/// Most alarms of a mode: one call in so many beyond a tail.
+const RARELY: f64 = 0.01;
 
 /// What a fit is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -31,21 +48,68 @@ pub(super) struct Wanted {
     pub(super) mode_calls: u64,
     /// Least share of a mode.
     pub(super) mode_share: f64,
+    /// Least share of a narrow mode.
+    pub(super) rare_share: f64,
 }
 
-/// The modes of a sketch in order; none of an empty one.
-pub(super) fn fit(sketch: &Sketch, wanted: &Wanted, filled: &mut Vec<(usize, u64)>) -> Vec<Mode> {
+/// Least calls of a mode, and of a narrow one.
+#[derive(Clone, Copy, Debug)]
+struct Least {
+    mode: u64,
+    rare: u64,
+}
+
+impl Least {
+    fn new(wanted: &Wanted, calls: u64) -> Self {
+        let of = |share: f64| wanted.mode_calls.max((share * calls as f64).ceil() as u64);
+        Least {
+            mode: of(wanted.mode_share),
+            rare: of(wanted.rare_share),
+        }
+    }
+}
+
+/// Where modes are parted, by gaps and by valleys between them: in order, each the lowest bucket of the upper one.
+pub(super) fn overlaps(
+    sketch: &Sketch,
+    wanted: &Wanted,
+    filled: &mut Vec<(usize, u64)>,
+    room: &mut Room,
+    cuts: &mut Vec<usize>,
+) {
+    filled.clear();
+    filled.extend(sketch.filled());
+    cuts.clear();
+    let resolution = sketch.resolution().0 as f64;
+    let least = Least::new(wanted, sketch.count());
+    for segment in segments(filled, &[], sketch.count(), resolution, least) {
+        // A gap may be filled before the next mixture.
+        cuts.push(segment.first());
+        if segment.calls >= 2 * least.rare {
+            valleys(segment.filled, resolution, NARROWEST, room, cuts);
+        }
+    }
+}
+
+/// The modes of a sketch in order, with what is known of [overlaps]; none of an empty one.
+pub(super) fn fit(
+    sketch: &Sketch,
+    wanted: &Wanted,
+    cuts: &[usize],
+    filled: &mut Vec<(usize, u64)>,
+) -> Vec<Mode> {
     filled.clear();
     filled.extend(sketch.filled());
     let resolution = sketch.resolution().0 as f64;
-    let share = (wanted.mode_share * sketch.count() as f64).ceil() as u64;
-    let least = wanted.mode_calls.max(share);
-    let segments = segments(filled, sketch.count(), resolution, least);
+    let least = Least::new(wanted, sketch.count());
+    let segments = segments(filled, cuts, sketch.count(), resolution, least);
+    let parts = sketch.count() as f64 / segments.len().max(1) as f64;
     let mut modes: Vec<_> = segments
         .iter()
         .map(|segment| {
-            let segment = without_outliers(*segment, least);
-            Mode::new(&segment, resolution, wanted.probability)
+            let own = wanted.probability * parts / segment.calls.max(1) as f64;
+            let own = own.min(RARELY).max(wanted.probability / MOST_MODES as f64);
+            Mode::new(&without_outliers(*segment, least.mode), resolution, own)
         })
         .collect();
     for at in 1..modes.len() {
@@ -59,32 +123,37 @@ pub(super) fn fit(sketch: &Sketch, wanted: &Wanted, filled: &mut Vec<(usize, u64
     modes
 }
 
-/// Cuts at the gaps between modes.
+/// Cuts at the gaps between modes, and where the mixture says so.
 fn segments<'a>(
     filled: &'a [(usize, u64)],
+    cuts: &[usize],
     calls: u64,
     resolution: f64,
-    least: u64,
+    least: Least,
 ) -> Vec<Segment<'a>> {
-    let quartile = |share| middle(quantile(filled, calls, share));
-    let spread = (quartile(0.75) / quartile(0.25)).ln().max(1.0 / 64.0);
+    let spread = Segment { filled, calls }.spread().max(1.0 / 64.0);
     let mut segments = Vec::new();
     let (mut start, mut before, mut sum) = (0, 0, 0);
+    let mut cuts = cuts.iter().peekable();
     for (at, pair) in filled.windows(2).enumerate() {
         let [(left, count), (right, _)] = pair else {
             continue;
         };
         sum += count;
+        let mut is_valley = false;
+        while let Some(cut) = cuts.next_if(|cut| **cut <= *right) {
+            is_valley |= cut > left;
+        }
         let beyond = sum.min(calls - sum);
-        if *right <= left + 1 || beyond < least {
+        if beyond < least.rare || (*right <= left + 1 && !is_valley) {
             continue;
         }
         let (lower, upper) = (edge(left + 1), edge(*right));
         let gap = (upper / lower).ln();
-        if gap >= NARROWEST
+        let is_gap = gap >= NARROWEST
             && gap * beyond as f64 >= GAP * spread
-            && upper - lower >= 4.0 * resolution
-        {
+            && upper - lower >= 4.0 * resolution;
+        if is_gap || is_valley {
             segments.push(Segment {
                 filled: &filled[start..=at],
                 calls: sum - before,
@@ -102,12 +171,18 @@ fn segments<'a>(
     segments
 }
 
-/// Joins segments that are too small to be modes, and those too many, with their nearest neighbour.
-fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: u64) {
+/// Joins segments that are no modes, and those too many, with their nearest neighbour.
+fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: Least) {
     while segments.len() > 1 {
         let gap = |at: usize| edge(segments[at + 1].first()) / edge(segments[at].end());
         let gaps = 0..segments.len() - 1;
-        let small = segments.iter().position(|segment| segment.calls < least);
+        let full = segments.iter().filter(|one| one.calls >= least.mode);
+        let widest = full.map(Segment::spread).fold(0.0, f64::max);
+        let small = segments.iter().position(|one| match one.calls {
+            calls if calls >= least.mode => false,
+            calls if calls < least.rare => true,
+            _ => one.spread() > TIGHT.max(AS_WIDE * widest) || !is_alone(one, segments),
+        });
         let nearest = |gaps: std::ops::Range<usize>| {
             gaps.min_by(|one, other| gap(*one).total_cmp(&gap(*other)))
         };
@@ -126,9 +201,20 @@ fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: 
     }
 }
 
+/// Whether gaps part a piece from its neighbours.
+fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
+    let (first, end) = (edge(one.first()), edge(one.end()));
+    let gap = NARROWEST.exp();
+    segments.iter().all(|other| {
+        let (from, to) = (edge(other.first()), edge(other.end()));
+        from == first || from >= gap * end || first >= gap * to
+    })
+}
+
 /// Leaves out, at both ends, fewer than `least` calls that lie further out than a regular tail reaches.
 fn without_outliers(mut segment: Segment<'_>, least: u64) -> Segment<'_> {
-    let most = (least - 1).min(segment.calls / 4);
+    // Many of few calls are no outliers, though too few for a mode.
+    let most = (least - 1).min((segment.calls / OUTLIERS).max(2));
     let mut beyond = 0;
     for (at, pair) in segment.filled.windows(2).enumerate().rev() {
         let [(left, _), (right, count)] = pair else {

@@ -1,6 +1,7 @@
 //! [`Tail`]: a stated number of false alarms per million calls.
 
 mod fit;
+mod mixture;
 mod mode;
 mod params;
 mod sketch;
@@ -12,7 +13,8 @@ pub(super) use sketch::edge;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
-use fit::{Wanted, fit};
+use fit::{Wanted, fit, overlaps};
+use mixture::Room;
 use mode::Mode;
 use perf_core::{Merge, Nanos};
 
@@ -27,9 +29,12 @@ use perf_core::{Merge, Nanos};
 ///   uncertainty of its own estimate into account.
 /// * With fewer than [`minimum`](TailParams::minimum) calls it says
 ///   [`Label::NotEnoughData`].
-/// * A function may have several modes, such as messages of two sizes. A mode is what holds at least
-///   [`mode_share`](TailParams::mode_share) of the calls and lies a gap apart; a call between two is
-///   abnormal, too slow for the one below or too fast for the one above, whichever is nearer.
+/// * A function may have several modes, such as messages of two sizes, which may overlap: where no gap
+///   parts them, the valleys of a mixture of normal distributions of the log run time do. A mode holds at
+///   least [`mode_share`](TailParams::mode_share) of the calls, or [`rare_share`](TailParams::rare_share) where
+///   they take about as long each time: what is rare but repeats is told until 16 calls of it are known. A
+///   call between two modes is abnormal if both find it so, too slow for the one below or too fast for the
+///   one above, whichever is nearer.
 /// * The past counts less: at [`memory`](TailParams::memory) calls all counts are halved. Where a
 ///   function changes, its calls are abnormal until they are a mode; a [`Drift`](crate::Drift) tells of
 ///   the change, and can let the model start over.
@@ -37,8 +42,8 @@ use perf_core::{Merge, Nanos};
 ///   time is the median of the mode, within 0.8 %.
 ///
 /// One model a [`FunctionId`], which may stand for a function or for a call path: at most 30 KB, usually
-/// 3 KB. Models are refitted when a function has a sixteenth more calls,
-/// or 1,024.
+/// 3 KB. Models are refitted when a function has a sixteenth more calls, or 1,024; mixtures when it has
+/// twice as many, or 8,192 more.
 ///
 /// One core, 100 functions in turn, 1,000 calls each: 26 ns a call, refits included; a merge of sketches
 /// of 1,000 functions takes 111 us, one of moments 16 us.
@@ -51,7 +56,14 @@ pub struct Tail {
     known: Functions<Watched>,
     /// What nobody was told yet; `None` as long as that is everything.
     untold: Option<Functions<Sketch>>,
+    room: Rooms,
+}
+
+/// Room for fits, to be used again.
+#[derive(Clone, Debug, Default)]
+struct Rooms {
     filled: Vec<(usize, u64)>,
+    mixture: Room,
 }
 
 /// What is known of a function, and what follows from it.
@@ -60,10 +72,22 @@ struct Watched {
     /// None as long as there is not enough data.
     modes: Vec<Mode>,
     sketch: Sketch,
+    /// Where modes overlap, and of how many calls that is known.
+    cuts: Vec<usize>,
+    mixed: u64,
+    /// Views since then.
+    age: u32,
     /// Calls at which the modes are fitted anew.
     refit_at: u64,
     resolution: u64,
 }
+
+/// Fewest calls of a mixture.
+const MIXED: u64 = 64;
+/// A mixture is of twice as many calls as the one before, but at most of so many more.
+const MIXED_MORE: u64 = 8192;
+/// Views after which a mixture is fitted anew however many calls there are.
+const MIXED_VIEWS: u32 = 16;
 
 impl Watched {
     #[inline]
@@ -87,14 +111,10 @@ impl Watched {
     }
 
     #[cold]
-    fn refit(
-        &mut self,
-        params: &TailChecked,
-        per_million: Option<f64>,
-        room: &mut Vec<(usize, u64)>,
-    ) {
+    fn refit(&mut self, params: &TailChecked, per_million: Option<f64>, room: &mut Rooms) {
         while self.sketch.count() >= params.memory() {
             self.sketch.halve();
+            self.mixed = 0;
         }
         let calls = self.sketch.count();
         if calls < params.minimum() {
@@ -107,8 +127,18 @@ impl Watched {
             probability: per_million.unwrap_or(params.false_positives()) / 2e6,
             mode_calls: params.mode_calls(),
             mode_share: params.mode_share(),
+            rare_share: params.rare_share(),
         };
-        self.modes = fit(&self.sketch, &wanted, room);
+        let more = self.mixed.min(MIXED_MORE);
+        if calls >= MIXED.max(self.mixed + more)
+            || calls < self.mixed / 2
+            || self.age >= MIXED_VIEWS
+        {
+            let Rooms { filled, mixture } = &mut *room;
+            overlaps(&self.sketch, &wanted, filled, mixture, &mut self.cuts);
+            (self.mixed, self.age) = (calls, 0);
+        }
+        self.modes = fit(&self.sketch, &wanted, &self.cuts, &mut room.filled);
         self.refit_at = (calls + (calls / 16).clamp(8, 1024)).min(params.memory());
     }
 }
@@ -126,7 +156,7 @@ impl Tail {
             rules: Rules::default(),
             known: Functions::default(),
             untold: None,
-            filled: Vec::new(),
+            room: Rooms::default(),
         }
     }
 
@@ -169,7 +199,7 @@ impl Tail {
         watched.sketch.add(value, 1);
         if watched.sketch.count() >= watched.refit_at {
             let per_million = self.rules.threshold(sample.function);
-            watched.refit(params, per_million, &mut self.filled);
+            watched.refit(params, per_million, &mut self.room);
         }
         if let Some(untold) = &mut self.untold {
             let sketch = untold.entry(sample.function, || Sketch::new(params.resolution()));
@@ -188,14 +218,25 @@ impl Tail {
 
     /// Knows what `view` says and nothing else.
     fn know(&mut self, view: &Functions<Sketch>) {
-        self.known = Functions::default();
+        let known = std::mem::take(&mut self.known);
         for (function, theirs) in view.iter() {
             // Values are counted with the resolution of this detector.
             let mut sketch = Sketch::new(self.params.resolution());
             sketch.merge_into_own(theirs);
+            while sketch.count() >= self.params.memory() {
+                sketch.halve();
+            }
             let mut watched = Watched::new(sketch, &self.params);
+            if let Some(before) = known.get(function).filter(|before| before.mixed > 0) {
+                // Where modes overlap is not asked at each view, nor of all functions at the same one.
+                watched.cuts.clone_from(&before.cuts);
+                (watched.mixed, watched.age) = (before.mixed, before.age + 1);
+            }
             let per_million = self.rules.threshold(function);
-            watched.refit(&self.params, per_million, &mut self.filled);
+            watched.refit(&self.params, per_million, &mut self.room);
+            if known.get(function).is_none() {
+                watched.age = function.0 % MIXED_VIEWS;
+            }
             self.known.entry(function, || watched);
         }
     }
@@ -206,6 +247,9 @@ impl Watched {
         Watched {
             modes: Vec::new(),
             sketch,
+            cuts: Vec::new(),
+            mixed: 0,
+            age: 0,
             refit_at: params.minimum(),
             resolution: params.resolution().0 as u64,
         }
@@ -215,6 +259,10 @@ impl Watched {
 impl Detector for Tail {
     fn name(&self) -> &'static str {
         "tail"
+    }
+
+    fn options(&self) -> Vec<(String, String)> {
+        self.params.options()
     }
 
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
@@ -286,6 +334,11 @@ impl Detector for Tail {
             ] {
                 facts.push((format!("mode {} {what}", at + 1), time(value)));
             }
+            let share = mode.calls as f64 / watched.sketch.count().max(1) as f64;
+            facts.push((
+                format!("mode {} share", at + 1),
+                (share * 1e4).round() / 1e4,
+            ));
         }
         facts
     }
@@ -308,7 +361,7 @@ impl Detector for Tail {
         per_million.map_or(Ok(()), params::check_false_positives)?;
         self.rules.set_threshold(function, per_million);
         if let Some(watched) = self.known.get_mut(function) {
-            watched.refit(&self.params, per_million, &mut self.filled);
+            watched.refit(&self.params, per_million, &mut self.room);
         }
         Ok(())
     }

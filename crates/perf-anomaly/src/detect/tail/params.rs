@@ -1,6 +1,7 @@
 //! Parameters of [`Tail`](crate::Tail).
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
 /// Parameters of [`Tail`](crate::Tail), made by [`Tail::params`](crate::Tail::params).
@@ -9,6 +10,7 @@ pub struct TailParams {
     false_positives: f64,
     minimum: u64,
     mode_share: f64,
+    rare_share: f64,
     mode_calls: u64,
     memory: u64,
     resolution: Nanos,
@@ -25,6 +27,7 @@ impl Default for TailParams {
             false_positives: 10.0,
             minimum: 32,
             mode_share: 0.005,
+            rare_share: 0.0005,
             mode_calls: 16,
             memory: 1 << 16,
             resolution: Nanos(1000),
@@ -48,10 +51,19 @@ impl TailParams {
     }
 
     /// Least share of a function's calls that may be a mode of its own, default 0.005: what is rarer
-    /// is abnormal. Up to that share anomalies do not stretch the tails; a higher one here lets more
-    /// anomalies do so.
+    /// is abnormal, unless it is [narrow](Self::rare_share). Up to that share anomalies do not stretch the
+    /// tails; a higher one here lets more anomalies do so.
     pub fn mode_share(mut self, share: f64) -> Self {
         self.mode_share = share;
+        self
+    }
+
+    /// Least share that may be a mode where its calls take about as long each time: their quartiles are no
+    /// further apart than 5 %, or one and a half times those of the widest other mode. Default: 0.0005, so
+    /// that what repeats is told until it is known, but what happens less than once in 2,000 calls is
+    /// always told. As high as [`mode_share`](Self::mode_share), rare calls are abnormal however alike.
+    pub fn rare_share(mut self, share: f64) -> Self {
+        self.rare_share = share;
         self
     }
 
@@ -87,54 +99,60 @@ impl TailParams {
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `false_positives` is above 0 and at most 1000, `minimum` at least 16,
-    /// `mode_share` above 0 and at most 0.5, `mode_calls` at least 8, `memory` at least 1024 and at
+    /// `mode_share` above 0 and at most 0.5, `rare_share` above 0 and at most that, `mode_calls` at least 8, `memory` at least 1024 and at
     /// least four times `minimum`, and `resolution` from 1 ns to 1 s.
     pub fn check(self) -> Result<TailChecked> {
         check_false_positives(self.false_positives)?;
-        let check = |good: bool, name, value: String, range| match good {
-            true => Ok(()),
-            false => Err(Error::Parameter { name, value, range }),
-        };
-        let (minimum, memory) = (self.minimum, self.memory);
-        check(minimum >= 16, "minimum", minimum.to_string(), "at least 16")?;
-        let share = self.mode_share;
-        check(
-            share > 0.0 && share <= 0.5,
-            "mode_share",
-            share.to_string(),
-            "above 0, at most 0.5",
+        let (minimum, memory, calls) = (self.minimum, self.memory, self.mode_calls);
+        let (share, rare) = (self.mode_share, self.rare_share);
+        within(minimum >= 16, "minimum", minimum, "at least 16")?;
+        let is_share = share > 0.0 && share <= 0.5;
+        within(is_share, "mode_share", share, "above 0, at most 0.5")?;
+        let is_less = rare > 0.0 && rare <= share;
+        within(
+            is_less,
+            "rare_share",
+            rare,
+            "above 0, at most the share of a mode",
         )?;
-        let calls = self.mode_calls;
-        check(calls >= 8, "mode_calls", calls.to_string(), "at least 8")?;
-        check(
+        within(calls >= 8, "mode_calls", calls, "at least 8")?;
+        within(
             memory >= 1024 && memory / 4 >= minimum && memory <= 1 << 40,
             "memory",
-            memory.to_string(),
+            memory,
             "1024 to 2^40, and four times the minimum",
         )?;
-        let resolution = self.resolution;
-        check(
-            (1..=1_000_000_000).contains(&resolution.0),
-            "resolution",
-            resolution.to_string(),
-            "1 ns to 1 s",
-        )?;
+        check_resolution(self.resolution)?;
         Ok(TailChecked(self))
     }
 }
 
 pub(super) fn check_false_positives(per_million: f64) -> Result<()> {
-    match per_million > 0.0 && per_million <= 1000.0 {
-        true => Ok(()),
-        false => Err(Error::Parameter {
-            name: "false_positives",
-            value: per_million.to_string(),
-            range: "above 0, at most 1000 per million",
-        }),
-    }
+    within(
+        per_million > 0.0 && per_million <= 1000.0,
+        "false_positives",
+        per_million,
+        "above 0, at most 1000 per million",
+    )
 }
 
 impl TailChecked {
+    /// Names and values, for the metadata of a run.
+    pub(super) fn options(&self) -> Vec<(String, String)> {
+        let all = &self.0;
+        let option = |name: &str, value: &dyn std::fmt::Display| (name.into(), value.to_string());
+        vec![
+            option("false positives per million", &all.false_positives),
+            option("minimum calls", &all.minimum),
+            option("mode share", &all.mode_share),
+            option("rare share", &all.rare_share),
+            option("mode calls", &all.mode_calls),
+            option("memory", &all.memory),
+            option("resolution", &all.resolution),
+            option("learn first", &all.learn_first),
+        ]
+    }
+
     pub(super) fn false_positives(&self) -> f64 {
         self.0.false_positives
     }
@@ -145,6 +163,10 @@ impl TailChecked {
 
     pub(super) fn mode_share(&self) -> f64 {
         self.0.mode_share
+    }
+
+    pub(super) fn rare_share(&self) -> f64 {
+        self.0.rare_share
     }
 
     pub(super) fn mode_calls(&self) -> u64 {
