@@ -35,6 +35,8 @@ pub struct Monitor {
     rules: Vec<(String, Option<f64>)>,
     /// Functions that the rules were applied to.
     ruled: usize,
+    /// Rules that the recorder knows.
+    told: usize,
     recorder: Option<Recorder>,
     client: Option<Box<dyn Shared>>,
     drift: Option<Drift>,
@@ -91,6 +93,7 @@ impl Monitor {
             ranks: Ranks::default(),
             rules: Vec::new(),
             ruled: 0,
+            told: 0,
             recorder: None,
             client: None,
             drift: None,
@@ -243,9 +246,9 @@ impl Monitor {
             let synced = client.finish(&self.calls, &mut *self.detector).map(drop);
             self.error = self.error.take().or(synced.err());
         }
-        let mut per_function = 0;
+        let mut limits = (0, 0);
         let store = self.recorder.take().map(|recorder| {
-            per_function = recorder.per_function();
+            limits = recorder.limits();
             let (store, mut reduction, error) = recorder.close();
             self.error = self.error.take().or(error);
             reduction.raw_bytes = Reduction::raw_bytes(&self.calls.health());
@@ -259,7 +262,7 @@ impl Monitor {
             drift: self.drift,
             store,
             left_out: self.left_out,
-            per_function,
+            limits,
         };
         match self.error {
             None => Ok(report),
@@ -316,6 +319,16 @@ impl Monitor {
         self.look_for_changes();
         let mut first = self.error.take();
         if let Some(recorder) = &mut self.recorder {
+            // What the run is told to do goes with its records, once.
+            for (pattern, threshold) in self.rules.iter().skip(self.told) {
+                match threshold {
+                    Some(threshold) => {
+                        recorder.fact(&format!("threshold of {pattern}"), threshold.to_string());
+                    }
+                    None => recorder.fact("ignored", pattern.clone()),
+                }
+            }
+            self.told = self.rules.len();
             let kept = recorder.step(&self.calls, &self.judgements, &*self.detector);
             first = first.or(kept.err());
         }

@@ -28,8 +28,8 @@ pub struct Report {
     /// Events that whoever pushes [had to leave out](crate::Monitor::add_left_out). What the sink left
     /// out is in the health of [`calls`](Self::calls).
     pub left_out: u64,
-    /// Most anomalies a function that the recorder kept.
-    pub(crate) per_function: usize,
+    /// Most anomalies a function that the recorder kept, and most bytes.
+    pub(crate) limits: (usize, u64),
 }
 
 /// A report that is there although something failed.
@@ -53,7 +53,8 @@ impl From<Unfinished> for Error {
 impl Report {
     /// [Judges again](crate::provenance::prune) what was recorded, by what the detector knows now, and counts
     /// it anew: losses, ranks and the reduction are those after. Anomalies that were not recorded stay as
-    /// they were judged. `None` without a recorder.
+    /// they were judged. The budget of the recorder holds for what is there afterwards. `None` without a
+    /// recorder.
     ///
     /// # Errors
     /// Those of the store.
@@ -83,13 +84,15 @@ impl Report {
             ranks.relabel((place.program, place.rank, place.step), &change);
         };
         let (calls, detector) = (&self.calls, &*self.detector);
-        let per_function = self.per_function.max(1);
-        let pruned = prune_with(&mut **store, calls, detector, per_function, &mut tell)?;
+        let (per_function, budget) = self.limits;
+        let limits = (per_function.max(1), budget);
+        let pruned = prune_with(&mut **store, calls, detector, limits, &mut tell)?;
         reduction.kept_bytes = pruned.bytes;
         reduction.recorded = pruned.recorded;
         reduction.normals = pruned.normals;
         reduction.anomalies = self.losses.total().anomalies();
         reduction.not_among_worst += pruned.not_among_worst;
+        reduction.over_budget += pruned.over_budget;
         Ok(Some(pruned))
     }
 }

@@ -38,7 +38,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 /// Those of the stores.
 pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store) -> Result<u64> {
     let (mut count, mut first) = (0, 0);
-    let mut run = None;
+    let mut runs = Vec::new();
     for store in stores {
         let mut last = 0;
         store.each(&mut |mut entry| {
@@ -50,12 +50,15 @@ pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store) -> Result<u64>
                 Entry::Call(record) if record.model > 0 => {
                     record.model = record.model.saturating_add(first);
                 }
-                // What was the same for all ranks is told once.
+                // What was the same for all ranks is told once, in whatever order.
                 Entry::Run(own) => {
-                    if run.as_ref() == Some(own) {
+                    let mut facts = own.facts.clone();
+                    facts.sort();
+                    let told = (own.version.clone(), own.detector.clone(), facts);
+                    if runs.contains(&told) {
                         return Ok(());
                     }
-                    run = Some(own.clone());
+                    runs.push(told);
                 }
                 _ => {}
             }

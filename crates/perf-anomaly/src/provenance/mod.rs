@@ -59,7 +59,7 @@ pub use memory::Memory;
 pub use merge::{merge, open};
 pub use params::{CheckedRecorderParams, RecorderParams};
 pub(crate) use prune::prune_with;
-pub use prune::{Pruned, prune};
+pub use prune::{Pruned, prune, prune_within};
 pub use record::{
     CallRecord, CounterRecord, Entry, Kind, LaunchRecord, LeftOut, MessageRecord, ModelRecord,
     Record, RunRecord, StreamRecord,

@@ -1,6 +1,7 @@
 //! [`RecorderParams`]: which anomalies are kept, and what they may cost.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::within;
 use perf_core::Nanos;
 use std::ops::RangeInclusive;
 
@@ -112,10 +113,22 @@ impl RecorderParams {
         self
     }
 
-    /// A fact about the run that is kept with it, such as a version or a job number. Default: none.
+    /// A fact about the run that is kept with it, such as a version or a job number. Default: none. A
+    /// further one of the same name is kept as `name 2`, and so on.
     pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.facts.push((name.into(), value.into()));
+        self.add_fact(&name.into(), value.into());
         self
+    }
+
+    pub(super) fn add_fact(&mut self, name: &str, value: String) {
+        let is_there = |name: &str| self.facts.iter().any(|(one, _)| one == name);
+        let mut unique = name.to_string();
+        let mut number = 1;
+        while is_there(&unique) {
+            number += 1;
+            unique = format!("{name} {number}");
+        }
+        self.facts.push((unique, value));
     }
 
     /// Checks the parameters.
@@ -123,30 +136,11 @@ impl RecorderParams {
     /// # Errors
     /// [`Error::Parameter`] for one out of its range.
     pub fn check(self) -> Result<CheckedRecorderParams> {
-        let within = |name, good: bool, value: String, range| match good {
-            true => Ok(()),
-            false => Err(Error::Parameter { name, value, range }),
-        };
-        let worst = self.per_function;
-        within(
-            "per_function",
-            (1..=1 << 20).contains(&worst),
-            worst.to_string(),
-            "1 to 1,048,576",
-        )?;
-        let (budget, severity) = (self.budget, self.severity);
-        within(
-            "budget",
-            budget >= 1024,
-            budget.to_string(),
-            "at least 1,024",
-        )?;
-        within(
-            "severity",
-            severity.0 >= 0,
-            severity.to_string(),
-            "not negative",
-        )?;
+        let (worst, budget, severity) = (self.per_function, self.budget, self.severity);
+        let is_number = (1..=1 << 20).contains(&worst);
+        within(is_number, "per_function", worst, "1 to 1,048,576")?;
+        within(budget >= 1024, "budget", budget, "at least 1,024")?;
+        within(severity.0 >= 0, "severity", severity, "not negative")?;
         Ok(CheckedRecorderParams(self))
     }
 }

@@ -1,11 +1,13 @@
 //! [`prune`]: what was judged too early is judged again.
 
-use super::record::{Entry, Kind, ModelRecord, Record};
+use super::json;
+use super::record::{CallRecord, Entry, Kind, ModelRecord, Record};
 use super::store::{Revision, Store};
 use super::worst::Worst;
 use crate::calls::Calls;
 use crate::{Detector, FunctionId, Judgement, Label, Result, Sample};
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// What became of the records.
 ///
@@ -22,6 +24,8 @@ pub struct Pruned {
     pub abnormal_after_all: u64,
     /// Anomalies that are not among the worst of their function.
     pub not_among_worst: u64,
+    /// Records, and final models, that did not fit into the budget.
+    pub over_budget: u64,
     /// Records of functions that the sink never named; they stay as they are.
     pub unknown: u64,
     /// Anomalies that are there now.
@@ -35,7 +39,8 @@ pub struct Pruned {
 /// Judges each record again by what the detector knows now, which at the end of a run is most, and
 /// which with a parameter server may be what all ranks know. Anomalies that are normal after all, and
 /// normal executions that are not, are removed; others get new scores, severities and labels, and refer
-/// to the final models. Of each function, the `per_function` worst anomalies stay.
+/// to the final models. Of each function, the `per_function` worst anomalies stay. Calls around others
+/// are marked as abnormal by what is said of them now, as far as they have a record.
 ///
 /// # Errors
 /// Those of the store.
@@ -45,135 +50,383 @@ pub fn prune(
     detector: &dyn Detector,
     per_function: usize,
 ) -> Result<Pruned> {
-    prune_with(store, calls, detector, per_function, &mut |_, _, _| {})
+    prune_within(store, calls, detector, per_function, u64::MAX)
 }
 
-/// As [`prune`], and tells of each record that was judged again, by which model and how.
-pub(crate) fn prune_with(
+/// As [`prune`], and no more than `budget` bytes are there afterwards, as text. What does not fit is left
+/// out and [counted](Pruned::over_budget): first the final models of the functions that lost least time,
+/// whose records refer to the models they had, then the records that lost least time. What else is in
+/// the store, such as facts of the run and earlier models, stays.
+///
+/// # Errors
+/// Those of the store.
+pub fn prune_within(
     store: &mut dyn Store,
     calls: &Calls,
     detector: &dyn Detector,
     per_function: usize,
+    budget: u64,
+) -> Result<Pruned> {
+    prune_with(
+        store,
+        calls,
+        detector,
+        (per_function, budget),
+        &mut |_, _, _| {},
+    )
+}
+
+/// As [`prune_within`], and tells of each record that was judged again, by which model and how.
+pub(crate) fn prune_with(
+    store: &mut dyn Store,
+    calls: &Calls,
+    detector: &dyn Detector,
+    (per_function, budget): (usize, u64),
     tell: &mut dyn FnMut(&Record, FunctionId, &Judgement),
 ) -> Result<Pruned> {
-    let mut ids: HashMap<(u32, String), FunctionId> = HashMap::new();
-    for at in 0..calls.function_count() {
-        let function = FunctionId(at as u32);
-        let program = calls.function_program(function).unwrap_or_default();
-        ids.insert((program, calls.function_name(function)), function);
-    }
-    let mut judgements: Vec<Option<Judgement>> = Vec::new();
-    let mut last_model = 0;
-    let mut anomalies: HashMap<FunctionId, Vec<(usize, Record)>> = HashMap::new();
-    let mut last_step = 0;
-    store.each(&mut |entry| {
-        match entry {
-            Entry::Model(model) => last_model = last_model.max(model.id),
-            Entry::Call(record) => {
-                last_step = last_step.max(record.step);
-                let known = ids.get(&(record.program, record.function.clone()));
-                let judgement = known.and_then(|id| judge(&record, *id, detector));
-                if let (Some(id), Some(judgement), Kind::Anomaly) = (known, &judgement, record.kind)
-                {
-                    let severity = judgement.severity(&sample(&record, *id));
-                    let short = Record {
-                        severity,
-                        score: judgement.score,
-                        ..Record::default()
-                    };
-                    if judgement.label.is_anomaly() {
-                        let all = anomalies.entry(*id).or_default();
-                        all.push((judgements.len(), short));
-                    }
-                }
-                judgements.push(judgement);
-            }
-            _ => {}
-        }
-        Ok(())
-    })?;
-    // Which rows are among the worst: first the worst of all, then whatever comes first.
-    let mut left_out = HashSet::new();
-    for all in anomalies.values_mut() {
-        all.sort_by(|(_, one), (_, other)| {
-            let first = other.severity.cmp(&one.severity);
-            first.then(other.score.total_cmp(&one.score))
-        });
-        let mut worst = Worst::default();
-        for (row, record) in all.iter() {
-            if !worst.admit(record.severity, record.score, per_function) {
-                left_out.insert(*row);
-            }
-        }
-    }
-    let mut used: Vec<FunctionId> = Vec::new();
-    let mut places: HashMap<FunctionId, usize> = HashMap::new();
-    let mut pruned = Pruned::default();
+    let mut plan = Plan::of(store, calls, detector)?;
+    plan.keep_worst(per_function);
+    plan.number_models(calls, detector);
+    plan.size(store)?;
+    let mut pruned = Pruned {
+        over_budget: plan.fit(budget),
+        ..Pruned::default()
+    };
     let mut row = 0;
     store.revise(&mut |record| {
         let own = row;
         row += 1;
-        let key = (record.program, record.function.clone());
-        let (Some(id), Some(Some(judgement))) = (ids.get(&key), judgements.get(own)) else {
-            pruned.unknown += 1;
+        let Some(planned) = plan.rows.get(own) else {
             return Revision::Keep;
         };
-        if judgement.label == Label::NotEnoughData {
-            // A model that started over shortly before says nothing against what was found.
-            pruned.kept += 1;
-            return Revision::Keep;
+        if let (Some(id), Some(judgement), true) = (
+            planned.function,
+            &planned.judgement,
+            planned.fate != Fate::AsItIs,
+        ) {
+            tell(record, id, judgement);
         }
-        tell(record, *id, judgement);
-        match (record.kind, judgement.label.is_anomaly()) {
-            (Kind::Anomaly, false) => {
-                pruned.normal_after_all += 1;
+        match planned.fate {
+            Fate::Removed(why) => {
+                *why.count(&mut pruned) += 1;
                 return Revision::Remove;
             }
-            (Kind::Normal, true) => {
-                pruned.abnormal_after_all += 1;
-                return Revision::Remove;
-            }
-            _ => {}
+            Fate::AsItIs if planned.function.is_none() => pruned.unknown += 1,
+            Fate::AsItIs | Fate::Revised => pruned.kept += 1,
         }
-        if left_out.contains(&own) {
-            pruned.not_among_worst += 1;
-            return Revision::Remove;
+        match plan.revised(record, planned) {
+            revised if revised == *record => Revision::Keep,
+            revised => Revision::Replace(Box::new(revised)),
         }
-        let place = *places.entry(*id).or_insert_with(|| {
-            used.push(*id);
-            used.len() - 1
-        });
-        pruned.kept += 1;
-        let mut record = record.clone();
-        record.label = judgement.label;
-        record.score = judgement.score;
-        record.severity = judgement.severity(&sample(&record, *id));
-        record.expected = judgement.expected;
-        record.model = last_model.saturating_add(1 + place as u64);
-        Revision::Replace(Box::new(record))
     })?;
-    for (place, function) in used.into_iter().enumerate() {
-        store.put(&Entry::Model(ModelRecord {
-            id: last_model.saturating_add(1 + place as u64),
-            program: calls.function_program(function).unwrap_or_default(),
-            function: calls.function_name(function),
-            step: last_step,
-            detector: detector.name().into(),
-            facts: detector.describe(function),
-        }))?;
+    for final_model in plan.models.iter().filter(|one| one.is_kept) {
+        store.put(&Entry::Model(final_model.record.clone()))?;
     }
     store.commit()?;
     count(store, &mut pruned)?;
     Ok(pruned)
 }
 
+/// Why a record is not there any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    NormalAfterAll,
+    AbnormalAfterAll,
+    NotAmongWorst,
+    OverBudget,
+}
+
+impl Why {
+    /// What counts it; those over the budget were counted when that was looked at.
+    fn count(self, pruned: &mut Pruned) -> &mut u64 {
+        match self {
+            Why::NormalAfterAll => &mut pruned.normal_after_all,
+            Why::AbnormalAfterAll => &mut pruned.abnormal_after_all,
+            Why::NotAmongWorst => &mut pruned.not_among_worst,
+            Why::OverBudget => &mut pruned.over_budget,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Nothing new is known of it.
+    AsItIs,
+    /// It is judged anew.
+    Revised,
+    Removed(Why),
+}
+
+/// What becomes of a record.
+#[derive(Debug)]
+struct Row {
+    function: Option<FunctionId>,
+    judgement: Option<Judgement>,
+    kind: Kind,
+    /// Severity and score as judged now.
+    rank: (i64, f64),
+    fate: Fate,
+    /// Bytes with the final model, and with the model it had.
+    bytes: (u64, u64),
+}
+
+/// The final model of a function.
+#[derive(Debug)]
+struct Final {
+    function: FunctionId,
+    record: ModelRecord,
+    bytes: u64,
+    /// Time lost by the records that refer to it.
+    severity: i64,
+    is_kept: bool,
+}
+
+/// A call: program, rank, thread, and its place in the order of entry.
+type Key = (u32, u32, u32, u64);
+
+/// What becomes of all records, in the order in which they are stored.
+#[derive(Debug, Default)]
+struct Plan {
+    rows: Vec<Row>,
+    /// What is said now of calls that have a record.
+    known: HashMap<Key, bool>,
+    models: Vec<Final>,
+    /// Where the final model of a function is.
+    places: HashMap<FunctionId, usize>,
+    last_model: u64,
+    last_step: u64,
+    /// Bytes of all that is no record.
+    fixed: u64,
+}
+
+impl Plan {
+    /// Judges all records.
+    fn of(store: &mut dyn Store, calls: &Calls, detector: &dyn Detector) -> Result<Self> {
+        let mut ids: HashMap<(u32, String), FunctionId> = HashMap::new();
+        for at in 0..calls.function_count() {
+            let function = FunctionId(at as u32);
+            let program = calls.function_program(function).unwrap_or_default();
+            ids.insert((program, calls.function_name(function)), function);
+        }
+        let mut plan = Plan::default();
+        let mut text = String::new();
+        store.each(&mut |entry| {
+            match &entry {
+                Entry::Call(record) => {
+                    let function = ids.get(&(record.program, record.function.clone()));
+                    plan.add(record, function.copied(), detector);
+                    return Ok(());
+                }
+                Entry::Model(model) => plan.last_model = plan.last_model.max(model.id),
+                _ => {}
+            }
+            plan.fixed += length(&entry, &mut text);
+            Ok(())
+        })?;
+        Ok(plan)
+    }
+
+    fn add(&mut self, record: &Record, function: Option<FunctionId>, detector: &dyn Detector) {
+        self.last_step = self.last_step.max(record.step);
+        let judgement = function.and_then(|id| judge(record, id, detector));
+        // A model that started over shortly before says nothing against what was found.
+        let judgement = judgement.filter(|one| one.label != Label::NotEnoughData);
+        let fate = match (&judgement, record.kind) {
+            (None, _) => Fate::AsItIs,
+            (Some(one), kind) => match (kind, one.label.is_anomaly()) {
+                (Kind::Anomaly, false) => Fate::Removed(Why::NormalAfterAll),
+                (Kind::Normal, true) => Fate::Removed(Why::AbnormalAfterAll),
+                _ => Fate::Revised,
+            },
+        };
+        if let Some(judgement) = &judgement {
+            let is_anomaly = judgement.label.is_anomaly();
+            self.known.insert(key(record, &record.call), is_anomaly);
+        }
+        let rank = match (function, &judgement) {
+            (Some(id), Some(one)) => (one.severity(&sample(record, id)).0, one.score),
+            _ => (record.severity.0, record.score),
+        };
+        self.rows.push(Row {
+            function,
+            judgement,
+            kind: record.kind,
+            rank,
+            fate,
+            bytes: (0, 0),
+        });
+    }
+
+    /// Of each function the worst stay: of all, then whatever comes first.
+    fn keep_worst(&mut self, per_function: usize) {
+        let is_kept = |row: &&mut Row| row.kind == Kind::Anomaly && row.fate == Fate::Revised;
+        let mut anomalies: HashMap<Option<FunctionId>, Vec<&mut Row>> = HashMap::new();
+        for row in self.rows.iter_mut().filter(is_kept) {
+            anomalies.entry(row.function).or_default().push(row);
+        }
+        for all in anomalies.values_mut() {
+            all.sort_by(|one, other| {
+                let first = other.rank.0.cmp(&one.rank.0);
+                first.then(other.rank.1.total_cmp(&one.rank.1))
+            });
+            let mut worst = Worst::default();
+            for row in all {
+                let (severity, score) = row.rank;
+                if !worst.admit(perf_core::Nanos(severity), score, per_function) {
+                    row.fate = Fate::Removed(Why::NotAmongWorst);
+                }
+            }
+        }
+    }
+
+    /// Gives the final model of each function that has records a number.
+    fn number_models(&mut self, calls: &Calls, detector: &dyn Detector) {
+        let mut text = String::new();
+        for row in self.rows.iter().filter(|row| row.fate == Fate::Revised) {
+            let Some(function) = row.function else {
+                continue;
+            };
+            let next = self.models.len();
+            let place = *self.places.entry(function).or_insert(next);
+            if place == next {
+                let record = ModelRecord {
+                    id: self.last_model.saturating_add(1 + next as u64),
+                    program: calls.function_program(function).unwrap_or_default(),
+                    function: calls.function_name(function),
+                    step: self.last_step,
+                    detector: detector.name().into(),
+                    facts: detector.describe(function),
+                };
+                self.models.push(Final {
+                    function,
+                    bytes: length(&Entry::Model(record.clone()), &mut text),
+                    record,
+                    severity: 0,
+                    is_kept: true,
+                });
+            }
+            if let Some(model) = self.models.get_mut(place) {
+                model.severity = model.severity.saturating_add(row.rank.0);
+            }
+        }
+    }
+
+    /// What the record of a row becomes.
+    fn revised(&self, record: &Record, row: &Row) -> Record {
+        let mut revised = record.clone();
+        if let (Some(function), Some(judgement)) = (row.function, &row.judgement) {
+            revised.label = judgement.label;
+            revised.score = judgement.score;
+            revised.severity = judgement.severity(&sample(record, function));
+            revised.expected = judgement.expected;
+            let place = self.places.get(&function);
+            let model = place.and_then(|place| self.models.get(*place));
+            if let Some(model) = model.filter(|model| model.is_kept) {
+                revised.model = model.record.id;
+            }
+        }
+        let around = revised.stack.iter_mut().chain(&mut revised.before);
+        let around = around.chain(&mut revised.after).chain([&mut revised.call]);
+        for call in around {
+            if let Some(is_anomaly) = self.known.get(&key(record, call)) {
+                call.is_anomaly = *is_anomaly;
+            }
+        }
+        revised
+    }
+
+    /// How long each record will be.
+    fn size(&mut self, store: &mut dyn Store) -> Result<()> {
+        let mut text = String::new();
+        let mut sizes = Vec::with_capacity(self.rows.len());
+        store.each(&mut |entry| {
+            let (Entry::Call(record), Some(row)) = (&entry, self.rows.get(sizes.len())) else {
+                return Ok(());
+            };
+            let mut revised = Box::new(self.revised(record, row));
+            let own = record.model;
+            let with_final = length(&Entry::Call(revised.clone()), &mut text);
+            revised.model = own;
+            sizes.push((with_final, length(&Entry::Call(revised), &mut text)));
+            Ok(())
+        })?;
+        for (row, bytes) in self.rows.iter_mut().zip(sizes) {
+            row.bytes = bytes;
+        }
+        Ok(())
+    }
+
+    /// Leaves out what does not fit, and tells how many models that are.
+    fn fit(&mut self, budget: u64) -> u64 {
+        let is_kept = |row: &&Row| !matches!(row.fate, Fate::Removed(_));
+        let records: u64 = self
+            .rows
+            .iter()
+            .filter(is_kept)
+            .map(|row| row.bytes.0)
+            .sum();
+        let models: u64 = self.models.iter().map(|model| model.bytes).sum();
+        let mut all = self.fixed + records + models;
+        if all <= budget {
+            return 0;
+        }
+        // The last model first: of those that lost as little, the one that was met last.
+        let mut order: Vec<usize> = (0..self.models.len()).rev().collect();
+        order.sort_by_key(|at| self.models.get(*at).map(|model| model.severity));
+        let mut left_out = 0;
+        for at in order {
+            let Some(model) = self.models.get_mut(at).filter(|_| all > budget) else {
+                break;
+            };
+            model.is_kept = false;
+            all -= model.bytes;
+            left_out += 1;
+            let function = Some(model.function);
+            let own = self.rows.iter_mut().filter(|row| row.function == function);
+            for row in own.filter(|row| row.fate == Fate::Revised) {
+                all = all - row.bytes.0 + row.bytes.1;
+                row.bytes.0 = row.bytes.1;
+            }
+        }
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_by(|one, other| {
+            let rank = |at: &usize| self.rows.get(*at).map_or((0, 0.0), |row| row.rank);
+            let ((one_lost, one_score), (other_lost, other_score)) = (rank(one), rank(other));
+            let first = one_lost.cmp(&other_lost);
+            let first = first.then(one_score.total_cmp(&other_score));
+            first.then(Reverse(one).cmp(&Reverse(other)))
+        });
+        for at in order {
+            if all <= budget {
+                break;
+            }
+            if let Some(row) = self.rows.get_mut(at)
+                && !matches!(row.fate, Fate::Removed(_))
+            {
+                row.fate = Fate::Removed(Why::OverBudget);
+                all -= row.bytes.0;
+            }
+        }
+        left_out
+    }
+}
+
+fn key(record: &Record, call: &CallRecord) -> Key {
+    (record.program, record.rank, record.thread, call.number)
+}
+
+/// Bytes of an entry as a line.
+fn length(entry: &Entry, text: &mut String) -> u64 {
+    text.clear();
+    json::write(entry, text);
+    text.len() as u64 + 1
+}
+
 /// What is there.
 fn count(store: &mut dyn Store, pruned: &mut Pruned) -> Result<()> {
     let mut text = String::new();
     store.each(&mut |entry| {
-        text.clear();
-        super::json::write(&entry, &mut text);
-        pruned.bytes += text.len() as u64 + 1;
+        pruned.bytes += length(&entry, &mut text);
         if let Entry::Call(record) = entry {
             match record.kind {
                 Kind::Anomaly => pruned.recorded += 1,

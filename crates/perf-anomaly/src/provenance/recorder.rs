@@ -138,9 +138,14 @@ impl Recorder {
         (self.store, self.counts, first)
     }
 
-    /// Most anomalies a function.
-    pub(crate) fn per_function(&self) -> usize {
-        self.params.per_function
+    /// Most anomalies a function, and most bytes.
+    pub(crate) fn limits(&self) -> (usize, u64) {
+        (self.params.per_function, self.params.budget)
+    }
+
+    /// A fact about the run, before its first step.
+    pub(crate) fn fact(&mut self, name: &str, value: String) {
+        self.params.add_fact(name, value);
     }
 
     /// How much was kept by now of the events that a sink has taken.
@@ -167,21 +172,29 @@ impl Recorder {
         if std::mem::replace(&mut self.is_begun, true) {
             return Ok(());
         }
-        let params = &self.params;
-        let mut facts = params.facts.clone();
-        let mut fact = |name: &str, value: String| facts.push((name.into(), value));
-        fact("per function", params.per_function.to_string());
-        fact("budget", params.budget.to_string());
-        fact("least severity", params.severity.0.to_string());
-        fact("least run time", params.runtime.0.to_string());
-        fact("first step", params.steps.start().to_string());
-        fact("last step", params.steps.end().to_string());
-        fact("too fast", params.too_fast.to_string());
-        fact("normal executions", params.normals.to_string());
+        let params = self.params.clone();
+        for (name, value) in detector.options() {
+            self.fact(&name, value);
+        }
+        for (name, value) in [
+            ("per function", params.per_function.to_string()),
+            ("budget", params.budget.to_string()),
+            ("least severity", params.severity.0.to_string()),
+            ("least run time", params.runtime.0.to_string()),
+            ("first step", params.steps.start().to_string()),
+            ("last step", params.steps.end().to_string()),
+            ("too fast", params.too_fast.to_string()),
+            ("normal executions", params.normals.to_string()),
+            ("patience", params.patience.to_string()),
+            ("frames", params.frames.to_string()),
+            ("notes", params.notes.to_string()),
+        ] {
+            self.fact(name, value);
+        }
         self.put(&Entry::Run(RunRecord {
             version: env!("CARGO_PKG_VERSION").into(),
             detector: detector.name().into(),
-            facts,
+            facts: self.params.facts.clone(),
         }))?;
         Ok(())
     }

@@ -11,7 +11,8 @@ use rusqlite::{Connection, params_from_iter};
 use std::path::{Path, PathBuf};
 
 /// A SQLite database: table `entry` has each entry as the text that [`Lines`](super::Lines) writes,
-/// table `call` what records are asked by, with indices.
+/// table `call` what records are asked by, with indices on program, rank, thread,
+/// function, step, score and severity, each alone, and in the orders of score and severity.
 ///
 /// ```sql
 /// select function, count(*), sum(severity) / 1e9 from call
@@ -38,10 +39,12 @@ create table call (
   entry integer not null, runtime integer not null,
   score real, severity integer not null);
 create index call_place on call (program, rank, thread);
+create index call_rank on call (rank, thread);
+create index call_thread on call (thread);
 create index call_function on call (function, severity);
 create index call_step on call (step);
-create index call_score on call (score);
-create index call_severity on call (severity);
+create index call_score on call (score desc, severity desc);
+create index call_severity on call (severity desc, score desc);
 ";
 
 impl Sqlite {
@@ -257,6 +260,8 @@ fn sql(query: &Query) -> (String, Vec<Value>) {
     and("score >= ?", query.score.map(Value::from));
     and("severity >= ?", query.severity.map(|least| least.0.into()));
     let order = match query.order {
+        // A plus keeps the planner from going through all rows only because they are in order.
+        Order::Stored if conditions.len() > 1 => "+id",
         Order::Stored => "id",
         Order::Severity => "severity desc, score desc, id",
         Order::Score => "score desc, severity desc, id",
@@ -264,8 +269,9 @@ fn sql(query: &Query) -> (String, Vec<Value>) {
     };
     let limit = query.limit.map_or(-1, |limit| bound(limit as u64));
     let conditions = conditions.join(" and ");
+    // A cross join: the table with the indices comes first whatever the planner thinks.
     let sql = format!(
-        "select id, body from call join entry using (id) where {conditions} order by {order} limit {limit}"
+        "select id, body from call cross join entry using (id) where {conditions} order by {order} limit {limit}"
     );
     (sql, values)
 }
@@ -375,5 +381,116 @@ impl Sqlite {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_core::Nanos;
+
+    /// How SQLite would answer a query.
+    fn plan(store: &Sqlite, query: &Query) -> String {
+        let (sql, values) = sql(query);
+        let explained = format!("explain query plan {sql}");
+        let mut statement = store.connection.prepare(&explained).expect("it is SQL");
+        let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(3));
+        let rows: rusqlite::Result<Vec<_>> = rows.expect("values fit").collect();
+        rows.expect("a text").join("; ")
+    }
+
+    #[test]
+    fn each_query_uses_an_index() {
+        let path = std::env::temp_dir().join(format!("perf-anomaly-{}.sqlite", std::process::id()));
+        let store = Sqlite::create(&path).expect("tests may write here");
+        let all = Query::default;
+        let anomaly = Some(Kind::Anomaly);
+        let queries = [
+            (
+                Query {
+                    program: Some(1),
+                    ..all()
+                },
+                "call_place (program=?)",
+            ),
+            (
+                Query {
+                    rank: Some(1),
+                    ..all()
+                },
+                "call_rank (rank=?)",
+            ),
+            (
+                Query {
+                    thread: Some(1),
+                    ..all()
+                },
+                "call_thread (thread=?)",
+            ),
+            (
+                Query {
+                    function: Some("f".into()),
+                    ..all()
+                },
+                "call_function (function=?)",
+            ),
+            (
+                Query {
+                    steps: Some(3..=4),
+                    ..all()
+                },
+                "call_step (step>? AND step<?)",
+            ),
+            (
+                Query {
+                    score: Some(3.0),
+                    kind: anomaly,
+                    ..all()
+                },
+                "call_score (score>?)",
+            ),
+            (
+                Query {
+                    severity: Some(Nanos(9)),
+                    kind: anomaly,
+                    ..all()
+                },
+                "call_severity (severity>?)",
+            ),
+            (
+                Query {
+                    program: Some(0),
+                    rank: Some(1),
+                    thread: Some(2),
+                    ..all()
+                },
+                "call_place (program=? AND rank=? AND thread=?)",
+            ),
+        ];
+        for (query, index) in queries {
+            let plan = plan(&store, &query);
+            let is_used = plan.starts_with("SEARCH call USING ") && plan.contains(index);
+            assert!(is_used, "{query:?}: {plan}");
+        }
+        // The worst come from the index in order: nothing is sorted.
+        for (order, index) in [
+            (Order::Severity, "call_severity"),
+            (Order::Score, "call_score"),
+        ] {
+            let worst = Query {
+                kind: anomaly,
+                order,
+                limit: Some(5),
+                ..all()
+            };
+            let plan = plan(&store, &worst);
+            assert!(
+                plan.starts_with("SCAN call USING ") && plan.contains(index),
+                "{plan}"
+            );
+            assert!(!plan.contains("TEMP B-TREE"), "{plan}");
+        }
+        // It is in the temporary folder; if it cannot be removed, it is there.
+        let _ = std::fs::remove_file(&path);
     }
 }

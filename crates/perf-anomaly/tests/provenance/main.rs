@@ -11,7 +11,7 @@ use common::Random;
 use perf_anomaly::calls::{Calls, CallsParams};
 use perf_anomaly::provenance::{
     Comparison, Entry, Kind, Lines, Memory, Order, Query, Record, Recorder, RecorderParams,
-    Reduction, Revision, Store, merge, open, prune,
+    Reduction, Revision, RunRecord, Store, merge, open, prune, prune_within,
 };
 use perf_anomaly::server::Ranking;
 use perf_anomaly::{Error, FunctionId, Label, Monitor, Tail};
@@ -154,8 +154,10 @@ fn records(store: &mut dyn Store, kind: Kind) -> Vec<Record> {
 #[test]
 fn a_record_has_all_there_is() {
     for store in stores("whole") {
-        let recorder = Recorder::params().fact("job", "77");
-        let (mut store, reduction) = accelerated(monitor(Calls::params(), recorder, store));
+        let recorder = Recorder::params().fact("job", "77").fact("job", "78");
+        let monitor = monitor(Calls::params(), recorder, store);
+        let monitor = monitor.ignore("never*").ignore("no?").threshold("k*", 5.0);
+        let (mut store, reduction) = accelerated(monitor.expect("a rate in range"));
         let found = records(&mut *store, Kind::Anomaly);
         let names: Vec<_> = found.iter().map(|one| one.call.function.as_str()).collect();
         assert_eq!(names, ["phase", "kernel"]);
@@ -229,7 +231,23 @@ fn a_record_has_all_there_is() {
             .expect("it was just written");
         assert_eq!(hosts, 2);
         assert_eq!((runs.len(), runs[0].detector.as_str()), (1, "tail"));
-        assert!(runs[0].facts.contains(&("job".into(), "77".into())));
+        let fact = |name: &str| {
+            let mut facts = runs[0].facts.iter();
+            facts
+                .find(|(one, _)| one == name)
+                .map(|(_, value)| value.as_str())
+        };
+        assert_eq!((fact("job"), fact("job 2")), (Some("77"), Some("78")));
+        // What the detector and the monitor were told is there, too.
+        assert_eq!(fact("false positives per million"), Some("10"));
+        assert_eq!(
+            (fact("ignored"), fact("ignored 2")),
+            (Some("never*"), Some("no?"))
+        );
+        assert_eq!(
+            (fact("threshold of k*"), fact("budget")),
+            (Some("5"), Some("1073741824"))
+        );
         let model = models.iter().find(|one| one.id == kernel.model);
         let model = model.expect("records refer to models that are there");
         assert_eq!(model.function, "kernel");
@@ -465,6 +483,18 @@ fn ranks_are_merged_and_runs_compared() {
             [of_rank(&mut *merged, 0), of_rank(&mut *merged, 1)],
             expected[..]
         );
+
+        // Runs that differ are all told, once each, whatever their order.
+        let told = |version: &str| {
+            let mut memory: Box<dyn Store> = Box::new(Memory::new());
+            let mut run = RunRecord::default();
+            run.version = version.into();
+            memory.put(&Entry::Run(run)).expect("memory takes it");
+            memory
+        };
+        let mut parts = ["a", "b", "a", "b", "a"].map(told);
+        let count = merge(&mut parts, &mut Memory::new()).expect("all are sound");
+        assert_eq!(count, 2);
 
         // Two ranks lost twice as much time as one.
         let mut one = run("alone", 0);

@@ -132,3 +132,122 @@ fn all_figures_are_those_after() {
         assert_eq!(after.normals, normals);
     }
 }
+
+/// Calls of 100 us and then of 300 us, which are abnormal until they are known to be usual; one of the first
+/// of these is slow by any measure.
+fn shifted(store: Box<dyn Store>, recorder: RecorderParams) -> perf_anomaly::Report {
+    let mut monitor = monitor(Calls::params(), recorder, store);
+    let stream = monitor.stream(key(0, 0));
+    let mut program = Program { stream, at: 0 };
+    for at in 0..4000_i64 {
+        let usual = if at < 400 { 100_000 } else { 300_000 };
+        let slow = if at == 405 { 40 } else { 1 };
+        program.call(&mut monitor, "solve", slow * (usual + at * 37 % 3000));
+        if at % 100 == 99 {
+            monitor.end_step(at as u64 / 100);
+        }
+    }
+    monitor.finish().expect("nothing fails")
+}
+
+#[test]
+fn calls_around_are_marked_by_what_is_said_of_them_now() {
+    for store in stores("marked") {
+        let mut report = shifted(store, Recorder::params());
+        let marked = |store: &mut dyn Store| {
+            let all = records(store, Kind::Anomaly);
+            let one = all.into_iter().find(|one| one.call.number == 405);
+            let one = one.expect("it is slow");
+            let around = one.before.iter().chain(&one.after);
+            (
+                one.call.is_anomaly,
+                around.filter(|one| one.is_anomaly).count(),
+            )
+        };
+        let (store, _) = report.store.as_mut().expect("it has a recorder");
+        assert_eq!(marked(&mut **store), (true, 10));
+        report.prune().expect("it is sound");
+        let (store, _) = report.store.as_mut().expect("it has a recorder");
+        assert_eq!(marked(&mut **store), (true, 0));
+    }
+}
+
+#[test]
+fn the_budget_holds_for_what_is_there_afterwards() {
+    let run = |name: &str, budget: u64| {
+        let store = stores(name).remove(0);
+        let params = Recorder::params().budget(budget);
+        let mut monitor = monitor(Calls::params(), params, store);
+        let mut random = Random::new(3);
+        let stream = monitor.stream(key(0, 0));
+        let mut program = Program { stream, at: 0 };
+        for at in 0..20_000 {
+            let slow = if at % 500 == 499 { 30.0 } else { 1.0 };
+            let runtime = 1e5 * (0.1 * random.normal()).exp() * slow * (1.0 + random.unit());
+            program.call(&mut monitor, ["f", "g", "h"][at % 3], runtime as i64);
+            if at % 1000 == 999 {
+                monitor.end_step(at as u64 / 1000);
+            }
+        }
+        monitor.finish().expect("nothing fails")
+    };
+    let mut free = run("free", 1 << 20);
+    let (_, before) = free.store.as_ref().expect("it has a recorder");
+    let kept = before.kept_bytes;
+    let all = free.prune().expect("it is sound").expect("a recorder");
+    assert!(all.bytes > kept, "final models take room: {all:?}");
+    assert_eq!(all.over_budget, 0);
+    // No room at all, room for some models, for too few records, and room for all.
+    for (name, budget) in [
+        ("full", kept),
+        ("models", kept + (all.bytes - kept) / 2),
+        ("whole", all.bytes),
+    ] {
+        let mut report = run(name, budget);
+        let pruned = report.prune().expect("it is sound").expect("a recorder");
+        let (store, reduction) = report.store.as_mut().expect("it has a recorder");
+        assert!(reduction.kept_bytes <= budget, "{name}: {reduction:?}");
+        assert_eq!(
+            pruned.over_budget > 0,
+            name != "whole",
+            "{name}: {pruned:?}"
+        );
+        assert_eq!(reduction.over_budget, pruned.over_budget);
+        // What each record refers to is there.
+        let (mut models, mut used) = (Vec::new(), Vec::new());
+        let mut look = |entry: Entry| {
+            match entry {
+                Entry::Model(model) => models.push(model.id),
+                Entry::Call(record) => used.push(record.model),
+                _ => {}
+            }
+            Ok(())
+        };
+        store.each(&mut look).expect("it was just written");
+        assert!(used.iter().all(|model| models.contains(model)), "{name}");
+        let size = std::fs::metadata(scratch(&format!("{name}.jsonl")));
+        assert_eq!(size.expect("it is there").len(), reduction.kept_bytes);
+    }
+    // Less than there was: the worst stay.
+    let mut report = run("less", kept);
+    let worst = |store: &mut dyn Store| {
+        let query = Query {
+            kind: Some(Kind::Anomaly),
+            order: Order::Severity,
+            ..Query::default()
+        };
+        let all = store.query(&query).expect("it can be read").into_iter();
+        all.map(|one| one.severity).collect::<Vec<_>>()
+    };
+    let (mut store, _) = report.store.take().expect("it has a recorder");
+    let (calls, detector) = (&report.calls, &*report.detector);
+    let pruned = prune_within(&mut *store, calls, detector, 1000, kept / 2).expect("it is sound");
+    assert!(
+        pruned.bytes <= kept / 2 && pruned.over_budget > 3,
+        "{pruned:?}"
+    );
+    let left = worst(&mut *store);
+    assert_eq!(left.len() as u64, pruned.recorded);
+    let (mut free, _) = free.store.take().expect("it has a recorder");
+    assert_eq!(left, worst(&mut *free)[..left.len()]);
+}
