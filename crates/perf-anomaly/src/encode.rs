@@ -141,7 +141,32 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// One of up to eight bytes at once: the first byte below 128 ends it, and groups of seven bits are
+    /// moved together in three steps. Others byte by byte.
     fn long_varint(&mut self, expected: &'static str) -> Result<u64> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if let Some(chunk) = rest.first_chunk::<8>() {
+            let word = u64::from_le_bytes(*chunk);
+            let ends = !word & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                let end = ends.trailing_zeros();
+                let bits = word & (u64::MAX >> (63 - end)) & 0x7f7f_7f7f_7f7f_7f7f;
+                let pairs = (bits & 0x007f_007f_007f_007f) | ((bits & 0x7f00_7f00_7f00_7f00) >> 1);
+                let fours =
+                    (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
+                let value = (fours & 0x0fff_ffff) | ((fours & 0x0fff_ffff_0000_0000) >> 4);
+                self.at += end as usize / 8 + 1;
+                // A last byte that adds nothing is not what a writer writes.
+                return match end > 7 && (bits >> (end - 7)) == 0 {
+                    true => Err(self.error(1, expected)),
+                    false => Ok(value),
+                };
+            }
+        }
+        self.slow_varint(expected)
+    }
+
+    fn slow_varint(&mut self, expected: &'static str) -> Result<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8(expected)?;
@@ -199,6 +224,25 @@ mod tests {
             assert_eq!(reader.varint("a number").ok(), Some(value));
         }
         assert!(reader.end().is_ok());
+        // All lengths, with bytes behind them and without.
+        for bits in 0..64 {
+            for value in [1_u64 << bits, (1 << bits) - 1, u64::MAX >> bits] {
+                for behind in [0, 9] {
+                    let mut writer = Writer::default();
+                    writer.varint(value);
+                    let length = writer.0.len();
+                    writer.0.resize(length + behind, 0xff);
+                    let mut reader = Reader::new(&writer.0);
+                    assert_eq!(reader.varint("a number").ok(), Some(value));
+                    assert_eq!(reader.at, length);
+                    writer.0[length - 1] |= 0x80;
+                    writer.0.truncate(length);
+                    writer.0.push(0);
+                    writer.0.resize(length + 1 + behind, 0xff);
+                    assert!(Reader::new(&writer.0).varint("a number").is_err());
+                }
+            }
+        }
         for bytes in [
             &[0xff_u8; 11][..],
             &[0x80; 3],

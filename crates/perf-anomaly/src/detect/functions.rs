@@ -16,6 +16,9 @@ pub struct Functions<T> {
     near: Vec<u32>,
     far: HashMap<u32, u32>,
     entries: Vec<(FunctionId, T)>,
+    /// How many entries the arrays know. What was read from bytes is in order, and is mostly gone through
+    /// once: it is looked up by halves until something is added.
+    indexed: usize,
 }
 
 impl<T> Default for Functions<T> {
@@ -24,6 +27,7 @@ impl<T> Default for Functions<T> {
             near: Vec::new(),
             far: HashMap::new(),
             entries: Vec::new(),
+            indexed: 0,
         }
     }
 }
@@ -39,7 +43,12 @@ impl<T> Functions<T> {
         self.entries.is_empty()
     }
 
+    #[inline]
     fn slot(&self, function: FunctionId) -> Option<u32> {
+        if self.indexed < self.entries.len() {
+            let found = self.entries.binary_search_by_key(&function, |(id, _)| *id);
+            return found.ok().map(|slot| slot as u32);
+        }
         match self.near.get(function.0 as usize) {
             Some(&slot) => (slot != NONE).then_some(slot),
             None if function.0 >= NEAR => self.far.get(&function.0).copied(),
@@ -61,11 +70,7 @@ impl<T> Functions<T> {
 
     /// All of them, in order of function.
     pub fn iter(&self) -> impl Iterator<Item = (FunctionId, &T)> {
-        let mut all: Vec<_> = self
-            .entries
-            .iter()
-            .map(|(id, entry)| (*id, entry))
-            .collect();
+        let mut all: Vec<_> = self.unordered().collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter()
     }
@@ -76,6 +81,7 @@ impl<T> Functions<T> {
             near: Vec::new(),
             far: HashMap::new(),
             entries: Vec::with_capacity(count),
+            indexed: 0,
         }
     }
 
@@ -112,10 +118,36 @@ impl<T> Functions<T> {
                 return Err(from.error(1, "a function"));
             };
             next = function + 1;
-            let entry = decode(from)?;
-            functions.entry(FunctionId(number), || entry);
+            functions.entries.push((FunctionId(number), decode(from)?));
         }
         Ok(functions)
+    }
+
+    /// Puts those of `other` in place of its own.
+    pub(crate) fn replace(&mut self, other: &Self)
+    where
+        T: Clone,
+    {
+        for (function, entry) in &other.entries {
+            match self.get_mut(*function) {
+                Some(own) => own.clone_from(entry),
+                None => {
+                    self.insert(*function, entry.clone());
+                }
+            }
+        }
+    }
+
+    /// Those of some functions.
+    pub(crate) fn filtered(&self, is_wanted: impl Fn(FunctionId) -> bool) -> Self
+    where
+        T: Clone,
+    {
+        let mut some = Functions::default();
+        for (function, entry) in self.iter().filter(|(function, _)| is_wanted(*function)) {
+            some.insert(function, entry.clone());
+        }
+        some
     }
 
     /// All of them to change, in no order that means anything.
@@ -135,9 +167,21 @@ impl<T> Functions<T> {
 
     #[cold]
     fn insert(&mut self, function: FunctionId, entry: T) -> usize {
+        for slot in self.indexed..self.entries.len() {
+            self.index(slot);
+        }
         let slot = self.entries.len();
-        let known = slot as u32;
         self.entries.push((function, entry));
+        self.index(slot);
+        self.indexed = slot + 1;
+        slot
+    }
+
+    fn index(&mut self, slot: usize) {
+        let known = slot as u32;
+        let Some(function) = self.entries.get(slot).map(|(function, _)| *function) else {
+            return;
+        };
         if function.0 < NEAR {
             let at = function.0 as usize;
             if self.near.len() <= at {
@@ -147,7 +191,6 @@ impl<T> Functions<T> {
         } else {
             self.far.insert(function.0, known);
         }
-        slot
     }
 }
 
@@ -198,5 +241,21 @@ mod tests {
         assert_eq!(means, expected);
         assert!(functions.get(FunctionId(1)).is_none());
         assert!(functions.get(FunctionId(NEAR + 1)).is_none());
+        // What comes from bytes is the same, found the same, and can grow.
+        let mut to = Writer::default();
+        functions.write(&mut to, Moments::encode);
+        let read = Functions::read(&mut Reader::new(&to.0), 1, Moments::decode);
+        let mut read = read.expect("it was just written");
+        assert_eq!(read, functions);
+        assert!(read.get(FunctionId(1)).is_none() && read.get(FunctionId(NEAR)).is_some());
+        read.entry(FunctionId(1), Moments::default).push(1.0);
+        assert_eq!(
+            (read.len(), read.near.len(), read.far.len()),
+            (5, NEAR as usize, 2)
+        );
+        for (id, count) in [(0, 1), (1, 1), (2, 0), (u32::MAX, 1)] {
+            let found = read.get(FunctionId(id)).map_or(0, Moments::count);
+            assert_eq!(found, count, "{id}");
+        }
     }
 }

@@ -182,6 +182,28 @@ impl Model {
         }
     }
 
+    /// Puts the functions of a newer model in place of its own.
+    pub(crate) fn replace(&mut self, newer: &Model) -> Result<()> {
+        match (self, newer) {
+            (Model::Tail(mine), Model::Tail(theirs)) => mine.replace(theirs),
+            (Model::Sstd(mine), Model::Sstd(theirs)) => mine.replace(theirs),
+            (Model::Hbos(mine), Model::Hbos(theirs)) => mine.replace(theirs),
+            (Model::Copod(mine), Model::Copod(theirs)) => mine.replace(theirs),
+            (mine, theirs) => return Err(other_model(mine.name(), theirs)),
+        }
+        Ok(())
+    }
+
+    /// What it knows of some functions.
+    pub(crate) fn filtered(&self, is_wanted: impl Fn(FunctionId) -> bool) -> Model {
+        match self {
+            Model::Tail(functions) => Model::Tail(functions.filtered(is_wanted)),
+            Model::Sstd(functions) => Model::Sstd(functions.filtered(is_wanted)),
+            Model::Hbos(functions) => Model::Hbos(functions.filtered(is_wanted)),
+            Model::Copod(functions) => Model::Copod(functions.filtered(is_wanted)),
+        }
+    }
+
     /// Whether all its functions are below a number.
     pub(crate) fn is_below(&self, end: u64) -> bool {
         fn all<T>(functions: &Functions<T>, end: u64) -> bool {
@@ -191,6 +213,17 @@ impl Model {
             Model::Tail(functions) => all(functions, end),
             Model::Sstd(functions) => all(functions, end),
             Model::Hbos(functions) | Model::Copod(functions) => all(functions, end),
+        }
+    }
+
+    /// Each function it knows, in no order that means anything.
+    pub(crate) fn each_function(&self, mut take: impl FnMut(FunctionId)) {
+        match self {
+            Model::Tail(functions) => functions.unordered().for_each(|(one, _)| take(one)),
+            Model::Sstd(functions) => functions.unordered().for_each(|(one, _)| take(one)),
+            Model::Hbos(functions) | Model::Copod(functions) => {
+                functions.unordered().for_each(|(one, _)| take(one));
+            }
         }
     }
 

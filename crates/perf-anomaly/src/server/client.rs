@@ -33,6 +33,9 @@ pub struct Client<E> {
     most: usize,
     session: u64,
     sequence: u64,
+    /// The last view, its number, and all that views told, by the numbers of the server.
+    view: u64,
+    known: Option<Model>,
     /// Names of the server, by its numbers.
     names: NameTable,
     /// What both call the functions.
@@ -68,6 +71,8 @@ impl<E: Exchange> Client<E> {
             most: 4,
             session: 0,
             sequence: 0,
+            view: 0,
+            known: None,
             names: NameTable::default(),
             numbers: Numbers::default(),
             functions: Functions::default(),
@@ -168,9 +173,7 @@ impl<E: Exchange> Client<E> {
             Err(Error::OtherSession { .. }) => {
                 // Numbers mean nothing to the new server, names do; and it has not heard of what
                 // was on its way to the old one.
-                self.session = 0;
-                self.names = NameTable::default();
-                self.numbers = Numbers::default();
+                self.start_session(0);
                 for one in &mut self.flying {
                     one.is_sent = false;
                 }
@@ -227,6 +230,7 @@ impl<E: Exchange> Client<E> {
             session: self.session,
             client: self.client,
             sequence: flying.sequence,
+            view: self.view,
             known,
             names: new.names().to_vec(),
             model: flying.model.renumbered(number),
@@ -240,15 +244,40 @@ impl<E: Exchange> Client<E> {
         let Some(view) = self.exchange.receive()? else {
             return Ok(false);
         };
-        self.adopt(&view, calls, detector)?;
+        self.adopt(&view, calls, detector)
+    }
+
+    /// Numbers of functions and views mean nothing in another session.
+    fn start_session(&mut self, session: u64) {
+        self.session = session;
+        self.view = 0;
+        self.known = None;
+        self.names = NameTable::default();
+        self.numbers = Numbers::default();
+    }
+
+    /// Whether what views told so far and this one are a whole; then both are one.
+    fn complete(&mut self, view: &View) -> Result<bool> {
+        if view.since > self.view {
+            // Of one that is not there: all is asked for again.
+            self.view = 0;
+            return Ok(false);
+        }
+        // Views may overtake one another: an older one says nothing new.
+        if view.number < self.view {
+            return Ok(false);
+        }
+        match &mut self.known {
+            Some(known) if view.since > 0 => known.replace(view.model())?,
+            known => *known = Some(view.model().clone()),
+        }
+        self.view = view.number;
         Ok(true)
     }
 
-    fn adopt(&mut self, view: &View, calls: &Calls, detector: &mut dyn Detector) -> Result<()> {
+    fn adopt(&mut self, view: &View, calls: &Calls, detector: &mut dyn Detector) -> Result<bool> {
         if view.session != self.session {
-            self.session = view.session;
-            self.names = NameTable::default();
-            self.numbers = Numbers::default();
+            self.start_session(view.session);
         }
         // Views may overtake one another; each tells of names from where it was asked to.
         let new = (self.names.len() as u32).checked_sub(view.first);
@@ -259,11 +288,16 @@ impl<E: Exchange> Client<E> {
         }
         self.flying.retain(|one| one.sequence > view.merged);
         self.numbers.update(calls, &self.names);
-        let mut known = view.model().renumbered(|number| self.numbers.own(number));
+        if !self.complete(view)? {
+            return Ok(false);
+        }
+        let all = self.known.as_ref().unwrap_or(view.model());
+        let mut known = all.renumbered(|number| self.numbers.own(number));
         for one in &self.flying {
             known.merge(&one.model)?;
         }
-        detector.adopt(&known)
+        detector.adopt(&known)?;
+        Ok(true)
     }
 
     /// After the calls of a part of a step were judged ([`Calls::flush`]): counts them, and sends

@@ -7,7 +7,7 @@ use crate::{Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// What a client learned and saw since the delta before.
 ///
@@ -22,6 +22,8 @@ pub struct Delta {
     pub client: u64,
     /// Counts the deltas of a client from 1. One that comes again is not taken again.
     pub sequence: u64,
+    /// The number of the last view the client has; 0 before the first one.
+    pub view: u64,
     /// How many names of the server the client knows.
     pub known: u32,
     /// Functions the server may not know.
@@ -41,7 +43,7 @@ impl Delta {
         let mut to = Writer::default();
         to.u32(MAGIC);
         to.u16(VERSION);
-        for number in [self.session, self.client, self.sequence] {
+        for number in [self.session, self.client, self.sequence, self.view] {
             to.u64(number);
         }
         to.u32(self.known);
@@ -63,9 +65,9 @@ impl Delta {
             return Err(from.error(4, "a delta"));
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 2 of a delta"));
+            return Err(from.error(2, "version 3 of a delta"));
         }
-        let [session, client, sequence] = [0; 3].map(|_| from.u64("a number"));
+        let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));
         let known = from.u32("how many names are known")?;
         let names = FunctionName::read(&mut from)?;
         let model = Model::read(&mut from)?;
@@ -76,6 +78,7 @@ impl Delta {
             session: session?,
             client: client?,
             sequence: sequence?,
+            view: view?,
             known,
             names,
             model,

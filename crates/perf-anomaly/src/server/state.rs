@@ -15,7 +15,10 @@ use std::sync::Arc;
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
+
+/// Views that are told apart: who has none of the last ones is told all functions.
+const RECENT: u64 = 16;
 
 /// What all clients told together.
 ///
@@ -56,6 +59,13 @@ pub struct Server {
     names: NameTable,
     model: Option<Model>,
     published: Option<Arc<Shared>>,
+    /// The number of the view, what of it is new since earlier ones, and the view in which each function
+    /// changed last.
+    number: u64,
+    /// Views up to this one were given out by a server that this one goes on from.
+    base: u64,
+    news: BTreeMap<u64, Arc<Shared>>,
+    changed: Functions<u64>,
     functions: Functions<FunctionStats>,
     ranks: Ranks,
     /// The last delta that was merged, and the last one that is in the view.
@@ -79,6 +89,10 @@ impl Server {
             names: NameTable::default(),
             model: None,
             published: None,
+            number: 0,
+            base: 0,
+            news: BTreeMap::new(),
+            changed: Functions::default(),
             functions: Functions::default(),
             ranks: Ranks::default(),
             clients: BTreeMap::new(),
@@ -159,6 +173,12 @@ impl Server {
         self.refused += new.iter().filter(|number| number.is_none()).count() as u64;
         let mine = self.model.get_or_insert_with(|| delta.model.emptied());
         if !self.params.is_frozen {
+            let next = self.number + 1;
+            delta.model.each_function(|function| {
+                if let Some(function) = number(function) {
+                    *self.changed.entry(function, || next) = next;
+                }
+            });
             match delta.names.is_empty() {
                 // Once a client knows all names, its numbers are those of the server.
                 true => mine.merge(&delta.model)?,
@@ -187,6 +207,8 @@ impl Server {
                 model.forget(self.params.memory);
             }
             self.published = Some(Shared::new(model.clone()));
+            self.number += 1;
+            self.news.clear();
             for (merged, published) in self.clients.values_mut() {
                 *published = *merged;
             }
@@ -194,15 +216,40 @@ impl Server {
         self.since = 0;
     }
 
-    fn view(&self, delta: &Delta) -> Result<View> {
+    /// What is new since a view, made once for all who have that one.
+    fn news(&mut self, since: u64) -> Option<Arc<Shared>> {
+        let published = self.published.as_ref()?;
+        let changed = &self.changed;
+        let news = self.news.entry(since).or_insert_with(|| {
+            let is_new = |function| changed.get(function).is_none_or(|view| *view > since);
+            Shared::new(published.model().filtered(is_new))
+        });
+        Some(Arc::clone(news))
+    }
+
+    fn view(&mut self, delta: &Delta) -> Result<View> {
+        // Whoever has a view of this session, and not one from before too long, is told what is new.
+        let is_known = delta.session == self.params.session && delta.view <= self.number;
+        let is_recent =
+            delta.view > self.base && self.number - delta.view.min(self.number) < RECENT;
+        let mut since = if is_known && is_recent { delta.view } else { 0 };
+        if since > 0 {
+            let views = self.changed.unordered().map(|(_, view)| *view);
+            if 2 * views.filter(|view| *view > since).count() > self.changed.len() {
+                // Most is new: the view that all others get is there already.
+                since = 0;
+            }
+        }
         let (_, merged) = self.clients.get(&delta.client).copied().unwrap_or_default();
-        let names = self.names.names().get(delta.known as usize..);
-        let model = match &self.published {
-            Some(published) => Arc::clone(published),
-            None => Shared::new(delta.model.emptied()),
+        let news = match since {
+            0 => self.published.clone(),
+            since => self.news(since),
         };
+        let model = news.unwrap_or_else(|| Shared::new(delta.model.emptied()));
+        let names = self.names.names().get(delta.known as usize..);
         let names = (delta.known, names.unwrap_or_default().to_vec());
-        Ok(View::new(self.params.session, merged, names, model))
+        let number = (self.number, since);
+        Ok(View::new(self.params.session, merged, number, names, model))
     }
 
     /// The model of all ranks, as of now: for a snapshot, or to judge anew what was judged too early.
@@ -224,8 +271,10 @@ impl Server {
         let model = model.renumbered(|one| numbers.get(one.0 as usize).copied().flatten());
         match &mut self.model {
             Some(mine) => mine.merge(&model)?,
-            None => self.model = Some(model),
+            None => self.model = Some(model.clone()),
         }
+        let next = self.number + 1;
+        model.each_function(|function| *self.changed.entry(function, || next) = next);
         self.publish();
         Ok(())
     }
@@ -292,6 +341,7 @@ impl Server {
         to.u32(MAGIC);
         to.u16(VERSION);
         to.u64(self.params.session);
+        to.u64(self.number);
         FunctionName::write(self.names.names(), &mut to);
         to.u8(u8::from(self.model.is_some()));
         if let Some(model) = &self.model {
@@ -318,10 +368,12 @@ impl Server {
             return Err(from.error(4, "a server"));
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 2 of a server"));
+            return Err(from.error(2, "version 3 of a server"));
         }
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;
+        // Which functions are new to whom is not kept: everybody is told all of them once.
+        server.base = from.u64("the number of a view")?;
         for name in FunctionName::read(&mut from)? {
             server.names.number(&name, usize::MAX);
         }
@@ -338,6 +390,7 @@ impl Server {
         }
         from.end()?;
         server.publish();
+        server.number = server.base;
         Ok(server)
     }
 }

@@ -202,8 +202,13 @@ const STEPS: u8 = 4;
 impl Merge for FunctionStats {
     fn merge(&mut self, other: &Self) {
         self.loss.merge(&other.loss);
+        // Functions that call none, which most are, have both run times the same.
+        let is_leaf = self.inclusive == self.exclusive && other.inclusive == other.exclusive;
         self.exclusive.merge(&other.exclusive);
-        self.inclusive.merge(&other.inclusive);
+        match is_leaf {
+            true => self.inclusive = self.exclusive,
+            false => self.inclusive.merge(&other.inclusive),
+        }
         self.scores.merge(&other.scores);
         self.severities.merge(&other.severities);
         self.steps = match (self.steps, other.steps) {

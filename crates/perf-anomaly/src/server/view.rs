@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 /// First bytes of an encoded view.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAV");
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
-/// What all ranks know, as far as the server had heard of it, and what is new in it for the client.
+/// What all ranks know, as far as the server had heard of it, and what is new in it for the client:
+/// functions that did not change since the last view the client has are left out.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct View {
@@ -17,6 +18,10 @@ pub struct View {
     pub session: u64,
     /// The last delta of the client that is in the model; 0 for none.
     pub merged: u64,
+    /// The number of the view, which grows.
+    pub number: u64,
+    /// The view that this one completes: what is not in its model is as it was there. 0 if all is there.
+    pub since: u64,
     /// The number of the first of [`names`](Self::names): as many as the client knew.
     pub first: u32,
     /// Names of functions from there on.
@@ -32,6 +37,10 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
     pub(super) fn new(model: Model) -> Arc<Self> {
         Arc::new(Shared {
             model,
@@ -44,19 +53,23 @@ impl View {
     pub(super) fn new(
         session: u64,
         merged: u64,
+        (number, since): (u64, u64),
         (first, names): (u32, Vec<FunctionName>),
         model: Arc<Shared>,
     ) -> Self {
         View {
             session,
             merged,
+            number,
+            since,
             first,
             names,
             model,
         }
     }
 
-    /// What all ranks know, by the server's numbers of functions.
+    /// What all ranks know, by the server's numbers of functions; of those that did not change since
+    /// [`since`](Self::since), nothing.
     pub fn model(&self) -> &Model {
         &self.model.model
     }
@@ -73,6 +86,8 @@ impl View {
         to.u16(VERSION);
         to.u64(self.session);
         to.u64(self.merged);
+        to.u64(self.number);
+        to.u64(self.since);
         to.u32(self.first);
         FunctionName::write(&self.names, &mut to);
         to.bytes(model);
@@ -90,10 +105,12 @@ impl View {
             return Err(from.error(4, "a view"));
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 2 of a view"));
+            return Err(from.error(2, "version 3 of a view"));
         }
         let session = from.u64("a session")?;
         let merged = from.u64("the last delta")?;
+        let number = from.u64("the number of a view")?;
+        let since = from.u64("the number of a view")?;
         let first = from.u32("the first new name")?;
         let names = FunctionName::read(&mut from)?;
         let model = Model::read(&mut from)?;
@@ -101,6 +118,7 @@ impl View {
         Ok(View::new(
             session,
             merged,
+            (number, since),
             (first, names),
             Shared::new(model),
         ))
@@ -109,8 +127,7 @@ impl View {
 
 impl PartialEq for View {
     fn eq(&self, other: &Self) -> bool {
-        let mine = (self.session, self.merged, self.first, &self.names);
-        mine == (other.session, other.merged, other.first, &other.names)
-            && self.model() == other.model()
+        let fields = |one: &View| (one.session, one.merged, one.number, one.since, one.first);
+        fields(self) == fields(other) && self.names == other.names && self.model() == other.model()
     }
 }

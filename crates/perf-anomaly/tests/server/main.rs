@@ -489,3 +489,81 @@ fn watches_share() {
         Some(1)
     );
 }
+
+#[test]
+fn views_tell_what_changed_since_the_last_one() {
+    let local = Local::new(server(Server::params().publish(1)));
+    let mut ranks: Vec<_> = (0..2)
+        .map(|rank| {
+            let wire = Wire {
+                server: Some(local.clone()),
+                ..Wire::default()
+            };
+            (Client::new(rank, wire), sink(), tail(), 0)
+        })
+        .collect();
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for step in 0..40 {
+        for (rank, (client, calls, detector, at)) in ranks.iter_mut().enumerate() {
+            // All functions at first, then a single one.
+            let count = if step == 0 { names.len() } else { 1 };
+            let own: Vec<_> = (0..count)
+                .map(|one| {
+                    (
+                        names[(one + step + rank) % names.len()],
+                        1000 + 37 * step as i64,
+                    )
+                })
+                .collect();
+            push(calls, rank as u32, &own, at);
+            calls.end_step(step as u64);
+            let mut judgements = Vec::new();
+            detector.detect(calls.batch().samples(), &mut judgements);
+            let synced = client.step(calls, &judgements, detector);
+            assert!(synced.expect("the wire is sound").adopted);
+            // What it knows is what the server knows, whatever was left out on the way.
+            let all = local.server(|server| (server.names().to_vec(), server.model().cloned()));
+            let (known, all) = all.expect("nobody panicked");
+            let by_name = |model: &Model, name: &dyn Fn(FunctionId) -> String| {
+                let Model::Tail(sketches) = model else {
+                    panic!("sketches")
+                };
+                let named = sketches
+                    .iter()
+                    .map(|(id, sketch)| (name(id), sketch.clone()));
+                named.collect::<HashMap<_, _>>()
+            };
+            let all = by_name(&all.expect("it has learned"), &|id| {
+                known[id.0 as usize].name.to_string()
+            });
+            let own = by_name(&detector.snapshot(), &|id| calls.function_name(id));
+            assert_eq!(own, all, "{step} {rank}");
+        }
+    }
+    // A frozen server tells its model once.
+    let frozen = Server::params().frozen(true);
+    let mut again = server(frozen);
+    let (names, model) = local
+        .server(|server| (server.names().to_vec(), server.model().cloned()))
+        .expect("nobody panicked");
+    let taught = again.learn(&names, &model.expect("it has learned"));
+    taught.expect("it had none");
+    let local = Local::new(again);
+    let mut client = Client::new(0, local.clone());
+    let (mut calls, mut detector, mut at) = (sink(), tail(), 0);
+    let mut told = Vec::new();
+    for step in 0..3 {
+        push(&mut calls, 0, &[("a", 1000)], &mut at);
+        calls.end_step(step);
+        let mut judgements = Vec::new();
+        detector.detect(calls.batch().samples(), &mut judgements);
+        let synced = client.step(&calls, &judgements, &mut detector);
+        assert!(synced.expect("a local server answers").adopted);
+        told.push(detector.snapshot().len());
+    }
+    assert_eq!(
+        told,
+        [1, 1, 1],
+        "of a frozen model, too, all functions that are called are known"
+    );
+}
