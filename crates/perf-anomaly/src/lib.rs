@@ -60,6 +60,8 @@
 //!
 //! # What to mind
 //! * Below 32 calls of a function the answer is [`Label::NotEnoughData`], not "normal".
+//! * A mode is known from 16 calls on: those before are told. What repeats less than once in 2,000 calls, or
+//!   takes another time each time, is told for ever.
 //! * A long tail is no anomaly. On the heat2d recordings of Chimbuko, six ranks of some 1,300 calls each in one
 //!   step, the default detector finds nothing where SSTD labels 4 to 6 calls a rank: receives usually take
 //!   3 us, but some took 0.5 and 1.6 ms, and beyond such a tail the two of 7.5 ms on five of the ranks are nothing
