@@ -6,7 +6,7 @@ use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader};
 use perfkit::formats::streams::{Streams, TraceBuilder};
 use perfkit::formats::tau::Tau;
-use perfkit::formats::{Error, OpenOptions, Result, paraver};
+use perfkit::formats::{Error, OpenOptions, Recording, Result, chrome, nsys, paraver, rocprof};
 use perfkit_mutate::verdict::Verdict;
 use perfkit_mutate::{analyse, recordings, seeds};
 use std::ops::ControlFlow;
@@ -147,6 +147,27 @@ pub fn streams(data: &[u8]) {
 pub fn ndjson(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
     judged(Streams::read("fuzz.ndjson", from, &options()).and_then(|source| events(source)));
+}
+
+fn recorded(found: Result<Recording>) {
+    judged(found.map(|found| analyse::recording(&found)));
+}
+
+/// A Chrome trace, packed or not.
+pub fn chrome(data: &[u8]) {
+    let from = std::io::Cursor::new(data.to_vec());
+    recorded(chrome::read("fuzz.json", from, &options()));
+}
+
+/// A recording of rocprofv3, packed or not.
+pub fn rocprof(data: &[u8]) {
+    let from = std::io::Cursor::new(data.to_vec());
+    recorded(rocprof::read("fuzz.json", from, &options()));
+}
+
+/// A database of Nsight Systems.
+pub fn nsys(data: &[u8]) {
+    recorded(nsys::open(&[file("fuzz.sqlite", data)], &options()));
 }
 
 /// Bytes of the parameter server.

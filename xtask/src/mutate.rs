@@ -5,5 +5,10 @@ use crate::{Outcome, cargo, execute};
 
 /// Runs it with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    execute(cargo(&["run", "--quiet", "--package", "perfkit-mutate", "--"]).args(arguments))
+    let program = ["run", "--quiet", "--package", "perfkit-mutate"];
+    execute(
+        cargo(&program)
+            .args(["--features", "nsys", "--"])
+            .args(arguments),
+    )
 }

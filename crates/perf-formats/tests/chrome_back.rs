@@ -206,6 +206,24 @@ fn clocks_and_ranks_that_do_not_fit_are_counted() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+#[test]
+fn the_bundled_run_is_what_the_writer_writes() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/gpu/planted-6x14.json.gz"
+    );
+    let mut bundled = Vec::new();
+    let packed = std::fs::File::open(file).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut bundled).unwrap();
+    let mut written = Vec::new();
+    let trace = perf_testdata::planted::trace();
+    chrome::write(trace.view(), &mut written, &(), &CancelToken::new()).unwrap();
+    assert!(
+        bundled == written,
+        "`cargo xtask record gpu` writes it anew"
+    );
+}
+
 /// Begin, end and name of what stands on each thread of a file.
 fn threads(file: &[u8]) -> BTreeMap<(u64, u64), Vec<(u64, u64)>> {
     let text: serde_json::Value = serde_json::from_slice(file).unwrap();

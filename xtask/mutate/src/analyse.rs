@@ -9,8 +9,11 @@ use perfkit::core::{
     CancelToken, CartMembers, EventSource, MetricId, Nanos, Profile, Ticks, TimeRange, Trace,
     match_messages,
 };
-use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
-use perfkit::formats::{Content, OpenOptions, Recording, cube, otf2, paraver};
+use perfkit::fold::{
+    DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Op, RegionMap, Selection, Span,
+    Timelines, WorkRules, device_copies,
+};
+use perfkit::formats::{Content, OpenOptions, Recording, chrome, cube, otf2, paraver, perfetto};
 use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
 use perfkit::topology::{AxisOrder, Ranks, Shape, Topology, balanced};
 use perfkit::track::cluster::{Clusterer, Dbscan};
@@ -92,6 +95,7 @@ pub fn recording(found: &Recording) -> Verdict {
 pub fn trace(trace: &Trace) -> Verdict {
     // What an analysis refuses it may refuse.
     let _ = folds(trace);
+    let _ = devices(trace);
     let _ = bursts(trace);
     let _ = anomalies(trace);
     let _ = written(trace);
@@ -112,9 +116,36 @@ fn folds(trace: &Trace) -> Done {
     ] {
         let params = Folder::params().columns(100).op(op).selection(selection);
         let folder = Folder::new(&timelines, Groups::by(&timelines, by), params.check()?)?;
-        folder.fold(window)?;
+        let fold = folder.fold(window)?;
         folder.usage(window)?;
+        let folded = fold.to_trace()?;
+        chrome::write(
+            folded.view(),
+            &mut std::io::sink(),
+            &(),
+            &CancelToken::new(),
+        )?;
     }
+    Ok(())
+}
+
+/// How busy devices are. Idle and busy time add up to the span, whatever the recording says.
+fn devices(trace: &Trace) -> Done {
+    let view = trace.view();
+    for span in [Span::Own, Span::Job, Span::Window(TimeRange::ALL)] {
+        let params = DeviceParams::new().span(span).keep_gaps(true);
+        for device in Devices::new(view, &params)?.devices() {
+            let gaps: u64 = device.gaps.iter().map(|gap| gap.range.len()).sum();
+            assert_eq!(gaps, device.all_idle(), "gaps are not the idle time");
+        }
+    }
+    for params in [
+        HtaParams::default(),
+        HtaParams::default().round_inwards(false),
+    ] {
+        Hta::of(view, &params.include_last_profiler_step(true))?;
+    }
+    device_copies(view, &WorkRules::default());
     Ok(())
 }
 
@@ -162,6 +193,8 @@ fn written(trace: &Trace) -> Done {
     let mut archive = otf2::MemoryArchive::default();
     let otf2 = otf2::write(trace.view(), &mut archive, &Default::default(), &(), &token);
     paraver::write_trace(trace.view(), std::io::sink(), "out.prv", &(), &token)?;
+    chrome::write(trace.view(), &mut std::io::sink(), &(), &token)?;
+    perfetto::write(trace.view(), &mut std::io::sink(), &(), &token)?;
     otf2?;
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Small recordings of each format, made here: nothing has to be there for them.
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use perf_testdata::{cosmo, random};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Recorder};
@@ -7,7 +9,7 @@ use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
 use perfkit::core::{CancelToken, EventSource, MetricId, Nanos, Profile};
 use perfkit::formats::otf2::{self, NewArchive};
-use perfkit::formats::{cube, paraver};
+use perfkit::formats::{chrome, cube, paraver};
 use perfkit::spectral::{Missing, Spectra, stored_rows};
 use perfkit::topology::{AxisOrder, Shape, Topology, balanced};
 use std::error::Error;
@@ -54,8 +56,89 @@ pub fn write(folder: &Path) -> Done {
     for version in [1, 2] {
         fs::write(folder.join(format!("version{version}.ppk")), ppk(version))?;
     }
+    gpu(folder)?;
     wire(folder)
 }
+
+/// Recordings of devices: events of every phase, work that overlaps, and what profilers write.
+fn gpu(folder: &Path) -> Done {
+    let token = CancelToken::new();
+    let written = File::create(folder.join("written.json"))?;
+    let mut packed = GzEncoder::new(written, Compression::fast());
+    let trace = perf_testdata::device::trace();
+    chrome::write(trace.view(), &mut packed, &(), &token)?;
+    packed.finish()?;
+    fs::rename(folder.join("written.json"), folder.join("written.json.gz"))?;
+    fs::write(folder.join("phases.json"), PHASES)?;
+    fs::write(folder.join("tool.json"), ROCPROF)?;
+    #[cfg(feature = "nsys")]
+    rusqlite::Connection::open(folder.join("report.sqlite"))?.execute_batch(NSYS)?;
+    Ok(())
+}
+
+const PHASES: &str = r#"{"schemaVersion": 1, "baseTimeNanoseconds": 1700000000000000000,
+"deviceProperties": [{"id": 0, "name": "NVIDIA A100"}], "distributedInfo": {"rank": 3, "world_size": 8}, "traceEvents": [
+{"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "python"}},
+{"ph": "M", "name": "thread_name", "pid": 9, "tid": 9, "args": {"name": "main \u00e9"}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 1.5, "dur": 2, "args": {"correlation": 5}},
+{"ph": "X", "cat": "kernel", "name": "axpy", "pid": 0, "tid": 7, "ts": 4.125, "dur": 10, "args": {"device": 0, "stream": 7, "context": 1, "correlation": 5}},
+{"ph": "X", "cat": "kernel", "name": "axpy", "pid": 0, "tid": "stream 7", "ts": "6", "dur": "20.5", "args": {"device": 0, "stream": 7, "context": 1, "correlation": 6}},
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 8, "ts": 7, "dur": 0, "args": {"bytes": 4096}},
+{"ph": "s", "id": 5, "cat": "ac2g", "name": "ac2g", "pid": 9, "tid": 9, "ts": 1.5},
+{"ph": "f", "id": 5, "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 7, "ts": 4.125, "bp": "e"},
+{"ph": "B", "name": "step", "pid": 9, "tid": 9, "ts": 1}, {"ph": "B", "name": "inner", "pid": 9, "tid": 9, "ts": 2},
+{"ph": "E", "name": "step", "pid": 9, "tid": 9, "ts": 3}, {"ph": "E", "pid": 9, "tid": 9, "ts": 40},
+{"ph": "b", "cat": "net", "name": "get", "id": "0x1f", "scope": "s", "pid": 9, "tid": 9, "ts": 2},
+{"ph": "e", "cat": "net", "name": "get", "id": "0x1f", "scope": "s", "pid": 8, "tid": 9, "ts": 12},
+{"ph": "n", "cat": "net", "name": "note", "id2": {"local": 3}, "pid": 9, "tid": 9, "ts": 3},
+{"ph": "C", "name": "memory", "pid": 9, "ts": 5, "args": {"used": 17, "free": 2.5e3}},
+{"ph": "i", "name": "mark", "pid": 9, "tid": 9, "ts": 6, "s": "t"}
+], "traceName": "phases"}
+"#;
+
+const ROCPROF: &str = r#"{"rocprofiler-sdk-tool": [{"metadata": {"pid": 12, "node": {"hostname": "n1"}},
+"agents": [{"id": {"handle": 1}, "type": 1, "name": "cpu"}, {"id": {"handle": 2}, "type": 2, "logical_node_type_id": 3, "name": "gfx90a"}],
+"kernel_symbols": [{"kernel_id": 4, "formatted_kernel_name": "axpy", "demangled_kernel_name": "axpy(int)"}],
+"strings": {"buffer_records": [{"kind": "HIP", "operations": ["hipLaunchKernel", "hipMemcpy"]}], "marker_api": [{"key": 6, "value": "step"}]},
+"buffer_records": {"kernel_dispatch": [
+{"correlation_id": {"internal": 3}, "start_timestamp": 15, "end_timestamp": 30, "stream_id": {"handle": 0},
+"dispatch_info": {"agent_id": {"handle": 2}, "queue_id": {"handle": 7}, "kernel_id": 4}},
+{"correlation_id": {"internal": 9}, "start_timestamp": 25, "end_timestamp": 35, "stream_id": {"handle": 0},
+"dispatch_info": {"agent_id": {"handle": 2}, "queue_id": {"handle": 7}, "kernel_id": 77}}],
+"memory_copy": [{"kind": 0, "operation": 1, "correlation_id": {"internal": 2}, "start_timestamp": 10, "end_timestamp": 20,
+"src_agent_id": {"handle": 1}, "dst_agent_id": {"handle": 2}, "bytes": 4096}],
+"hip_api": [{"kind": 0, "operation": 0, "thread_id": 12, "correlation_id": {"internal": 3}, "start_timestamp": 5, "end_timestamp": 9}],
+"marker_api": [{"kind": 0, "operation": 0, "thread_id": 12, "correlation_id": {"internal": 6}, "start_timestamp": 1, "end_timestamp": 50}],
+"pc_sample_host_trap": [{"a": 1}]}}, {"metadata": {"pid": 13}, "buffer_records": {}}]}
+"#;
+
+#[cfg(feature = "nsys")]
+const NSYS: &str = "
+CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);
+INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.13.2');
+CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+INSERT INTO StringIds VALUES (1, 'axpy'), (2, 'cudaLaunchKernel'), (3, 'axpy<float>(int)'), (4, 'step');
+CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);
+INSERT INTO PROCESSES VALUES (16777216 * 77, 77, 'solver');
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
+INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);
+CREATE TABLE TARGET_INFO_GPU (id INTEGER, cuDevice INTEGER, name TEXT);
+INSERT INTO TARGET_INFO_GPU VALUES (0, 0, 'NVIDIA A100');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+    greenContextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER,
+    shortName INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 150, 0, 1, NULL, 7, 11, 16777216 * 77, 3, 1),
+    (140, 180, 0, 1, 4, 7, 12, 16777216 * 77, 3, 1), (200, 200, 0, 2, NULL, 7, NULL, NULL, 1, 1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+    streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (20, 25, 0, 1, 8, 2, 16777216 * 77, 64, 2);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER,
+    nameId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (90, 95, 16777216 * 77 + 5, 11, 2), (96, 99, 16777216 * 77 + 5, 12, 2);
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER);
+INSERT INTO NVTX_EVENTS VALUES (80, 320, 59, NULL, 4, 16777216 * 77 + 5), (86, NULL, 34, 'here', NULL, 16777216 * 77 + 5),
+    (87, NULL, 59, 'open', NULL, 16777216 * 77 + 5);
+";
 
 const NDJSON: &str = r#"{"event_type 0": "ENTRY", "event_type 1": "EXIT", "timer 7": "main"}
 [0, 0, 0, 0, 7, "NA", "NaN", 0, 0, 0, 0, 12.5]

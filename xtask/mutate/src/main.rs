@@ -125,7 +125,7 @@ fn run(asked: &Asked) -> Result<bool, String> {
 /// The recordings that are asked for, and how many were left out for their size or number.
 fn find(asked: &Asked) -> Result<(Vec<Recording>, usize), String> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let bundled = ["data/recordings", "data/streams"].map(|name| Some(root.join(name)));
+    let bundled = ["data/recordings", "data/streams", "data/gpu"].map(|name| Some(root.join(name)));
     let corpus = std::env::var_os("PERFKIT_CORPUS").map(PathBuf::from);
     let mut all = Vec::new();
     for folder in bundled.into_iter().chain([asked.made.clone(), corpus]) {

@@ -45,6 +45,9 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
                     inputs.push(("ndjson", read(&one.open)?));
                 }
                 "streams" => inputs.push(("streams", read(&one.open)?)),
+                "chrome" => inputs.push(("chrome", read(&one.open)?)),
+                "rocprof" => inputs.push(("rocprof", read(&one.open)?)),
+                "nsys" => inputs.push(("nsys", read(&one.open)?)),
                 "wire" => inputs.push(("wire", read(&one.open)?)),
                 "provenance" => inputs.push(("provenance", read(&one.open)?)),
                 "spectra" => inputs.push(("spectra", read(&one.open)?)),
