@@ -124,7 +124,10 @@ const perfkitAnomaly = (() => {
       chart(context, inside, { title: found ? `No distribution of ${found.name}` : "Choose a function for its run times" });
       return;
     }
-    const times = [...of.bins.flatMap(([from, to]) => [from, to]), ...of.normal.flat(), ...calls.map((call) => call.time)].map((found) => Math.max(1, found));
+    const seen = [...of.bins.flatMap(([from, to]) => [from, to]), ...calls.map((call) => call.time)].map((found) => Math.max(1, found));
+    const [least, largest] = [Math.min(...seen), Math.max(...seen)];
+    // Thresholds far from all calls, such as 0, need not be seen.
+    const times = [...seen, ...of.normal.flat().map((found) => Math.min(largest * 2, Math.max(least / 2, found)))];
     const x = scale(Math.min(...times) / 1.15, Math.max(...times) * 1.15, "ns", Math.max(3, Math.round(inside[2] / 90)), true);
     const most = Math.max(1, ...of.bins.map((bin) => bin[2])), high = (found) => Math.log10(1 + found) / Math.log10(1 + most) / 1.08;
     const ticks = [];
@@ -136,7 +139,7 @@ const perfkitAnomaly = (() => {
     context.fillStyle = perfkit.variable("quiet");
     for (const [from, to, calls] of of.bins) context.fillRect(px(from), bottom - high(calls) * inside[3], Math.max(1.2, px(to) - px(from)), high(calls) * inside[3]);
     context.fillStyle = perfkit.variable("alarm");
-    for (const threshold of of.normal.flat()) context.fillRect(px(threshold) - 0.75, inside[1], 1.5, inside[3]);
+    for (const threshold of of.normal.flat()) if (x.share(Math.max(1, threshold)) > 0) context.fillRect(px(threshold) - 0.75, inside[1], 1.5, inside[3]);
     for (const call of calls) {
       if (call.is === "normal") continue;
       const at = px(call.time), size = call === chosen ? 7 : 4;

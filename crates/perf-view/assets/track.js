@@ -5,6 +5,9 @@ perfkit.view("track", (section, data) => {
   const cloud = find(".cloud"), trend = find(".trend"), many = find(".frames"), status = find(".status");
   const slider = find(".at"), play = find(".play"), acrossBox = find(".x"), upBox = find(".y");
   const metricBox = find(".metric"), kindBox = find(".kind"), relative = find(".relative");
+  // A unit of more than three letters stands once, with the name.
+  const beside = (unit) => (unit.length > 3 && unit !== "bytes" ? "" : unit === "bytes" ? "B" : unit);
+  const withUnit = (name, unit) => name + (unit.length > 3 && unit !== "bytes" ? ` [${unit}]` : "");
   const frames = data.frames, last = frames.length - 1;
   const objects = new Map(data.objects.map((object) => [object.id, object]));
   const asked = perfkit.linked(section.id);
@@ -50,7 +53,7 @@ perfkit.view("track", (section, data) => {
   };
   // Ticks of an axis in a frame: round values, where they lie.
   const ticks = (axis, frame, most) => {
-    const { unit, log } = data.axes[axis], [low, high] = [value(axis, frame, 0), value(axis, frame, 1)];
+    const { log } = data.axes[axis], unit = beside(data.axes[axis].unit), [low, high] = [value(axis, frame, 0), value(axis, frame, 1)];
     const write = writer(unit);
     if (!(high > low)) return [[place(axis, 0), write(low)]];
     if (log && low > 0 && high > 3 * low)
@@ -58,7 +61,7 @@ perfkit.view("track", (section, data) => {
     return perfkit.ticks(low, high, most, unit === "ns").map(([found, text]) =>
       [log ? Math.log(found / low) / Math.log(high / low) : (found - low) / (high - low), unit === "ns" ? text : write(found)]);
   };
-  const axisName = (axis) => data.axes[axis].name + (data.axes[axis].log ? ", logarithmic" : "");
+  const axisName = (axis) => withUnit(data.axes[axis].name, data.axes[axis].unit) + (data.axes[axis].log ? ", logarithmic" : "");
   const single = () => state.x === state.y;
 
   const points = (context, frame, [left, top, width, height], alpha) => {
@@ -170,11 +173,11 @@ perfkit.view("track", (section, data) => {
     const positive = all.filter((value) => value > 0), least = Math.min(...positive), most = Math.max(...all);
     const log = most > 20 * least && means.every((value) => value > 0);
     const low = log ? least / 1.2 : Math.min(...all) - 0.04 * (most - Math.min(...all)), high = log ? most * 1.2 : most + 0.04 * (most - low);
-    const by = relative && relative.checked, up = scale(low, high, by ? "" : metric.unit, Math.max(3, Math.round(inside[3] / 50)), log);
+    const by = relative && relative.checked, up = scale(low, high, by ? "" : beside(metric.unit), Math.max(3, Math.round(inside[3] / 50)), log);
     const scaling = frames.some((frame) => frame.tasks !== frames[0].tasks);
     chart(context, inside, {
       x: frames.map((frame, at) => [(at + 0.5) / frames.length, scaling ? count(frame.tasks) : String(at + 1)]), y: up.ticks,
-      xName: scaling ? "tasks of each frame" : "frames in order", title: metric.name + (by ? ", over that of the first frame" : ""),
+      xName: scaling ? "tasks of each frame" : "frames in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", over that of the first frame" : ""),
       yName: boxes ? "quartiles, whiskers, extremes" : "mean, with a deviation to either side",
     });
     const y = (found) => inside[1] + inside[3] * (1 - up.share(log ? Math.max(low, found) : found));
@@ -196,9 +199,10 @@ perfkit.view("track", (section, data) => {
         if (boxes) {
           const half = Math.max(1.5, 0.36 * step);
           line(x, y(s[3]), x, y(s[7]), 1.2);
-          context.fillRect(x - half, y(s[6]), 2 * half, Math.max(1, y(s[4]) - y(s[6])));
+          const tall = Math.max(2, y(s[4]) - y(s[6]));
+          context.fillRect(x - half, y(s[6]), 2 * half, tall);
           context.strokeStyle = perfkit.variable("paper");
-          line(x - half, y(s[5]), x + half, y(s[5]), 1.2);
+          if (tall > 4) line(x - half, y(s[5]), x + half, y(s[5]), 1.2);
           context.strokeStyle = object.colour;
           for (const [found, outside] of [[s[2], s[2] < s[3]], [s[8], s[8] > s[7]]])
             if (outside) context.fillRect(x - 1.5, y(found) - 1.5, 3, 3);
@@ -289,7 +293,7 @@ perfkit.view("track", (section, data) => {
     const cells = clouds[found.frame], object = objects.get(cells.objects[found.at]), bursts = Math.round(size(cells, found.at));
     tell(object, found.frame);
     const values = [...new Set([state.x, state.y])].map((axis) =>
-      `${data.axes[axis].name} ${writer(data.axes[axis].unit)(value(axis, found.frame, cells.places[axis][found.at] / 65535))}`);
+      `${data.axes[axis].name} ${writer(beside(data.axes[axis].unit))(value(axis, found.frame, cells.places[axis][found.at] / 65535))}`);
     const what = object ? "" : `in no ${data.noun}: `;
     status.textContent = `${what}${bursts === 1 ? "a burst" : count(bursts) + " bursts"} of ${values.join(", ")}. ${object ? status.textContent : ""}`;
   };

@@ -319,12 +319,13 @@ impl<'a> Picture<'a> {
             .collect();
         let times = own.iter().map(|one| one.runtime.0 as f64);
         let ends = of.range().into_iter().flatten();
+        let seen: Vec<f64> = times.chain(ends).map(|time| time.max(1.0)).collect();
+        let least = seen.iter().copied().fold(f64::INFINITY, f64::min);
+        let largest = seen.iter().copied().fold(1.0, f64::max);
+        // Thresholds far from all calls, such as 0, need not be seen.
         let normal = of.normal.iter().flatten().copied();
-        let all: Vec<f64> = times
-            .chain(ends)
-            .chain(normal)
-            .map(|time| time.max(1.0))
-            .collect();
+        let normal = normal.map(|time| time.clamp((least / 2.0).min(largest), largest * 2.0));
+        let all: Vec<f64> = seen.iter().copied().chain(normal).collect();
         let place = |time: f64| time.max(1.0).log10();
         let x = crate::chart::range(all.iter().map(|time| place(*time)));
         let most = of.bins.iter().map(|bin| bin.1).max().unwrap_or(1).max(1);
@@ -369,7 +370,7 @@ impl<'a> Picture<'a> {
         }
         // The thresholds themselves.
         for [from, to] in &of.normal {
-            for time in [from, to] {
+            for time in [from, to].into_iter().filter(|time| place(**time) > x[0]) {
                 let [x, top] = panel.place([place(*time), panel.y[1]]);
                 let bottom = panel.place([0.0, 0.0])[1];
                 scene.push(Mark::Path(

@@ -1,6 +1,6 @@
 //! Charts of how a metric of each object goes from frame to frame.
 
-use super::axes::{factors, unit};
+use super::axes::{factors, unit, with_unit};
 use super::model::{Clusters, Metric, Shown};
 use crate::chart::{Around, Panel};
 use crate::{Axis, Colour, Mark, Scene, Theme};
@@ -67,7 +67,7 @@ pub(super) fn draw(
         Kind::Boxes => "quartiles, whiskers and extremes",
     };
     let around = Around {
-        title: &metric.name,
+        title: &with_unit(&metric.name, &metric.unit),
         x: frames_are(clusters),
         y: what,
         x_ticks: frame_labels(clusters),
@@ -111,10 +111,18 @@ fn boxed(
     let half = (0.36 * step).max(1.5);
     scene.push(Mark::Path(vec![[x, y(s.low)], [x, y(s.high)]], 1.2, colour));
     let (top, bottom) = (y(s.q3), y(s.q1));
-    let height = (bottom - top).max(1.0);
+    let height = (bottom - top).max(2.0);
     scene.push(Mark::Rect([x - half, top, 2.0 * half, height], colour));
+    if height <= 4.0 {
+        return outliers(s, x, y, colour, scene);
+    }
     let median = vec![[x - half, y(s.median)], [x + half, y(s.median)]];
     scene.push(Mark::Path(median, 1.2, paper));
+    outliers(s, x, y, colour, scene);
+}
+
+/// The extremes where they are outside of the whiskers.
+fn outliers(s: &Summary, x: f64, y: &dyn Fn(f64) -> f64, colour: Colour, scene: &mut Scene) {
     for (value, outside) in [(s.min, s.min < s.low), (s.max, s.max > s.high)] {
         if outside {
             scene.push(Mark::Circle([x, y(value), 1.8], colour));
