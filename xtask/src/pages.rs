@@ -2,8 +2,8 @@
 //!
 //! Pages of all views are written from made-up recordings, opened in headless Chromium at the width of a
 //! screen and of a telephone, used as people use them, and looked at: what the document says, what the
-//! pixels are, that nothing was asked for and nothing failed. Pictures of them stay below
-//! `target/pages`.
+//! pixels are, that nothing was asked for and nothing failed. So is the report of the tour. Pictures of
+//! them stay below `target/pages`.
 
 mod browser;
 mod checks;
@@ -11,6 +11,7 @@ mod checks;
 use crate::{Outcome, cargo, execute, root};
 use browser::Browser;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Instant;
 
 /// Programs that may be Chromium.
@@ -46,16 +47,33 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         out,
     ];
     execute(&mut cargo(&example))?;
+    let wanted = |name: &str| {
+        arguments.is_empty() || arguments.iter().any(|part| name.contains(part.as_str()))
+    };
+    if wanted("tour") {
+        let tour = folder.join("tour").display().to_string();
+        let example = [
+            "run",
+            "--quiet",
+            "--release",
+            "--locked",
+            "--example",
+            "tour",
+        ];
+        let mut command = cargo(&example);
+        command.args(["--", "--out", &tour]).stdout(Stdio::null());
+        execute(command.stderr(Stdio::null()))?;
+    }
     let program = program().ok_or("there is no Chromium: install the package `chromium`")?;
     let mut browser = Browser::start(program, &folder.join("profile"))?;
     let mut failures = Vec::new();
-    for (name, check) in checks::PAGES {
-        if !arguments.is_empty() && !arguments.iter().any(|part| name.contains(part.as_str())) {
+    for (name, place, check) in checks::PAGES {
+        if !wanted(name) {
             continue;
         }
         for size in WIDTHS {
             let begin = Instant::now();
-            let found = one(&mut browser, &folder, name, size, *check);
+            let found = one(&mut browser, &folder, (name, place), size, *check);
             let took = begin.elapsed().as_secs_f64();
             match found {
                 Ok(first) => println!(
@@ -88,16 +106,17 @@ fn output() -> PathBuf {
 fn one(
     browser: &mut Browser,
     folder: &Path,
-    name: &str,
+    (name, place): (&str, &str),
     size: (u32, u32),
     check: checks::Check,
 ) -> Result<f64, String> {
-    let mut tab = browser.open(&folder.join(format!("{name}.html")), size)?;
+    let mut tab = browser.open(&folder.join(format!("{name}.html{place}")), size)?;
+    let linked = if place.is_empty() { "" } else { "-linked" };
     let first = tab.number("Math.max(...[...document.querySelectorAll('section[data-ready]')].map((s) => Number(s.dataset.readyMs)))")?;
-    tab.shot(&folder.join(format!("{name}-{}.png", size.0)))?;
+    tab.shot(&folder.join(format!("{name}{linked}-{}.png", size.0)))?;
     checks::common(&mut tab)?;
     check(&mut tab)?;
-    tab.shot(&folder.join(format!("{name}-{}-used.png", size.0)))?;
+    tab.shot(&folder.join(format!("{name}{linked}-{}-used.png", size.0)))?;
     tab.close()?;
     Ok(first)
 }

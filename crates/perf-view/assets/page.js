@@ -134,6 +134,11 @@ const perfkit = (() => {
 
   const variable = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  // Black or white, whichever is easier to read on a colour.
+  const readable = (channels) => {
+    const light = channels.map((channel) => (channel / 255 <= 0.04045 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 ? "#000000" : "#ffffff";
+  };
   const element = (tag, attributes = {}, ...children) => {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -199,7 +204,7 @@ const perfkit = (() => {
   });
 
   return {
-    bytes, pairs, short, time, percent, count, bytesText, ticks, writer, factors, scale, chart, variable, rgb, element, fit, linked, link, view,
+    bytes, pairs, short, time, percent, count, bytesText, ticks, writer, factors, scale, chart, variable, rgb, readable, element, fit, linked, link, view,
     onPaint: (run) => watchers.push(run),
   };
 })();

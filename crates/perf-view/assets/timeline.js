@@ -180,7 +180,8 @@ perfkit.view("timeline", (section, data) => {
     clipped(context, () => all.forEach((bundle, index) => {
       context.strokeStyle = perfkit.variable("ink");
       const weight = most > 1 ? bundle.number / most : 0;
-      context.globalAlpha = Math.min(0.4, 0.06 + 60 / all.length) + 0.4 * weight;
+      // Where many lines lie close they are fainter: what is below is seen through them.
+      context.globalAlpha = Math.min(0.4, 0.04 + (0.06 * layout.plot) / all.length) + 0.3 * weight * weight;
       context.lineWidth = 0.8 + 1.4 * weight;
       context.beginPath();
       context.moveTo(bundle.x, middle(bundle.a));
@@ -389,6 +390,7 @@ perfkit.view("timeline", (section, data) => {
     event.preventDefault();
     keys[event.key]();
   });
-  perfkit.onPaint(paint);
+  // A window of another size is no choice of anybody: the link stays.
+  perfkit.onPaint(() => { first = true; paint(); });
   paint();
 });

@@ -117,8 +117,7 @@ perfkit.view("track", (section, data) => {
       context.beginPath();
       context.arc(right, above, 9, 0, 7);
       context.fill();
-      const [r, g, b2] = perfkit.rgb(object.colour);
-      context.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b2 > 130 ? "#000000" : "#ffffff";
+      context.fillStyle = perfkit.readable(perfkit.rgb(object.colour));
       context.font = "600 11px system-ui, sans-serif";
       context.textAlign = "center";
       context.textBaseline = "middle";
@@ -405,7 +404,7 @@ perfkit.view("track", (section, data) => {
         if (found !== null) {
           const mixed = paper.map((channel, at) => Math.round(channel + found * (full[at] - channel)));
           button.style.background = `rgb(${mixed.join()})`;
-          button.style.color = 0.3 * mixed[0] + 0.6 * mixed[1] + 0.1 * mixed[2] > 130 ? "#000" : "#fff";
+          button.style.color = perfkit.readable(mixed);
         }
         return element("td", {}, button);
       })));
@@ -420,7 +419,8 @@ perfkit.view("track", (section, data) => {
     perfkit.onPaint(fill);
   }
 
-  perfkit.onPaint(() => paint());
+  // A window of another size is no choice of anybody: the link stays.
+  perfkit.onPaint(() => { first = true; paint(); });
   paint();
   tell(objects.get(state.object), Math.round(state.at));
 });

@@ -303,6 +303,12 @@ impl Tab<'_> {
         }
     }
 
+    /// Shows the page as on paper (`print`) or on a screen.
+    pub(super) fn media(&mut self, media: &str) -> Result<(), String> {
+        self.call("Emulation.setEmulatedMedia", json!({"media": media}))?;
+        self.calm()
+    }
+
     /// Presses a key.
     pub(super) fn key(&mut self, key: &str) -> Result<(), String> {
         let code = match key {

@@ -5,18 +5,21 @@ use super::browser::Tab;
 /// Uses a page; an error says what it did not do.
 pub(super) type Check = fn(&mut Tab<'_>) -> Result<(), String>;
 
-/// The pages, and what is done with each.
-pub(super) const PAGES: &[(&str, Check)] = &[
-    ("timeline", timeline),
-    ("hostile", hostile),
-    ("many", many),
-    ("topology", topology),
-    ("large", large),
-    ("track", track),
-    ("track-many", track_many),
-    ("anomaly", anomaly),
-    ("anomaly-many", anomaly_many),
-    ("report", report),
+/// The pages, the place in them that a link leads to, and what is done with each.
+pub(super) const PAGES: &[(&str, &str, Check)] = &[
+    ("timeline", "", timeline),
+    ("hostile", "", hostile),
+    ("many", "", many),
+    ("topology", "", topology),
+    ("large", "", large),
+    ("track", "", track),
+    ("track-many", "", track_many),
+    ("anomaly", "", anomaly),
+    ("anomaly-many", "", anomaly_many),
+    ("report", "", report),
+    ("track", "#clusters?object=2&frame=1&x=1&y=0", linked_track),
+    ("anomaly", "#anomalies?rank=7&step=13", linked_anomaly),
+    ("tour/index", "", tour),
 ];
 
 /// What every page keeps: all views are drawn, nothing is wider than the window, all that can be pressed
@@ -30,11 +33,33 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     )?;
     tab.expect("[...document.querySelectorAll('canvas, img')].every((e) => e.getAttribute('aria-label') || e.alt)")?;
     tab.expect("document.querySelectorAll('h1').length === 1")?;
+    for theme in ["light", "dark"] {
+        let faint = tab.text(&format!("{CONTRAST}('{theme}')"))?;
+        if !faint.is_empty() {
+            return Err(format!("{theme}: {faint}"));
+        }
+    }
     match tab.complaints() {
         [] => Ok(()),
         all => Err(all.join("; ")),
     }
 }
+
+/// Text in a theme whose contrast with what it is on is below 4.5: the first few.
+const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = theme;
+    const parse = (c) => c.match(/[\\d.]+/g).map(Number);
+    const light = (c) => { const [r, g, b] = c.map((v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+    const bad = [];
+    for (const e of document.querySelectorAll('body *')) {
+        if (!e.checkVisibility() || e.closest('svg, option') || ![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+        let paper = [255, 255, 255];
+        for (let at = e; at; at = at.parentElement) { const c = parse(getComputedStyle(at).backgroundColor); if (c.length < 4 || c[3] > 0.99) { paper = c; break; } }
+        const [a, b] = [light(parse(getComputedStyle(e).color).slice(0, 3)), light(paper.slice(0, 3))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) bad.push(e.tagName + ' `' + e.textContent.slice(0, 30) + '` ' + ratio.toFixed(2));
+    }
+    delete document.documentElement.dataset.theme;
+    return bad.slice(0, 3).join('; '); })";
 
 /// The colours of some pixels of the first canvas of a selector: red, green, blue.
 const PIXEL: &str = "((selector, x, y) => { const c = document.querySelector(selector);
@@ -443,4 +468,45 @@ fn report(tab: &mut Tab<'_>) -> Result<(), String> {
     let beside = "(() => { const s = document.querySelectorAll('#topology .axes select')[3]; s.value = 'x'; s.dispatchEvent(new Event('change')); return true; })()";
     tab.expect(beside)?;
     tab.expect(&format!("{CUBES}.dataset.cubes === '256,256'"))
+}
+
+fn linked_track(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.expect(&format!(
+        "{TRACK}.dataset.object === '2' && {TRACK}.dataset.frame === '1'"
+    ))?;
+    tab.expect(&format!("{TRACK}.querySelector('select.x').value === '1' && {TRACK}.querySelector('select.y').value === '0'"))?;
+    tab.expect(&format!(
+        "{TRACK}.querySelector('.status').textContent.startsWith('object 2 in 8 tasks')"
+    ))
+}
+
+fn linked_anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.expect(&format!(
+        "{FOUND}.querySelector('.status').textContent.startsWith('rank 7, step 13: 1 abnormal')"
+    ))?;
+    tab.expect(&format!("{FOUND}.querySelector('.call figcaption').textContent.startsWith('MPI_Wait on rank 7, thread 0, step 13')"))
+}
+
+fn tour(tab: &mut Tab<'_>) -> Result<(), String> {
+    // An overview first: a card with a picture for each part.
+    tab.expect("document.querySelector('main > section').id === 'overview'")?;
+    tab.expect("document.querySelectorAll('.card').length === 6 && [...document.querySelectorAll('.card')].every((card) => document.querySelector(card.getAttribute('href')))")?;
+    tab.expect("[...document.querySelectorAll('.card')].every((card) => card.querySelectorAll('img').length === 2 && [...card.querySelectorAll('img')].filter((img) => img.checkVisibility()).length === 1)")?;
+    tab.expect("['timeline', 'topology', 'track', 'anomaly'].every((view) => document.querySelector(`section[data-view=${view}]`))")?;
+    tab.expect("document.querySelectorAll('script:not([type])').length === 5")?;
+    tab.click(".card[href='#phases']")?;
+    tab.expect("location.hash === '#phases' && Math.abs(document.querySelector('#phases').getBoundingClientRect().top) < innerHeight")?;
+    // Real recordings: an object is followed, and a call has its stack.
+    tab.click("#phases .objects tbody tr button")?;
+    tab.expect("document.querySelector('#phases').dataset.object === '1' && document.querySelector('#phases .status').textContent.includes('forward')")?;
+    tab.click("#anomalies .functions tbody tr button")?;
+    tab.click("#anomalies .calls tbody tr button")?;
+    tab.expect("document.querySelector('#anomalies .call figcaption').textContent.startsWith('MPI_Barrier on rank')")?;
+    tab.click("#theme")?;
+    tab.expect("[...document.querySelectorAll('.card')].every((card) => [...card.querySelectorAll('img')].filter((img) => img.checkVisibility()).length === 1)")?;
+    // On paper there is nothing to press, and nothing is wider than it.
+    tab.media("print")?;
+    tab.expect("[...document.querySelectorAll('nav, .tools')].every((e) => !e.checkVisibility()) && document.documentElement.scrollWidth <= innerWidth")?;
+    tab.expect("getComputedStyle(document.body).backgroundColor === 'rgb(255, 255, 255)'")?;
+    tab.media("screen")
 }

@@ -10,6 +10,7 @@
 
 mod axes;
 mod coarse;
+mod matrices;
 mod model;
 mod picture;
 mod trend;
