@@ -7,6 +7,7 @@
 
 mod browser;
 mod checks;
+mod live;
 
 use crate::{Outcome, cargo, execute, root};
 use browser::Browser;
@@ -85,6 +86,13 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
                     failures.push(format!("{name} at {}: {error}", size.0));
                 }
             }
+        }
+    }
+    if arguments.is_empty() || arguments.iter().any(|part| "live".contains(part.as_str())) {
+        let found = live::run(&mut browser, &folder);
+        if let Err(error) = found {
+            println!("live           {error}");
+            failures.push(format!("live: {error}"));
         }
     }
     browser.stop()?;

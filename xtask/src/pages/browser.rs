@@ -39,6 +39,8 @@ pub(super) struct Browser {
     /// What the page of the open tab complained about, and what it asked for.
     complaints: Vec<String>,
     loaded: bool,
+    /// What the page may ask: the server it is from.
+    server: Option<String>,
 }
 
 impl Browser {
@@ -76,15 +78,28 @@ impl Browser {
             profile: profile.to_path_buf(),
             complaints: Vec::new(),
             loaded: false,
+            server: None,
         })
     }
 
     /// Opens a page of a file in a window of a size, and waits until its views are drawn.
-    pub(super) fn open(
+    pub(super) fn open(&mut self, page: &Path, size: (u32, u32)) -> Result<Tab<'_>, String> {
+        self.server = None;
+        self.open_url(&format!("file://{}", page.display()), size)
+    }
+
+    /// Opens the page of a server, which it may ask, in a window of a size.
+    pub(super) fn open_served(
         &mut self,
-        page: &Path,
-        (width, height): (u32, u32),
+        server: &str,
+        rest: &str,
+        size: (u32, u32),
     ) -> Result<Tab<'_>, String> {
+        self.server = Some(server.to_string());
+        self.open_url(&format!("{server}{rest}"), size)
+    }
+
+    fn open_url(&mut self, url: &str, (width, height): (u32, u32)) -> Result<Tab<'_>, String> {
         let target = self.call(None, "Target.createTarget", json!({"url": "about:blank"}))?;
         let target = text(&target, "targetId")?;
         let session = json!({"targetId": target, "flatten": true});
@@ -105,7 +120,6 @@ impl Browser {
         tab.call("Emulation.setDeviceMetricsOverride", metrics)?;
         tab.browser.complaints.clear();
         tab.browser.loaded = false;
-        let url = format!("file://{}", page.display());
         tab.call("Page.navigate", json!({"url": url}))?;
         let begin = Instant::now();
         while !tab.browser.loaded {
@@ -175,8 +189,10 @@ impl Browser {
             }
             "Network.requestWillBeSent" => {
                 let url = params["request"]["url"].as_str().unwrap_or_default();
-                // The page itself, and what it holds.
-                if params["type"] != "Document" && !url.starts_with("data:") {
+                // The page itself, what it holds, and its server.
+                let server = self.server.as_deref();
+                let is_own = server.is_some_and(|server| url.starts_with(server));
+                if params["type"] != "Document" && !url.starts_with("data:") && !is_own {
                     self.complaints.push(format!("request: {url}"));
                 }
             }
@@ -253,6 +269,15 @@ impl Tab<'_> {
         self.calm()
     }
 
+    /// Clicks on a place inside of an element: shares of its width and height.
+    pub(super) fn click_at(&mut self, selector: &str, share: [f64; 2]) -> Result<(), String> {
+        let at = self.place(selector, share)?;
+        self.mouse("mouseMoved", at)?;
+        self.mouse("mousePressed", at)?;
+        self.mouse("mouseReleased", at)?;
+        self.calm()
+    }
+
     /// Moves the pointer to a place inside of an element: shares of its width and height.
     pub(super) fn hover(&mut self, selector: &str, share: [f64; 2]) -> Result<(), String> {
         let at = self.place(selector, share)?;
@@ -313,6 +338,7 @@ impl Tab<'_> {
     pub(super) fn key(&mut self, key: &str) -> Result<(), String> {
         let code = match key {
             "Enter" => 13,
+            "End" => 35,
             "Home" => 36,
             "ArrowLeft" => 37,
             "ArrowUp" => 38,
@@ -341,6 +367,35 @@ impl Tab<'_> {
         let data = text(&self.call("Page.captureScreenshot", params)?, "data")?;
         let bytes = STANDARD.decode(data).map_err(|error| error.to_string())?;
         std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Loads the page again, as it is addressed now.
+    pub(super) fn reload(&mut self) -> Result<(), String> {
+        self.browser.loaded = false;
+        self.call("Page.reload", json!({}))?;
+        let begin = Instant::now();
+        while !self.browser.loaded {
+            self.browser.receive(begin)?;
+        }
+        self.calm()
+    }
+
+    /// Waits until an expression is true.
+    pub(super) fn wait(&mut self, script: &str) -> Result<(), String> {
+        let poll = format!(
+            "new Promise((done) => {{ const begin = Date.now(); const look = () => {{
+            let is = false; try {{ is = Boolean({script}); }} catch (error) {{ is = false; }}
+            if (is || Date.now() - begin > 60000) done(is); else setTimeout(look, 50); }}; look(); }})"
+        );
+        match self.value(&poll)? {
+            Value::Bool(true) => Ok(()),
+            _ => Err(format!("waited in vain for {script}")),
+        }
+    }
+
+    /// Forgets complaints that a test brought about itself.
+    pub(super) fn forgive(&mut self, part: &str) {
+        self.browser.complaints.retain(|one| !one.contains(part));
     }
 
     /// What the page complained about or asked for so far.

@@ -1,1 +1,161 @@
 "use strict";
+// What the reader chose: all of it is in the address, so that a link shows the same again.
+const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", x: "entry", y: "runtime", record: "" };
+let state = { ...USUAL };
+// What the server told.
+const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true };
+const plots = {};
+// Points that are kept.
+const MOST = 20000;
+
+const readAddress = () => {
+  const given = new URLSearchParams(location.hash.slice(1));
+  state = { ...USUAL, ranks: [] };
+  for (const name of Object.keys(USUAL)) {
+    if (!given.has(name)) continue;
+    state[name] = name === "ranks" ? given.get(name).split(",").filter((key) => /^\d+\.\d+$/.test(key)).slice(0, 64) : given.get(name);
+  }
+  for (const name of ["by", "top", "bottom", "program", "from", "to", "last", "within", "x", "y"]) find("#" + name).value = state[name];
+};
+
+const writeAddress = (isNew) => {
+  const values = new URLSearchParams();
+  for (const [name, usual] of Object.entries(USUAL)) {
+    const text = String(state[name]);
+    if (text !== String(usual)) values.set(name, text);
+  }
+  history[isNew ? "pushState" : "replaceState"](null, "", "#" + values);
+};
+
+// Goes on to what was chosen.
+const go = (change) => {
+  const before = state;
+  state = { ...state, ...change };
+  writeAddress(true);
+  follow(before);
+};
+
+const follow = (before) => {
+  const differs = (...names) => names.some((name) => String(before[name]) !== String(state[name]));
+  if (differs("by", "top", "bottom", "program", "ranks")) listen();
+  if (differs("ranks", "from", "to")) loadSteps();
+  else if (differs("last")) showSteps();
+  if (differs("step", "within") || (state.within === "all" && differs("from", "to"))) showFunctions();
+  else if (differs("function")) showFunctions();
+  else if (differs("x", "y")) showSamples();
+  if (differs("record")) showCall();
+  if (change(before, "step")) find("#functions").scrollIntoView({ block: "nearest" });
+  if (change(before, "record")) find("#call").scrollIntoView({ block: "nearest" });
+  showRanking();
+};
+const change = (before, name) => state[name] && before[name] !== state[name];
+
+const chooseRank = (key) => {
+  const without = state.ranks.filter((known) => known !== key);
+  go({ ranks: without.length < state.ranks.length ? without : [...without, key].slice(-12) });
+};
+
+const loadSteps = async () => {
+  live.steps.clear();
+  showSteps();
+  if (!state.ranks.length) return;
+  const given = await ask("steps", "/api/steps", { ranks: state.ranks.join(), from: state.from, to: state.to, limit: 10000 });
+  if (!given) return;
+  given.rows.forEach(keepStep);
+  showSteps();
+};
+
+const keepStep = ([program, rank, step, slow, fast, lost]) => {
+  const key = [program, rank, step].join(".");
+  live.steps.delete(key);
+  live.steps.set(key, { program, rank, step, slow, fast, time: lost });
+  if (live.steps.size > MOST) live.steps.delete(live.steps.keys().next().value);
+};
+
+let source = null, again = 0, wait = 0;
+const say = (text, isGone) => {
+  const place = find("#state");
+  if (place.textContent !== text) place.textContent = text;
+  place.classList.toggle("gone", isGone);
+};
+
+// News of what is chosen. A server that is gone is asked again until it is back.
+const listen = () => {
+  if (source) source.close();
+  clearTimeout(again);
+  const values = Object.entries({ by: state.by, top: state.top || "0", bottom: state.bottom || "0", program: state.program, ranks: state.ranks.join() });
+  const mine = (source = new EventSource("/events?" + new URLSearchParams(values.filter(([, value]) => value !== ""))));
+  mine.onmessage = (event) => {
+    wait = 0;
+    say(live.paused ? "paused" : live.isLive ? "live" : "a run that is over", false);
+    if (!live.paused) hear(JSON.parse(event.data));
+  };
+  mine.onerror = () => {
+    say("the server is gone, asking again", true);
+    document.body.dataset.gone = "1";
+    mine.close();
+    if (mine !== source) return;
+    wait = Math.min(5000, 2 * wait || 500);
+    again = setTimeout(listen, wait);
+  };
+};
+
+const hear = (news) => {
+  Object.assign(live, { programs: news.programs, total: news.total, ranking: news.ranking });
+  showSums();
+  showOverview();
+  showRanking();
+  if (document.body.dataset.gone) {
+    delete document.body.dataset.gone;
+    loadSteps();
+  }
+  if (news.steps.length || state.last !== "") {
+    news.steps.filter((row) => (state.from === "" || row[2] >= Number(state.from)) && (state.to === "" || row[2] <= Number(state.to))).forEach(keepStep);
+    showSteps();
+  }
+  document.body.dataset.news = Number(document.body.dataset.news || 0) + 1;
+};
+
+const begin = async () => {
+  const run = await ask("run", "/api/run");
+  if (!run) {
+    say("the server is gone, asking again", true);
+    return setTimeout(begin, 1000);
+  }
+  live.isLive = run.live;
+  find("#pause").hidden = !run.live;
+  for (const name of ["x", "y"]) find("#" + name).replaceChildren(...run.axes.map((axis) => make("option", {}, axis)));
+  plots.steps = plots.steps || new Scatter(find("#steps"), ({ one }) => go({ step: [one.program, one.rank, one.step].join("."), within: state.within === "all" ? "step" : state.within, function: "", record: "" }));
+  plots.functions = plots.functions || new Scatter(find("#functions"), ({ id }) => go({ record: String(id) }));
+  Object.assign(live, { programs: run.programs, total: run.total });
+  showSums();
+  showOverview();
+  readAddress();
+  listen();
+  await Promise.all([loadSteps(), showFunctions(), showCall()]);
+  document.body.dataset.ready = "1";
+};
+
+for (const name of ["by", "top", "bottom", "program", "from", "to", "last", "within", "x", "y"]) {
+  find("#" + name).addEventListener("change", (event) => go({ [name]: event.target.value }));
+}
+find("#pause").addEventListener("click", (event) => {
+  live.paused = !live.paused;
+  event.target.setAttribute("aria-pressed", String(live.paused));
+  event.target.textContent = live.paused ? "Go on" : "Pause";
+  say(live.paused ? "paused" : "live", false);
+  if (!live.paused) { listen(); loadSteps(); }
+});
+const repaint = () => Object.values(plots).forEach((plot) => plot.draw());
+find("#theme").addEventListener("click", () => { theme(); repaint(); showSteps(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+find("#records form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  showRecords();
+});
+addEventListener("popstate", () => {
+  const before = state;
+  readAddress();
+  follow(before);
+});
+begin();

@@ -1,1 +1,150 @@
 "use strict";
+// What is shown of the state, part by part.
+const rankName = (program, rank) => {
+  const known = live.programs.find((one) => one.program === program);
+  const name = live.programs.length > 1 ? (known && known.name) || "program " + program : "";
+  return (name ? name + ", " : "") + "rank " + rank;
+};
+
+const showSums = () => {
+  const { total } = live;
+  find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal, ${time(total.time)} lost`;
+};
+
+const showOverview = () => {
+  const rows = live.programs.map((one) => {
+    const { loss } = one;
+    const name = make("td", {}, one.name ? `${one.name} (${one.program})` : "program " + one.program);
+    const numbers = [count(one.ranks), count(one.active), one.ranks ? count(one.step) : "none", count(loss.calls), count(loss.slow + loss.fast), time(loss.time)];
+    return make("tr", {}, name, ...numbers.map((text) => make("td", { class: "n" }, text)));
+  });
+  find("#overview tbody").replaceChildren(...rows);
+  const select = find("#program");
+  if (select.options.length !== live.programs.length + 1) {
+    const options = live.programs.map((one) => make("option", { value: one.program }, one.name || "program " + one.program));
+    select.replaceChildren(make("option", { value: "" }, "all"), ...options);
+    select.value = state.program;
+  }
+};
+
+const showRanking = () => {
+  const { ranking } = live;
+  if (!ranking) return;
+  const value = (one) => (ranking.by === "time" ? one.time : one[ranking.by]) || 0;
+  const text = (one) => (ranking.by === "time" ? time(one.time) : short(value(one)));
+  const most = Math.max(1e-9, ...[...ranking.top, ...ranking.bottom].map(value));
+  const list = find("#ranking .bars");
+  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.rank : null;
+  const bar = (one) => {
+    const key = one.program + "." + one.rank;
+    const length = make("span", { class: "length" });
+    length.style.width = Math.max(0.5, (100 * value(one)) / most) + "%";
+    const button = make("button", { type: "button", "data-rank": key, "aria-pressed": String(state.ranks.includes(key)), on: { click: () => chooseRank(key) } },
+      make("span", { class: "name" }, rankName(one.program, one.rank)), length, make("span", { class: "value" }, text(one)));
+    return make("li", {}, button);
+  };
+  const left = ranking.ranks - ranking.top.length - ranking.bottom.length;
+  const gap = ranking.bottom.length ? [make("li", { class: "gap" }, count(left) + " ranks between")] : [];
+  list.replaceChildren(...ranking.top.map(bar), ...gap, ...ranking.bottom.map(bar));
+  if (focused) find(`[data-rank="${CSS.escape(focused)}"]`, list)?.focus();
+};
+
+const inWindow = (step) => {
+  if (state.from !== "" && step < Number(state.from)) return false;
+  if (state.to !== "" && step > Number(state.to)) return false;
+  return state.last === "" || step > lastStep() - Number(state.last);
+};
+const lastStep = () => Math.max(0, ...live.programs.map((one) => one.step));
+
+const showSteps = () => {
+  const marks = state.ranks.map((key, at) => ({ key, colour: "rank" + (at % 12), shape: at % 4 }));
+  const items = marks.map(({ key, colour: name, shape }) => {
+    const dot = make("canvas", { width: 14, height: 14, "aria-hidden": "true" });
+    dot.style.width = dot.style.height = "14px";
+    dot.style.border = "0";
+    const to = dot.getContext("2d");
+    to.fillStyle = colour(name);
+    plots.steps.shape(to, [7, 7], shape, 5);
+    to.fill();
+    return make("li", {}, dot, rankName(...key.split(".").map(Number)));
+  });
+  find("#steps .legend").replaceChildren(...items);
+  const points = [];
+  for (const one of live.steps.values()) {
+    const mark = marks.find(({ key }) => key === one.program + "." + one.rank);
+    if (!mark || !inWindow(one.step)) continue;
+    points.push({
+      ...mark, key: [one.program, one.rank, one.step].join("."), x: one.step, y: one.slow + one.fast, one,
+      text: `${rankName(one.program, one.rank)}, step ${one.step}: ${one.slow} too slow, ${one.fast} too fast, ${time(one.time)} lost`,
+    });
+  }
+  plots.steps.set(points, { x: "step", y: "anomalies", empty: state.ranks.length ? "no anomaly of these ranks in these steps" : "no rank is chosen" });
+};
+
+// Which calls the function view is about.
+const scope = () => {
+  const [program, rank, step] = state.step ? state.step.split(".").map(Number) : [];
+  if (state.within === "all" || program === undefined) return { from: state.from, to: state.to };
+  return state.within === "rank" ? { program, rank } : { program, rank, from: step, to: step };
+};
+
+const showFunctions = async () => {
+  const given = await ask("functions", "/api/functions", { ...scope(), limit: 200 });
+  if (!given) return;
+  const [program, rank, step] = state.step ? state.step.split(".") : [];
+  const texts = { step: `step ${step} of ${rankName(Number(program), Number(rank))}`, rank: `all steps of ${rankName(Number(program), Number(rank))}`, all: "all ranks" };
+  find("#scope").textContent = "Recorded calls of " + (program === undefined ? texts.all : texts[state.within]) + ".";
+  const known = given.rows.map((row) => ({ program: row[0], name: row[1], anomalies: row[2], time: row[4] }));
+  if (!known.some((one) => one.name === state.function)) state.function = known.length ? known[0].name : "";
+  const buttons = known.map((one) => make("li", {}, make("button", { type: "button", "aria-pressed": String(one.name === state.function), on: { click: () => go({ function: one.name, record: "" }) } },
+    `${one.name}: ${one.anomalies}, ${time(one.time)}`)));
+  find("#functions .choices").replaceChildren(...buttons);
+  find("#functions").dataset.functions = known.length;
+  await showSamples();
+};
+
+const TIMES = ["entry", "runtime", "severity", "exclusive", "inclusive", "expected"];
+const showSamples = async () => {
+  const axes = { x: state.x, y: state.y, xTime: TIMES.includes(state.x), yTime: TIMES.includes(state.y), empty: "no call of it was kept" };
+  if (!state.function) return plots.functions.set([], axes);
+  const given = await ask("samples", "/api/samples", { ...scope(), function: state.function, x: state.x, y: state.y, limit: 2000 });
+  if (!given) return;
+  const rows = given.rows.filter((row) => row[6] !== null && row[7] !== null);
+  const least = (at) => rows.reduce((low, row) => Math.min(low, row[at]), Infinity);
+  const from = { x: state.x === "entry" ? least(6) : 0, y: state.y === "entry" ? least(7) : 0 };
+  const say = (axis, value) => `${axis} ${TIMES.includes(axis) ? time(value) : short(value)}`;
+  const points = rows.map(([id, kind, label, program, rank, step, x, y]) => ({
+    key: id, id, x: x - from.x, y: y - from.y, colour: kind === "anomaly" ? "alarm" : "rank1", shape: kind === "anomaly" ? 3 : 0,
+    text: `${label}, ${rankName(program, rank)}, step ${step}: ${say(state.x, x - from.x)}, ${say(state.y, y - from.y)}`,
+  }));
+  const name = (axis) => (axis === "entry" ? "entry since the first" : axis);
+  plots.functions.set(points, { ...axes, x: name(state.x), y: name(state.y) });
+};
+
+const showCall = async () => {
+  const place = find("#call .body");
+  if (!state.record) return;
+  const given = await ask("call", "/api/record", { id: state.record });
+  if (!given) return;
+  callView(place, given);
+  place.dataset.record = given.id;
+};
+
+const showRecords = async () => {
+  const form = new FormData(find("#records form"));
+  const values = Object.fromEntries(form);
+  if (values.severity !== "") values.severity = Math.round(1000 * Number(values.severity));
+  const given = await ask("records", "/api/records", values);
+  if (!given) return;
+  const at = Object.fromEntries(given.columns.map((name, place) => [name, place]));
+  const names = ["function", "label", "rank", "step", "time lost", "run time", "score"];
+  const head = make("tr", {}, ...names.map((name, place) => make("th", { class: place > 1 ? "n" : null }, name)));
+  const rows = given.rows.map((row) => {
+    const open = make("button", { type: "button", on: { click: () => go({ record: String(row[at.id]) }) } }, row[at.function]);
+    const numbers = [rankName(row[at.program], row[at.rank]), row[at.step], time(row[at.severity]), time(row[at.runtime]), row[at.score] === null ? "" : short(row[at.score])];
+    return make("tr", {}, make("td", {}, open), make("td", { class: row[at.kind] === "anomaly" ? "abnormal" : null }, row[at.label]),
+      ...numbers.map((text) => make("td", { class: "n" }, String(text))));
+  });
+  find("#records table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
+  find("#records-status").textContent = `${rows.length} calls`;
+};

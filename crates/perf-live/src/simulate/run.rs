@@ -1,7 +1,7 @@
 //! [`run`]: many ranks, few connections.
 
 use super::tape::{Tape, Told};
-use crate::client::{Link, Target, Who};
+use crate::client::{Kept, Link, Requests, Target, Who};
 use crate::wire::NO_VIEW;
 use crate::{Error, Result};
 use perf_anomaly::provenance::{Entry, Store};
@@ -91,19 +91,13 @@ impl Figures {
 /// # Errors
 /// The first error of a rank; the others go on to their ends.
 pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
-    let begin = Instant::now();
     let connections = load.connections.clamp(1, 1024);
-    let outcomes: Vec<Result<Figures>> = std::thread::scope(|scope| {
-        let start = |at: usize| {
-            let ranks = (at as u32..load.ranks).step_by(connections).collect();
-            scope.spawn(move || play(tape, load, target, ranks, begin))
-        };
-        let threads: Vec<_> = (0..connections).map(start).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-            thread.join().unwrap_or(Err(Error::Closed))
-        };
-        threads.into_iter().map(join).collect()
-    });
+    let shares = (0..connections).map(|at| (at as u32..load.ranks).step_by(connections));
+    // All are there before the first one begins.
+    let links = each(shares, |ranks| open(target, load.program, ranks));
+    let links: Vec<Vec<Player>> = links.into_iter().collect::<Result<_>>()?;
+    let begin = Instant::now();
+    let outcomes = each(links, |players| play(tape, load, players, begin));
     let mut figures = Figures::default();
     for outcome in outcomes {
         figures.merge(outcome?);
@@ -113,28 +107,46 @@ pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
     Ok(figures)
 }
 
-/// One connection: its ranks one after the other, update by update.
-fn play(
-    tape: &Tape,
-    load: &Load,
-    target: &Target,
-    ranks: Vec<u32>,
-    begin: Instant,
-) -> Result<Figures> {
-    let mut figures = Figures::default();
-    let mut links = Vec::new();
+/// Does some work for each in a thread of its own.
+fn each<T: Send, U: Send>(
+    all: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<U> + Sync,
+) -> Vec<Result<U>> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let start = |one| scope.spawn(move || work(one));
+        let threads: Vec<_> = all.into_iter().map(start).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or(Err(Error::Closed))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// A simulated rank.
+type Player = (u32, Requests, Kept);
+
+/// Ranks that share a connection.
+fn open(target: &Target, program: u32, ranks: impl Iterator<Item = u32>) -> Result<Vec<Player>> {
+    let mut players = Vec::new();
     let mut shared: Option<Link> = None;
     for rank in ranks {
-        let who = Who::new(load.program, rank).program_name("simulated");
+        let who = Who::new(program, rank).program_name("simulated");
         let link = match &shared {
             Some(link) => link.beside(who)?,
             None => Link::open(target, who)?,
         };
-        links.push((rank, link.exchange(), link.store()));
+        players.push((rank, link.exchange(), link.store()));
         shared.get_or_insert(link);
     }
+    Ok(players)
+}
+
+/// One connection: its ranks one after the other, update by update.
+fn play(tape: &Tape, load: &Load, mut players: Vec<Player>, begin: Instant) -> Result<Figures> {
+    let mut figures = Figures::default();
     for update in 0..load.updates {
-        for (rank, exchange, store) in &mut links {
+        for (rank, exchange, store) in &mut players {
             let share = f64::from(*rank) / f64::from(load.ranks.max(1));
             let due = load.period.mul_f64(update as f64 + share);
             let now = begin.elapsed();

@@ -1,0 +1,192 @@
+//! The server dies as hard as can be, again and again, and so do clients: what was answered is there, once.
+#![cfg(all(feature = "server", feature = "simulate"))]
+
+mod common;
+
+use common::Rank;
+use perf_anomaly::Result;
+use perf_anomaly::provenance::{Memory, Query, Sqlite, Store};
+use perf_anomaly::server::{Client, Delta, Exchange, View};
+use perf_live::client::{Link, Requests, Target, Who};
+use perf_live::hub::{Finished, Hub};
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const TOKEN: &str = "a-token-of-a-test";
+
+/// A server in a process of its own.
+struct Process(Child);
+
+impl Process {
+    fn start(database: &Path, address: &str) -> (Self, String) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_perfkit-live"))
+            .arg("serve")
+            .arg(database)
+            .args(["--listen", address, "--history", "16"])
+            .env("PERFKIT_LIVE_TOKEN", TOKEN)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it was built");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("a pipe");
+        BufReader::new(out)
+            .read_line(&mut line)
+            .expect("it says where it listens");
+        let url = line
+            .trim()
+            .strip_prefix("listening on ")
+            .expect("it listens");
+        (Process(child), url.to_string())
+    }
+
+    /// `kill -9`.
+    fn kill(&mut self) {
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it ran");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Counts calls whose delta was answered.
+#[derive(Debug)]
+struct Counted {
+    inner: Requests,
+    answered: Arc<AtomicU64>,
+    last: u64,
+}
+
+impl Exchange for Counted {
+    fn send(&mut self, delta: &Delta) -> Result<()> {
+        self.inner.send(delta)?;
+        if delta.sequence > self.last {
+            self.last = delta.sequence;
+            let calls = delta.steps.iter().map(|step| step.loss.calls).sum();
+            self.answered.fetch_add(calls, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<Option<View>> {
+        self.inner.receive()
+    }
+}
+
+fn target(url: &str) -> Target {
+    let target = Target::new(url).expect("it is sound");
+    target.token(TOKEN).patience(Duration::from_secs(60))
+}
+
+/// A client that speaks until it is told to stop, and then says all it has: the records it kept.
+fn faithful(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) -> u64 {
+    let link = Link::open(&target(url), Who::new(0, rank)).expect("it answers");
+    let exchange = Counted {
+        inner: link.exchange(),
+        answered: Arc::clone(answered),
+        last: 0,
+    };
+    let client = Client::new(link.client(), exchange);
+    let mut one = Rank::new(0, rank, client, Box::new(link.store()));
+    while !stop.load(Ordering::SeqCst) {
+        one.step();
+        assert!(one.error().is_none(), "it has the patience");
+    }
+    let report = one.watch.into_sink().finish().expect("all of it is told");
+    let (_, kept) = report.store.expect("there is a recorder");
+    kept.recorded + kept.normals
+}
+
+/// A client that dies after some steps, and starts anew as another one.
+fn mortal(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) {
+    while !stop.load(Ordering::SeqCst) {
+        let link = Link::open(&target(url), Who::new(1, rank)).expect("it answers");
+        let exchange = Counted {
+            inner: link.exchange(),
+            answered: Arc::clone(answered),
+            last: 0,
+        };
+        let client = Client::new(link.client(), exchange);
+        let mut one = Rank::new(1, rank, client, Box::new(Memory::new()));
+        for _ in 0..7 {
+            one.step();
+            assert!(one.error().is_none(), "it has the patience");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_was_answered_is_lost_and_nothing_counts_twice() {
+    let database = std::env::temp_dir().join("perf-live-kill.sqlite");
+    clear(&database);
+    let (mut server, url) = Process::start(&database, "127.0.0.1:0");
+    let address = url.trim_start_matches("http://").to_string();
+    let (answered, stop) = (Arc::new(AtomicU64::new(0)), AtomicBool::new(false));
+    let kept: u64 = std::thread::scope(|scope| {
+        let (url, answered, stop) = (&url, &answered, &stop);
+        let faithful: Vec<_> = (0..4)
+            .map(|rank| scope.spawn(move || faithful(url, rank, answered, stop)))
+            .collect();
+        let mortal: Vec<_> = (0..2)
+            .map(|rank| scope.spawn(move || mortal(url, rank, answered, stop)))
+            .collect();
+        for round in 0..6 {
+            std::thread::sleep(Duration::from_millis(120 + 37 * round));
+            server.kill();
+            // What was answered is in the database, whoever looks.
+            let before = answered.load(Ordering::SeqCst);
+            let found = calls(&database);
+            assert!(found >= before, "{found} of {before} calls");
+            (server, _) = Process::start(&database, &address);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        stop.store(true, Ordering::SeqCst);
+        mortal
+            .into_iter()
+            .for_each(|thread| thread.join().expect("it does not fail"));
+        faithful
+            .into_iter()
+            .map(|thread| thread.join().expect("it does not fail"))
+            .sum()
+    });
+    let total = answered.load(Ordering::SeqCst);
+    assert!(total > 20 * common::CALLS, "{total} calls");
+    server.kill();
+    assert_eq!(calls(&database), total);
+    let mut store = Sqlite::open(&database).expect("it is sound");
+    let records = store.query(&Query::default()).expect("it can be read");
+    let different: HashSet<_> = records
+        .iter()
+        .map(|one| (one.rank, one.kind, one.call.id.clone()))
+        .collect();
+    assert_eq!(
+        (records.len() as u64, different.len()),
+        (kept, records.len())
+    );
+    drop(store);
+    clear(&database);
+}
+
+/// Calls that a database has.
+fn calls(database: &Path) -> u64 {
+    let params = Hub::params().check().expect("defaults");
+    let finished = Finished::open(database, params).expect("it can be read");
+    finished.overview().total.calls
+}
+
+fn clear(database: &Path) {
+    for end in ["", "-wal", "-shm", ".lock", ".token"] {
+        let mut name = database.as_os_str().to_os_string();
+        name.push(end);
+        let _ = std::fs::remove_file(PathBuf::from(name));
+    }
+}

@@ -1,0 +1,212 @@
+//! The live page: the way from a rank to a call, while data streams, over a restart, and after a replay.
+
+use super::browser::{Browser, Tab};
+use super::{WIDTHS, root};
+use crate::{cargo, execute};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+/// A program that is ended with this, as hard as can be.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs the page in all widths.
+pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
+    let build = [
+        "build",
+        "--quiet",
+        "--release",
+        "--locked",
+        "--package",
+        "perf-live",
+    ];
+    execute(&mut cargo(&build))?;
+    let target = folder.parent().unwrap_or(folder);
+    let program = target.join("release").join("perfkit-live");
+    let database = folder.join("live.sqlite");
+    for end in ["", "-wal", "-shm"] {
+        let mut name = database.clone().into_os_string();
+        name.push(end);
+        let _ = std::fs::remove_file(name);
+    }
+    let (mut server, url) = start(&program, "serve", &database, "127.0.0.1:0")?;
+    let _ranks = simulate(&program, &url, &database)?;
+    for size in WIDTHS {
+        let begin = Instant::now();
+        let mut tab = browser.open_served(&url, "/", size)?;
+        funnel(&mut tab, true)?;
+        let (wide, _) = size;
+        tab.shot(&folder.join(format!("live-{wide}.png")))?;
+        if size == WIDTHS[0] {
+            let address = url.trim_start_matches("http://").to_string();
+            server = restart(&mut tab, server, &program, (&database, &address))?;
+        }
+        tab.close()?;
+        let took = begin.elapsed().as_secs_f64();
+        println!("{:<14} {wide:>4} wide: {took:.1} s", "live");
+    }
+    drop(server);
+    let (_over, url) = start(&program, "replay", &database, "127.0.0.1:0")?;
+    for size in WIDTHS {
+        let begin = Instant::now();
+        let mut tab = browser.open_served(&url, "/", size)?;
+        funnel(&mut tab, false)?;
+        tab.close()?;
+        let took = begin.elapsed().as_secs_f64();
+        println!("{:<14} {:>4} wide: {took:.1} s", "replay", size.0);
+    }
+    Ok(())
+}
+
+/// Starts a server, and reads where it listens.
+fn start(
+    program: &Path,
+    command: &str,
+    database: &Path,
+    address: &str,
+) -> Result<(Running, String), String> {
+    let child = Command::new(program)
+        .arg(command)
+        .arg(database)
+        .args(["--listen", address])
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = child.map_err(|error| format!("{}: {error}", program.display()))?;
+    let out = child.stdout.take().ok_or("no pipe from the server")?;
+    let running = Running(child);
+    let mut line = String::new();
+    let read = BufReader::new(out).read_line(&mut line);
+    read.map_err(|error| error.to_string())?;
+    let url = line.trim().strip_prefix("listening on ");
+    let url = url.ok_or_else(|| format!("{command} says `{}`", line.trim()))?;
+    Ok((running, url.to_string()))
+}
+
+/// Ranks that tell something all the time, until this is dropped.
+fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, String> {
+    let mut token = database.as_os_str().to_os_string();
+    token.push(".token");
+    let recording = root().join("data/recordings/nwchem-md-4");
+    let child = Command::new(program)
+        .args([
+            "simulate",
+            url,
+            "--ranks",
+            "24",
+            "--updates",
+            "100000",
+            "--period",
+            "0.5",
+        ])
+        .args(["--steps", "60", "--connections", "1"])
+        .arg("--from")
+        .arg(recording)
+        .arg("--token-file")
+        .arg(PathBuf::from(token))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    child
+        .map(Running)
+        .map_err(|error| format!("{}: {error}", program.display()))
+}
+
+/// From a rank to its steps, to the functions of a step, to a call and its stack; then the query, a link
+/// to all of it, and a pause.
+fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
+    tab.wait("document.body.dataset.ready === '1'")?;
+    // Until a rank has an anomaly there is nothing to choose.
+    tab.wait("document.querySelectorAll('.bars button').length > 3 && Number(document.querySelector('.bars .value').textContent) > 0")?;
+    tab.expect("document.documentElement.scrollWidth <= innerWidth")?;
+    tab.expect("[...document.querySelectorAll('button, select, input')].every((e) => e.textContent.trim() || e.closest('label'))")?;
+    if is_live {
+        tab.wait("document.querySelector('#state').textContent === 'live'")?;
+        let before = tab.text("document.body.dataset.news")?;
+        tab.wait(&format!(
+            "Number(document.body.dataset.news) > {before} + 2"
+        ))?;
+    } else {
+        tab.wait("document.querySelector('#state').textContent === 'a run that is over'")?;
+        tab.expect("document.querySelector('#pause').hidden")?;
+    }
+    tab.click(".bars li:first-child button")?;
+    tab.wait("document.querySelector('.bars button[aria-pressed=true]')")?;
+    tab.wait("Number(document.querySelector('#steps canvas').dataset.points) > 0")?;
+    // The first point: by the keyboard, then by hand.
+    tab.value("document.querySelector('#steps canvas').focus()")?;
+    tab.key("Home")?;
+    tab.wait("document.querySelector('#steps-status').textContent.includes('too slow')")?;
+    let at = "document.querySelector('#steps canvas').dataset.at.split(',').map(Number)";
+    let [x, y] = [0, 1].map(|axis| format!("{at}[{axis}] / document.querySelector('#steps canvas').getBoundingClientRect()[['width', 'height'][{axis}]]"));
+    let share = [tab.number(&x)?, tab.number(&y)?];
+    tab.click_at("#steps canvas", share)?;
+    tab.wait("Number(document.querySelector('#functions').dataset.functions) > 0 && location.hash.includes('step=')")?;
+    tab.wait("Number(document.querySelector('#functions canvas').dataset.points) > 0")?;
+    let choose = "(() => { const s = document.querySelector('#x'); s.value = 'exclusive'; s.dispatchEvent(new Event('change')); return location.hash.includes('x=exclusive'); })()";
+    tab.expect(choose)?;
+    tab.wait("Number(document.querySelector('#functions canvas').dataset.points) > 0")?;
+    tab.value("document.querySelector('#functions canvas').focus()")?;
+    tab.key("End")?;
+    tab.key("Enter")?;
+    tab.wait("Number(document.querySelector('#call .body').dataset.frames) > 0 && location.hash.includes('record=')")?;
+    tab.wait("document.querySelector('#call .stack .abnormal') && document.querySelector('#call .frame.red')")?;
+    // Whatever is in names is text.
+    tab.expect("document.querySelectorAll('main img, main iframe, main object').length === 0")?;
+    tab.click("#records form button")?;
+    tab.wait("document.querySelectorAll('#records tbody tr').length > 0")?;
+    tab.click("#records tbody tr:last-child button")?;
+    tab.wait(
+        "location.hash.includes('record=' + document.querySelector('#call .body').dataset.record)",
+    )?;
+    // A link shows the same again.
+    let shown = tab.text("document.querySelector('#call dl').textContent")?;
+    tab.reload()?;
+    tab.wait("document.body.dataset.ready === '1' && document.querySelector('#call dl')")?;
+    if tab.text("document.querySelector('#call dl').textContent")? != shown {
+        return Err("a link shows another call".into());
+    }
+    tab.wait("Number(document.querySelector('#functions canvas').dataset.points) > 0")?;
+    if is_live {
+        tab.wait("Number(document.body.dataset.news) > 1")?;
+        tab.click("#pause")?;
+        let paused = "new Promise((done) => { const was = document.body.dataset.news; setTimeout(() => done(document.body.dataset.news === was), 1500); })";
+        tab.expect(paused)?;
+        tab.click("#pause")?;
+        tab.wait("document.querySelector('#state').textContent === 'live'")?;
+    }
+    match tab.complaints() {
+        [] => Ok(()),
+        all => Err(all.join("; ")),
+    }
+}
+
+/// The server dies and comes back; the page goes on by itself.
+fn restart(
+    tab: &mut Tab<'_>,
+    server: Running,
+    program: &Path,
+    (database, address): (&Path, &str),
+) -> Result<Running, String> {
+    let calls =
+        "Number(document.querySelector('#sums').textContent.split(' ')[0].replace(/,/g, ''))";
+    let before = tab.number(calls)?;
+    drop(server);
+    tab.wait("document.querySelector('#state').classList.contains('gone')")?;
+    let (server, _) = start(program, "serve", database, address)?;
+    tab.wait("document.querySelector('#state').textContent === 'live'")?;
+    tab.wait(&format!("{calls} > {before}"))?;
+    tab.wait("Number(document.querySelector('#steps canvas').dataset.points) > 0")?;
+    tab.forgive("ERR_CONNECTION_REFUSED");
+    tab.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING");
+    tab.forgive("ERR_CONNECTION_RESET");
+    Ok(server)
+}
