@@ -18,6 +18,7 @@ use perfkit_examples::detected::source::{self, Source};
 use perfkit_examples::detected::{Detected, Shown, changed};
 use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::frames;
+use perfkit_examples::live::Server;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, parse_time};
 use std::ffi::OsString;
@@ -47,6 +48,9 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
   --provenance OUT    writes all that is known of each anomaly: JSON Lines, or a database if OUT ends
                       in .sqlite or .db (feature `sqlite`)
   --prune             judges what was written again, by the model at the end
+  --server URL        tells all of it to a parameter server, and judges by what all that tell it know
+                      (feature `live`)
+  --token FILE        with --server: the file with the token of its writers
   --restart           starts over with a function that became slower or faster for good
   --follow            waits for more at the end of streams, and prints anomalies as they come; .bp files
                       and folders of them may come later
@@ -75,6 +79,8 @@ struct Asked {
     ranking: Ranking,
     provenance: Option<PathBuf>,
     prune: bool,
+    server: Option<String>,
+    token: Option<PathBuf>,
     restart: bool,
     follow: bool,
     idle: Option<Nanos>,
@@ -130,6 +136,8 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         ranking: Ranking::Total,
         provenance: None,
         prune: false,
+        server: None,
+        token: None,
         restart: false,
         follow: false,
         idle: None,
@@ -173,6 +181,8 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             }
             Long("provenance") => asked.provenance = Some(PathBuf::from(parser.value()?)),
             Long("prune") => asked.prune = true,
+            Long("server") => asked.server = Some(text(&mut parser)?),
+            Long("token") => asked.token = Some(PathBuf::from(parser.value()?)),
             Long("restart") => asked.restart = true,
             Long("follow") => asked.follow = true,
             Long("idle") => asked.idle = Some(parse_time(&text(&mut parser)?)?),
@@ -188,6 +198,9 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     }
     if asked.files.is_empty() {
         return Err(Failure::Usage("which source?".into()));
+    }
+    if asked.token.is_some() && asked.server.is_none() {
+        return Err(Failure::Usage("--token is for --server".into()));
     }
     if asked.idle.is_some() && !asked.follow {
         return Err(Failure::Usage("--idle is for --follow".into()));
@@ -344,12 +357,15 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
     let recorder = asked.files.iter().fold(recorder, |one, file| {
         one.fact("source", file.display().to_string())
     });
-    let recorder = Recorder::new(recorder.check().map_err(usage)?, store(asked)?);
+    let server = Server::open(asked.server.as_deref(), asked.token.as_deref())?;
+    let store = server.keep(store(asked)?);
+    let recorder = Recorder::new(recorder.check().map_err(usage)?, store);
     let drift = Drift::new(Drift::params().check().map_err(usage)?);
     let mut monitor = Monitor::new(calls, detector)
         .record(recorder)
         .watch_drift(drift)
         .start_over(asked.restart);
+    monitor = server.share(monitor);
     // Thresholds last, so that `--ignore '*' --threshold solve=9` asks for one function alone.
     for pattern in &asked.ignore {
         monitor = monitor.ignore(pattern);

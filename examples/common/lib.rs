@@ -10,6 +10,7 @@ pub mod findings;
 pub mod frames;
 pub mod left_out;
 pub mod like;
+pub mod live;
 pub mod names;
 pub mod output;
 pub mod profile_summary;

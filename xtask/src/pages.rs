@@ -34,6 +34,7 @@ fn program() -> Option<&'static str> {
 /// Runs all pages, or those whose names hold one of the arguments.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let folder = output();
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let out = folder
         .to_str()
         .ok_or("the target folder has a name that is no text")?;
@@ -47,11 +48,13 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         "--",
         out,
     ];
-    execute(&mut cargo(&example))?;
-    let wanted = |name: &str| {
+    let is_wanted = |name: &str| {
         arguments.is_empty() || arguments.iter().any(|part| name.contains(part.as_str()))
     };
-    if wanted("tour") {
+    if checks::PAGES.iter().any(|(name, ..)| is_wanted(name)) {
+        execute(&mut cargo(&example))?;
+    }
+    if is_wanted("tour") {
         let tour = folder.join("tour").display().to_string();
         let example = [
             "run",
@@ -69,7 +72,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut browser = Browser::start(program, &folder.join("profile"))?;
     let mut failures = Vec::new();
     for (name, place, check) in checks::PAGES {
-        if !wanted(name) {
+        if !is_wanted(name) {
             continue;
         }
         for size in WIDTHS {
@@ -88,7 +91,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             }
         }
     }
-    if arguments.is_empty() || arguments.iter().any(|part| "live".contains(part.as_str())) {
+    if is_wanted("live") {
         let found = live::run(&mut browser, &folder);
         if let Err(error) = found {
             println!("live           {error}");

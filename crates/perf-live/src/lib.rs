@@ -1,4 +1,65 @@
-//! Parameter server and live page.
+//! Anomalies of all ranks while they run: a parameter server, its page, and the way to it.
+//!
+//! Ranks of any number of programs tell a server what they learned and which calls were abnormal; each
+//! hears what all know together. Nobody waits for anybody: ranks come, go and start anew, a slow one is
+//! answered when it is there. What the server answered is on its disk. Its page leads from the ranks that
+//! stand out to a call and its stack, while the program runs or from the database afterwards.
+//!
+//! ```
+//! use perf_anomaly::server::Client;
+//! use perf_anomaly::{Detector, Tail, Watch, calls::Calls};
+//! use perf_core::Nanos;
+//! use perf_live::client::{Link, Target, Who};
+//! use perf_live::{hub::Hub, web::Service};
+//! # let file = std::env::temp_dir().join("perf-live-doc.sqlite");
+//! # std::fs::remove_file(&file).ok();
+//! # const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+//! let hub = Hub::open(&file, Hub::params().check()?)?;
+//! let service = Service::start(hub.clone(), Service::params().token(TOKEN).check()?)?;
+//!
+//! // A rank, which may be anywhere.
+//! let target = Target::new(&format!("http://{}", service.address()))?.token(TOKEN);
+//! let link = Link::open(&target, Who::new(0, 3).program_name("lammps"))?;
+//! let mut client = Client::new(link.client(), link.exchange());
+//! let mut watch = Watch::new(Calls::new(Calls::params().check()?), 0, 3);
+//! let solve = watch.region("solve");
+//! for k in 0..40 {
+//!     watch.enter(0, solve, Nanos(1_000_000 * k));
+//!     watch.exit(0, solve, Nanos(1_000_000 * k + 50_000));
+//! }
+//! watch.end_step();
+//! let mut detector = Tail::new(Tail::params().check()?);
+//! let mut judgements = Vec::new();
+//! detector.detect(watch.sink().batch().samples(), &mut judgements);
+//! client.step(watch.sink(), &judgements, &mut detector)?;
+//!
+//! let overview = hub.overview();
+//! assert_eq!((overview.total.calls, &*overview.programs[0].name), (40, "lammps"));
+//! # drop(service);
+//! # hub.close();
+//! # std::fs::remove_file(&file).ok();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Parts
+//! * [`wire`]: what is said, as bytes.
+//! * [`client`] (feature `client`): the side of a rank; [`client::Link`] is an exchange for
+//!   [`server::Client`](perf_anomaly::server::Client) and a store for a
+//!   [`Recorder`](perf_anomaly::provenance::Recorder).
+//! * `hub` (feature `server`): the server without its web: state, database, batches.
+//! * `web` (feature `server`): HTTP around it; addresses and answers are in `docs/live.md`.
+//! * `simulate` (feature `simulate`): as many ranks as one likes, from a recording.
+//!
+//! The program `perfkit-live` serves, replays and simulates.
+//!
+//! # What to mind
+//! * It listens on the loopback interface unless told otherwise. Beyond the machine it belongs behind something
+//!   that encrypts: the token and all answers travel as they are. Whoever reaches it may read.
+//! * Each start of a program is another client, of which the server remembers the last number for good:
+//!   64 bytes in memory and a row in the database.
+//! * An answer says that the message is on the disk. Who cannot wait for that hands it to a
+//!   [`client::Background`].
+
 #[cfg(feature = "client")]
 pub mod client;
 mod error;
@@ -13,4 +74,5 @@ mod store;
 #[cfg(feature = "server")]
 pub mod web;
 pub mod wire;
+
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 use super::http::Http;
 use crate::wire::{self, Answer, Hello, NO_VIEW, Push, Welcome};
 use crate::{Error, Result};
-use perf_anomaly::provenance::{Entry, Store};
+use perf_anomaly::provenance::{Entry, Query, Record, Revision, Store};
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error as AnomalyError, Result as AnomalyResult};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -197,6 +197,7 @@ impl Link {
             bytes: 0,
             sending: None,
             sequence: 0,
+            beside: None,
         }
     }
 
@@ -283,7 +284,7 @@ impl Exchange for Requests {
 }
 
 /// What is kept goes to the server, which has it on its disk when [`commit`](Store::commit) returns. It
-/// cannot be read again from here.
+/// cannot be read again from here, unless another store is [beside](Self::beside) it.
 #[derive(Debug)]
 pub struct Kept {
     link: Link,
@@ -293,6 +294,8 @@ pub struct Kept {
     /// What is on its way: it comes again as it was, so that it counts once.
     sending: Option<(u64, Vec<String>)>,
     sequence: u64,
+    /// Another store, which is asked.
+    beside: Option<Box<dyn Store>>,
 }
 
 /// Bytes of a bundle of entries.
@@ -302,6 +305,13 @@ const BUNDLE: usize = 1 << 20;
 const WAITING: usize = 64 << 20;
 
 impl Kept {
+    /// Puts all into another store, too, and asks that one where something is to be read. What is revised is
+    /// revised there alone.
+    pub fn beside(mut self, store: Box<dyn Store>) -> Self {
+        self.beside = Some(store);
+        self
+    }
+
     /// The next bundle: some of what waits.
     fn bundle(&mut self) -> Option<(u64, Vec<String>)> {
         let mut bytes = 0;
@@ -330,10 +340,16 @@ impl Store for Kept {
         }
         self.bytes += length;
         self.lines.push(line);
+        if let Some(beside) = &mut self.beside {
+            beside.put(entry)?;
+        }
         Ok(length as u64 + 1)
     }
 
     fn commit(&mut self) -> AnomalyResult<()> {
+        if let Some(beside) = &mut self.beside {
+            beside.commit()?;
+        }
         loop {
             if self.sending.is_none() {
                 self.sending = self.bundle();
@@ -347,15 +363,23 @@ impl Store for Kept {
         }
     }
 
-    fn each(&mut self, _: &mut dyn FnMut(Entry) -> AnomalyResult<()>) -> AnomalyResult<()> {
-        Err(elsewhere())
+    fn each(&mut self, take: &mut dyn FnMut(Entry) -> AnomalyResult<()>) -> AnomalyResult<()> {
+        let beside = self.beside.as_mut().ok_or_else(elsewhere)?;
+        beside.each(take)
     }
 
-    fn revise(
-        &mut self,
-        _: &mut dyn FnMut(&perf_anomaly::provenance::Record) -> perf_anomaly::provenance::Revision,
-    ) -> AnomalyResult<u64> {
-        Err(elsewhere())
+    fn query(&mut self, query: &Query) -> AnomalyResult<Vec<Record>> {
+        let beside = self.beside.as_mut().ok_or_else(elsewhere)?;
+        beside.query(query)
+    }
+
+    fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> AnomalyResult<u64> {
+        let beside = self.beside.as_mut().ok_or_else(elsewhere)?;
+        beside.revise(judge)
+    }
+
+    fn unreadable(&self) -> Option<(u64, String)> {
+        self.beside.as_ref()?.unreadable()
     }
 }
 

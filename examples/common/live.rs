@@ -1,0 +1,68 @@
+//! A parameter server that is told what is found, where one wants it.
+
+use crate::cli::Failure;
+use perfkit::anomaly::Monitor;
+use perfkit::anomaly::provenance::Store;
+use std::path::Path;
+
+/// A server, or none.
+#[derive(Debug)]
+pub struct Server {
+    #[cfg(feature = "live")]
+    link: Option<perf_live::client::Link>,
+}
+
+impl Server {
+    /// The server at an address, if one is given.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if it does not answer, [`Failure::Usage`] without the feature `live`.
+    #[cfg(feature = "live")]
+    pub fn open(url: Option<&str>, token: Option<&Path>) -> Result<Self, Failure> {
+        use crate::cli::input;
+        use perf_live::client::{Link, Target, Who};
+        let Some(url) = url else {
+            return Ok(Server { link: None });
+        };
+        let target = Target::new(url).map_err(|error| Failure::Usage(error.to_string()))?;
+        let file = token.ok_or_else(|| Failure::Usage("--server needs --token".into()))?;
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        let who = Who::new(0, 0).program_name("detect");
+        let link = Link::open(&target.token(text.trim()), who).map_err(input)?;
+        Ok(Server { link: Some(link) })
+    }
+
+    /// None, since this was built without the feature `live`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if one is wanted all the same.
+    #[cfg(not(feature = "live"))]
+    pub fn open(url: Option<&str>, _: Option<&Path>) -> Result<Self, Failure> {
+        match url {
+            None => Ok(Server {}),
+            Some(_) => Err(Failure::Usage(
+                "servers are told with `--features live` of cargo".into(),
+            )),
+        }
+    }
+
+    /// A store whose entries the server has, too.
+    pub fn keep(&self, store: Box<dyn Store>) -> Box<dyn Store> {
+        #[cfg(feature = "live")]
+        if let Some(link) = &self.link {
+            return Box::new(link.store().beside(store));
+        }
+        store
+    }
+
+    /// A monitor that shares what it learns.
+    pub fn share(&self, monitor: Monitor) -> Monitor {
+        #[cfg(feature = "live")]
+        if let Some(link) = &self.link {
+            use perfkit::anomaly::server::Client;
+            return monitor.share(Client::new(link.client(), link.exchange()));
+        }
+        monitor
+    }
+}
