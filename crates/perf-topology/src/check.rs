@@ -23,7 +23,7 @@ pub struct Check {
     pub strangers: usize,
     /// Cells that hold no location.
     pub missing: usize,
-    /// Cells that hold several locations, whose values add up.
+    /// Cells that hold several locations, see [`Topology::view_of`](crate::Topology::view_of).
     pub shared: usize,
 }
 

@@ -31,7 +31,7 @@ impl Topology {
     }
 
     /// Processes in order over the cells of a grid, each with its CPU threads and the streams of
-    /// its accelerators, whose values add up.
+    /// its accelerators; how they become one value, see [`view_of`](Self::view_of).
     pub fn by_process(shape: Shape, order: AxisOrder, system: &SystemTree) -> Self {
         let mut rank_of = vec![None; system.groups().len()];
         let groups = system.groups().iter().zip(&mut rank_of);
