@@ -84,7 +84,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     findings::tell(&opened.diagnostics, &opened.counts);
     let list = List::of(&opened.profile, &asked)?;
     for note in list.notes() {
-        eprintln!("note: {note}");
+        cli::say(&format!("note: {note}"));
     }
     if let Some(path) = &asked.csv {
         output::whole(path, |to| Ok(list.csv(to)?))?;
@@ -233,7 +233,9 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
             // Files may tell call sites apart that have the same names.
             let others: Vec<_> = others.iter().map(|path| path.0.to_string()).collect();
             let (first, others) = (path.0, others.join(", "));
-            eprintln!("note: --path {text} is call path {first}, and {others} is of that name too");
+            cli::say(&format!(
+                "note: --path {text} is call path {first}, and {others} is of that name too"
+            ));
             return Ok(*path);
         }
     }

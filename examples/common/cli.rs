@@ -93,6 +93,11 @@ pub fn main(usage: &str, run: Run) -> ExitCode {
 }
 
 fn fail(code: u8, message: &str) -> ExitCode {
-    eprintln!("error: {message}");
+    say(&format!("error: {message}"));
     ExitCode::from(code)
+}
+
+/// A line on standard error, or nothing where nobody listens any more.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -66,7 +66,8 @@ pub fn write(from: &Gathered, to: &Path, bursts: &[Coloured]) -> Result<(), Fail
         (done.empty, "bursts last no time and have no colour"),
     ] {
         if count > 0 {
-            eprintln!("note: {}: {} {what}", to.display(), grouped(count));
+            let count = grouped(count);
+            crate::cli::say(&format!("note: {}: {count} {what}", to.display()));
         }
     }
     Ok(())

@@ -165,7 +165,10 @@ pub(super) fn lacks(check: &Check, is_table: bool) -> Vec<String> {
         ),
         (
             shared,
-            format!("{shared} cells hold several locations, whose values add up"),
+            format!(
+                "{shared} cells hold several locations, whose values become one as their metric says, mostly \
+                 their sum"
+            ),
         ),
         (
             missing,
@@ -207,6 +210,14 @@ fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
         .map(|axis| along(axis).max().map_or(1, |most| most.saturating_add(1)))
         .collect();
     let shape = Shape::of(&lens).map_err(|error| wrong(error.to_string()))?;
+    // A digit too many would ask for all memory.
+    let most = locations.saturating_mul(1024).max(1 << 20);
+    if shape.cells() > most {
+        let cells = shape.cells();
+        return Err(wrong(format!(
+            "coordinates up to {lens:?} make {cells} cells, for {locations} locations"
+        )));
+    }
     let entries = all.iter().enumerate().filter_map(|(at, coordinates)| {
         Some((LocationId::from_index(at)?, coordinates.as_slice()))
     });

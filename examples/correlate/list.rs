@@ -259,11 +259,16 @@ impl<'a> List<'a> {
             () if self.axes.iter().all(|weight| *weight == 0.0) => "everything is filtered away; ",
             () => "",
         };
-        writeln!(
-            out,
-            "  filter      {} ({what}what lies behind: --axes {rest})",
-            text(&self.axes)
-        )?;
+        // What does not vary has nothing in front of anything.
+        let rest = match self.power.share.iter().any(|share| *share > 0.0) {
+            true => format!("{what}what lies behind: --axes {rest}"),
+            false => what.trim_end_matches("; ").to_string(),
+        };
+        let rest = match rest.is_empty() {
+            true => rest,
+            false => format!(" ({rest})"),
+        };
+        writeln!(out, "  filter      {}{rest}", text(&self.axes))?;
         if let Some(Chances {
             surrogates,
             confidence,

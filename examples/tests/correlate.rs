@@ -281,6 +281,12 @@ fn what_does_not_fit_the_grid_is_said() {
         let said = complaint(&folder, words);
         assert!(said.contains(expected), "{words:?}: {said}");
     }
+    // A digit too many in a table is no reason to take all memory.
+    let table = scratch("digits.txt");
+    std::fs::write(&table, "0 0\n16000 16000\n").expect("tests may write here");
+    let rule = format!("table:{}", table.display());
+    let said = complaint(&folder, &["--path", "work", "--topology", &rule]);
+    assert!(said.contains("256032001 cells, for 4 locations"), "{said}");
     // More cells than processes are filled up, and that is said.
     let text = run(&folder, &["--path", "work", "--topology", "3x2"]).expect("it fits");
     assert!(
