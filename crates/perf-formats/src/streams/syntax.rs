@@ -35,7 +35,7 @@ impl Syntax {
     /// By the first line alone.
     pub(super) fn guess(first: &str) -> Guess {
         match Header::mended(first) {
-            Some((header, false)) if header.is_known() && header.has_names() => {
+            Some((header, false)) if header.is_known() && header.is_whole() => {
                 return Guess::Sure(Syntax::Tsv(header), true);
             }
             // The lines after it say what to think of names that are none.
@@ -62,14 +62,13 @@ impl Syntax {
         let usual = Header::usual();
         let rows = |header: &Header| rest.iter().filter(|line| header.row(line).is_ok()).count();
         match Header::mended(first) {
-            Some((header, is_mended))
-                if rows(&header) >= rows(&usual) && (header.has_names() || rows(&usual) == 0) =>
-            {
-                match is_mended {
-                    true => Guess::Mended(Syntax::Tsv(header)),
-                    false => Guess::Sure(Syntax::Tsv(header), true),
-                }
+            Some((header, _)) if most(rest.iter().filter(|line| header.is_cut(line)).count()) => {
+                Guess::Mended(Syntax::Tsv(usual))
             }
+            Some((header, is_mended)) if rows(&header) >= rows(&usual) => match is_mended {
+                true => Guess::Mended(Syntax::Tsv(header)),
+                false => Guess::Sure(Syntax::Tsv(header), true),
+            },
             _ if most(rows(&usual)) => Guess::Mended(Syntax::Tsv(usual)),
             _ => Guess::Unknown,
         }

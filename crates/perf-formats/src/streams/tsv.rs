@@ -94,9 +94,15 @@ impl Header {
         !self.columns.contains(&Column::Unknown)
     }
 
-    /// Whether there is a column for names.
-    pub(super) fn has_names(&self) -> bool {
-        self.columns.contains(&Column::Name)
+    /// Whether it has a column for all that an event has.
+    pub(super) fn is_whole(&self) -> bool {
+        self.columns.len() + 1 >= USUAL.len()
+    }
+
+    /// Whether it is the beginning of the usual header, and a line has more than it names.
+    pub(super) fn is_cut(&self, line: &str) -> bool {
+        Self::usual().columns.starts_with(&self.columns)
+            && line.split('\t').count() > self.columns.len()
     }
 
     /// Reads a line. Columns that are missing or empty are 0.

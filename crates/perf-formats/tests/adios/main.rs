@@ -157,7 +157,7 @@ fn any_prefix_and_any_damage_gives_a_result() {
                 "{member} {cut}"
             );
         }
-        for (seed, bytes) in damage::all(&whole, 300, 77).into_iter().enumerate() {
+        for (seed, bytes) in damage::all(&whole, 300, 77).enumerate() {
             // Another version of the format is another format.
             let is_other = member == "md.idx" && bytes.get(37).is_some_and(|version| *version != 4);
             fs::write(folder.join(member), bytes).unwrap();
