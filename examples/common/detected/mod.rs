@@ -40,7 +40,10 @@ pub struct Detected {
     report: Report,
     steps: u64,
     ranks: Vec<RankSummary>,
-    functions: Vec<(String, Loss)>,
+    /// Program, name and what became of the calls.
+    functions: Vec<(u32, String, Loss)>,
+    /// Whether there are several programs.
+    many: bool,
     worst: Vec<Record>,
     reduction: Reduction,
     pruned: Option<Pruned>,
@@ -101,10 +104,18 @@ impl Detected {
             Err(error) => (Vec::new(), failed.or(Some(error))),
         };
         let functions = report.losses.worst_functions().into_iter();
-        let name = |id| report.calls.function_name(id);
+        let row = |(id, loss)| {
+            let program = report.calls.function_program(id).unwrap_or_default();
+            (program, report.calls.function_name(id), loss)
+        };
+        let functions: Vec<_> = functions.map(row).collect();
+        let streams = report.calls.streams().iter();
+        let programs = streams.filter_map(|id| Some(report.calls.stream_key(*id)?.program));
+        let programs: std::collections::BTreeSet<u32> = programs.collect();
         Ok(Detected {
             ranks: report.ranks.ranked(asked.ranking),
-            functions: functions.map(|(id, loss)| (name(id), loss)).collect(),
+            functions,
+            many: programs.len() > 1,
             worst,
             reduction,
             pruned,
@@ -185,10 +196,7 @@ impl Detected {
             let anomalies = &rank.anomalies;
             let whole = |value: Option<f64>| format!("{:.0}", value.unwrap_or_default());
             vec![
-                match rank.program {
-                    0 => rank.rank.to_string(),
-                    program => format!("{} of program {program}", rank.rank),
-                },
+                self.of_program(rank.program, rank.rank.to_string()),
                 grouped(rank.loss.calls),
                 grouped(rank.loss.anomalies()),
                 format!("{:.2}", anomalies.mean()),
@@ -215,15 +223,23 @@ impl Detected {
         self.rest(out)
     }
 
+    /// Says whose something is, where there are several programs.
+    fn of_program(&self, program: u32, what: String) -> String {
+        match self.many {
+            true => format!("{what} of program {program}"),
+            false => what,
+        }
+    }
+
     /// Functions that have anomalies.
     fn functions(&self, out: &mut dyn Write) -> Outcome {
         let abnormal = self
             .functions
             .iter()
-            .filter(|(_, loss)| loss.anomalies() > 0);
-        let rows = abnormal.take(self.asked.top).map(|(name, loss)| {
+            .filter(|(.., loss)| loss.anomalies() > 0);
+        let rows = abnormal.take(self.asked.top).map(|(program, name, loss)| {
             vec![
-                shortened(name, 48),
+                self.of_program(*program, shortened(name, 48)),
                 grouped(loss.calls),
                 grouped(loss.too_slow),
                 grouped(loss.too_fast),
@@ -282,7 +298,7 @@ impl Detected {
                 out,
                 "  {}. rank {}, thread {}{host}, step {}, from {}: {} took {}, {}; expected {expected}, score {:.1}",
                 at + 1,
-                record.rank,
+                self.of_program(record.program, record.rank.to_string()),
                 record.thread,
                 record.step,
                 record.call.entry,
@@ -296,8 +312,14 @@ impl Detected {
                 writeln!(out, "     {}{name}", "  ".repeat(depth.min(20)))?;
             }
             if let Some(launch) = &record.launch {
-                let path = launch.path.join(" > ");
-                writeln!(out, "     launched at {} by {path}", launch.entry)?;
+                let names = launch.path.iter().map(|name| shortened(name, 70));
+                let path = names.collect::<Vec<_>>().join(" > ");
+                let thread = launch.thread;
+                writeln!(
+                    out,
+                    "     launched at {} on thread {thread} by {path}",
+                    launch.entry
+                )?;
             }
             for (what, calls) in [("before", &record.before), ("after", &record.after)] {
                 if !calls.is_empty() {
@@ -373,9 +395,9 @@ impl Detected {
     pub fn json(&self) -> serde_json::Value {
         let total = self.report.losses.total();
         let health = self.report.calls.health();
-        let functions = self.functions.iter().map(|(name, loss)| {
+        let functions = self.functions.iter().map(|(program, name, loss)| {
             json!({
-                "name": name, "calls": loss.calls, "anomalies": loss.anomalies(),
+                "program": program, "name": name, "calls": loss.calls, "anomalies": loss.anomalies(),
                 "too_fast": loss.too_fast, "not_enough_data": loss.not_enough_data,
                 "time_lost_ns": loss.time.0,
             })
@@ -401,6 +423,9 @@ impl Detected {
                 "label": record.label.to_string(), "score": record.score,
                 "entry_ns": record.call.entry.0, "runtime_ns": record.runtime.0,
                 "expected_ns": record.expected.map(|one| one.0), "severity_ns": record.severity.0,
+                "launch": record.launch.as_ref().map(|launch| json!({
+                    "thread": launch.thread, "entry_ns": launch.entry.0, "path": launch.path,
+                })),
                 "stack": names(&record.stack), "before": names(&record.before),
                 "after": names(&record.after),
             })
@@ -408,6 +433,7 @@ impl Detected {
         let drift = self.report.drift.iter();
         let changes = drift.flat_map(|drift| drift.changes()).map(|change| {
             json!({
+                "program": self.report.calls.function_program(change.function),
                 "function": self.report.calls.function_name(change.function),
                 "step": change.step, "from_ns": change.from.0, "to_ns": change.to.0,
                 "calls": change.calls, "score": change.score,
