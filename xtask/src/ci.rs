@@ -55,6 +55,11 @@ const STEPS: &[Step] = &[
         oracles,
     ),
     Step(
+        "features",
+        "readers and writers that `cargo test` leaves out: Nsight Systems, Perfetto",
+        features_off,
+    ),
+    Step(
         "mutate",
         "damaged recordings give values, counted repairs or errors with their places",
         mutate,
@@ -377,6 +382,18 @@ fn test(gate: &mut Gate) -> Outcome {
 fn oracles(_: &mut Gate) -> Outcome {
     let arguments = ["test", "--quiet", "--locked", "--package", "perf-track"];
     execute(cargo(&arguments).args(["--features", "linfa", "--test", "cluster_linfa"]))
+}
+
+/// Tests behind features that are no defaults, since they compile the C of SQLite or bring protobuf.
+fn features_off(_: &mut Gate) -> Outcome {
+    let arguments = ["test", "--quiet", "--locked", "--package", "perf-formats"];
+    let mut command = cargo(&arguments);
+    command.args(["--features", "nsys,perfetto", "--test", "nsys"]);
+    command.args(["--test", "perfetto"]);
+    if let Some(folder) = corpus() {
+        command.env("PERFKIT_CORPUS", folder);
+    }
+    execute(&mut command)
 }
 
 /// A few seconds of the smallest recordings of each format, always the same damage.

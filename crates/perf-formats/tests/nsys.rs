@@ -506,6 +506,27 @@ fn what_is_no_export_is_an_error() {
 }
 
 #[test]
+fn what_is_left_of_a_database_that_was_cut_is_read() {
+    let mut sql = String::from(NEW);
+    for at in 0..2_000 {
+        sql += &format!("INSERT INTO OSRT_API VALUES ({at}, {at});");
+    }
+    let path = database("cut.sqlite", &sql);
+    let whole = std::fs::read(&path).unwrap();
+    // The last pages are of a table that is not read.
+    std::fs::write(&path, &whole[..whole.len() - 2 * 4096]).unwrap();
+    let recording = read(&path);
+    let found = &recording.diagnostics;
+    assert!(found.count(nsys::rules::DAMAGED_TABLE) >= 1, "{found}");
+    assert_eq!(by_name(recording.trace().unwrap())["axpy"], (3, 90));
+    // Of nothing but the head nothing can be read, which is told with its place.
+    std::fs::write(&path, &whole[..2_000]).unwrap();
+    let error = nsys::open(&[&path], &OpenOptions::new()).unwrap_err();
+    let place = error.place().unwrap();
+    assert_eq!(place.record.as_deref(), Some("sqlite_master"), "{error}");
+}
+
+#[test]
 fn damage_is_an_error_or_counted_and_never_a_panic() {
     let whole = std::fs::read(database("whole.sqlite", NEW)).unwrap();
     let path = scratch("damaged.sqlite");

@@ -295,6 +295,15 @@ fn records_of_sections_without_a_noun_are_counted_one_by_one() {
 }
 
 #[test]
+fn a_stray_bracket_among_records_without_a_noun_costs_itself() {
+    let text =
+        r#"{"rocprofiler-sdk-tool": [{"buffer_records": {"odd": [{"a": 1}}, {"a": 2}, }]}}]}"#;
+    let found = read(text).diagnostics;
+    assert_eq!(found.count(rules::SECTION), 2, "{found}");
+    assert_eq!(found.count(rules::MALFORMED), 2, "{found}");
+}
+
+#[test]
 fn every_prefix_gives_a_result_or_a_located_error() {
     for cut in 0..SMALL.len() {
         let bytes = std::io::Cursor::new(SMALL.as_bytes()[..cut].to_vec());

@@ -17,6 +17,8 @@ pub(super) struct Database {
     length: u64,
     /// The columns of each plain table.
     tables: BTreeMap<String, BTreeSet<String>>,
+    /// What SQLite says of a database that it reads only if it need not be whole.
+    pub(super) damage: Option<String>,
 }
 
 /// What ended a table.
@@ -97,22 +99,28 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let is_none = |error: rusqlite::Error| Error::Malformed {
-            place: place(),
+            place: place().record("sqlite_master"),
             expected: "an SQLite database".into(),
             got: said(&error),
         };
         let connection = Connection::open_with_flags(uri(&path), flags).map_err(is_none)?;
-        connection
-            .execute_batch(
-                "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;",
-            )
-            .map_err(is_none)?;
-        let tables = tables(&connection).map_err(is_none)?;
+        let distrust = "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;";
+        connection.execute_batch(distrust).map_err(is_none)?;
+        let (tables, damage) = match tables(&connection) {
+            Ok(tables) => (tables, None),
+            Err(error) => {
+                // One that is cut has fewer pages than it says, which SQLite then takes as they are.
+                let salvage = connection.execute_batch("PRAGMA writable_schema=ON;");
+                let tables = salvage.and_then(|()| tables(&connection));
+                (tables.map_err(is_none)?, Some(said(&error)))
+            }
+        };
         Ok(Database {
             connection,
             file,
             length,
             tables,
+            damage,
         })
     }
 

@@ -33,7 +33,8 @@
 //! The file is opened for reading alone, as one that nobody writes to: nothing is written beside it,
 //! and what is only in a write-ahead log is not seen. Only plain tables are read, never views. More
 //! rows than the file can hold are an error. A value of a wrong type or out of range costs its row,
-//! which is counted with table, column and row; damage ends a table, with what came before kept.
+//! which is counted with table, column and row; damage ends a table, with what came before kept. Of a
+//! database that was cut the tables are read as far as they go.
 
 mod database;
 mod format;

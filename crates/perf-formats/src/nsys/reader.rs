@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Vec<Part>> 
         .chain(TABLES.iter().map(|table| table.name));
     if !is_own.into_iter().any(|table| database.has(table)) {
         return Err(Error::Malformed {
-            place: Place::file(Arc::clone(&database.file)),
+            place: database.place("sqlite_master"),
             expected: "an export of Nsight Systems".into(),
             got: "a database without any of its tables".into(),
         });
@@ -64,6 +64,10 @@ pub(super) fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Vec<Part>> 
         found: Diagnostics::default(),
     };
     reader.strings(&database, options)?;
+    if let Some(damage) = &database.damage {
+        let place = database.place(format!("sqlite_master: {damage}"));
+        reader.found.add(rules::DAMAGED_TABLE, place);
+    }
     for table in TABLES {
         reader.table(&database, table, options)?;
     }

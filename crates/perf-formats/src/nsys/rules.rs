@@ -20,7 +20,7 @@ pub const NAME: Rule = Rule {
 pub const DAMAGED_TABLE: Rule = Rule {
     name: "damaged-table",
     weight: Weight::Loss,
-    what: "the database is damaged; the rows of the table before it are kept",
+    what: "the database is damaged or cut; what can be read of the table, or of all of it, is kept",
 };
 /// A table that lacks a column which it needs.
 pub const COLUMN: Rule = Rule {

@@ -139,7 +139,9 @@ fn entry(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>) -> Ste
             }
             ("callback_records", Some(b'{')) => {
                 source.take(1);
-                members(source, tool, other)
+                members(source, tool, |source, tool, key| {
+                    other(source, tool, options, key)
+                })
             }
             _ => skip(source),
         }
@@ -165,7 +167,7 @@ fn each(
 fn records(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name: &str) -> Step {
     let Some(section) = Section::named(name).filter(|_| matches!(source.peek(), Ok(Some(b'['))))
     else {
-        return other(source, tool, name);
+        return other(source, tool, options, name);
     };
     each(source, tool, options, |tool, cursor, index, offset| {
         let record = Record::read(cursor)?;
@@ -175,29 +177,15 @@ fn records(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name
 }
 
 /// A section without a noun: its records are counted.
-fn other(source: &mut Source, tool: &mut Tool, name: &str) -> Step {
+fn other(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name: &str) -> Step {
     let place = source.place().record(name);
     let mut count = 0;
     let end = match source.peek()? {
-        Some(b'[') => {
-            source.take(1);
-            loop {
-                match source.peek()? {
-                    None => break Err(Cut),
-                    Some(b',') => source.take(1),
-                    Some(b']') => {
-                        source.take(1);
-                        break Ok(());
-                    }
-                    Some(_) => {
-                        count += 1;
-                        if !source.skip()? {
-                            break Err(Cut);
-                        }
-                    }
-                }
-            }
-        }
+        Some(b'[') => each(source, tool, options, |_, cursor, _, _| {
+            cursor.value()?;
+            count += 1;
+            Ok(())
+        })?,
         Some(b'{') => {
             source.take(1);
             members(source, tool, |source, _, _| {
