@@ -7,9 +7,13 @@
 //! three lines that do it are in [`run`]; a program that has spans already needs nothing else.
 
 use perfkit::anomaly::calls::{Calls, Runtime};
+use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Label, Monitor, Report, Tail};
+use perfkit::core::CancelToken;
+use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::table::{self, grouped};
 use serde_json::json;
 use std::ffi::OsString;
@@ -27,6 +31,8 @@ Relaxes a plate on several threads, which watch themselves, and lists the abnorm
   --threads N   threads, default 2
   --steps N     steps of the solver, default 2000
   --slow N      one thread is slow once in N steps, default 400; 0 for never
+  --png OUT     also draws threads, steps, the worst function and the worst call
+  --html OUT    also writes a page: from step to function to call stack
   --json        one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -59,13 +65,15 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         steps: 2000,
         slow: 400,
     };
-    let mut as_json = false;
+    let (mut as_json, mut files) = (false, Files::default());
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("threads") => plan.threads = parser.value()?.parse::<usize>()?.clamp(1, 256),
             Long("steps") => plan.steps = parser.value()?.parse()?,
             Long("slow") => plan.slow = parser.value()?.parse()?,
+            Long("png") => files.png = Some(parser.value()?.into()),
+            Long("html") => files.html = Some(parser.value()?.into()),
             Long("json") => as_json = true,
             Short('h') | Long("help") => return Err(Failure::Help),
             other => return Err(other.unexpected().into()),
@@ -77,10 +85,14 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
             .check()
             .map_err(input)?,
     );
-    let monitor = Monitor::new(
+    let mut monitor = Monitor::new(
         calls,
         Box::new(Tail::new(Tail::params().check().map_err(input)?)),
     );
+    if !files.is_empty() {
+        let params = Recorder::params().check().map_err(input)?;
+        monitor = monitor.record(Recorder::new(params, Box::new(Memory::new())));
+    }
     let found = Arc::new(Mutex::new(Vec::new()));
     let list = Arc::clone(&found);
 
@@ -94,12 +106,28 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 
     // Who has one program only calls `.init()` on the registry instead.
     relax(plan, &watched);
-    let report = watching.finish().map_err(input)?;
+    let mut report = watching.finish().map_err(input)?;
+    draw(&mut report, &files)?;
     let found = found.lock().map(|found| found.clone()).unwrap_or_default();
     match as_json {
         true => write_json(&report, &found, out),
         false => write_text(&report, &found, out),
     }
+}
+
+/// Where pictures or a page were asked for, the calls with what is known around them.
+fn draw(report: &mut Report, files: &Files) -> Outcome {
+    if files.is_empty() {
+        return Ok(());
+    }
+    const TITLE: &str = "This program: its abnormal calls";
+    let found = Anomalies::of(report).map_err(drawn::failed)?;
+    let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
+    files.write(TITLE, scene, || {
+        let view = View::new(&found).named(TITLE, "anomalies");
+        let section = view.section(&(), &CancelToken::new());
+        Ok(vec![section.map_err(drawn::failed)?])
+    })
 }
 
 /// Keeps the calls of a step that took too long.

@@ -8,7 +8,10 @@ use std::ffi::OsString;
 
 #[test]
 fn every_span_is_judged() {
+    let page = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("instrument.html");
     let args = [
+        "--html",
+        &page.display().to_string(),
         "--threads",
         "1",
         "--steps",
@@ -21,6 +24,8 @@ fn every_span_is_judged() {
     assert!(instrument::run(&args.map(OsString::from), &mut out).is_ok());
     let report: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(report["calls"], 2400);
+    let page = std::fs::read_to_string(page).expect("a page was written");
+    assert!(page.contains("This program: its abnormal calls"));
     let found = report["anomalies"].as_array().expect("a list");
     // Which calls are slow is up to the machine; what is said of each of them is not.
     for one in found {

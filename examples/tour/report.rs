@@ -78,7 +78,7 @@ impl Report {
         self.sections.push(correlate::section(&words, CORRELATED)?);
 
         let found = track::found(&tracked_words(&[]))?;
-        let picture = |theme| Ok(track::picture(&found, TRACKED, theme).columns(3).scene());
+        let picture = |theme| Ok(track::picture(&found, TRACKED, theme).scene());
         drawn::png(&folder.join("track.png"), &picture(Theme::light())?)?;
         self.card(
             (

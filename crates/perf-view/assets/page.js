@@ -25,12 +25,12 @@ const perfkit = (() => {
     return [first, second];
   };
 
+  const PREFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "u"], [1e-9, "n"]];
   const three = (value) => value.toFixed(Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
   const short = (value, unit = "") => {
     if (!Number.isFinite(value)) return "no number";
     if (value === 0) return ("0 " + unit).trim();
-    const scales = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "u"], [1e-9, "n"]];
-    const found = scales.find(([scale]) => Math.abs(value) * 1.0005 >= scale);
+    const found = PREFIXES.find(([scale]) => Math.abs(value) * 1.0005 >= scale);
     return (found ? three(value / found[0]) + " " + found[1] + unit : value.toExponential(2) + " " + unit).trim();
   };
   const time = (nanos) => short(nanos / 1e9, "s");
@@ -43,8 +43,8 @@ const perfkit = (() => {
     return (at ? three(value) : String(value)) + " " + unit[at];
   };
 
-  // Round values from low to high, about `most`, as [value, text] with text made by unit.
-  const ticks = (low, high, most, nanos) => {
+  // Round values from low to high, about `most`, as [value, text] with as many digits as tell them apart.
+  const ticks = (low, high, most, nanos, name = "") => {
     const rough = (high - low) / Math.max(1, most);
     if (!(rough > 0) || !Number.isFinite(rough)) return [];
     const decade = 10 ** Math.floor(Math.log10(rough));
@@ -52,11 +52,11 @@ const perfkit = (() => {
     const size = Math.max(Math.abs(low), Math.abs(high));
     const [scale, unit] = nanos
       ? [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]].find(([s]) => step >= s || size / s >= 1e4) || [1, "ns"]
-      : [1, ""];
+      : PREFIXES.find(([s]) => size * 1.0005 >= s) || [1, ""];
     const places = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
     const out = [];
     for (let at = Math.ceil(low / step); at * step <= high && out.length < 1000; at++)
-      out.push([at * step, nanos ? (at * step / scale).toFixed(places) + " " + unit : short(at * step)]);
+      out.push([at * step, at === 0 && !nanos ? "0" : ((at * step / scale).toFixed(places) + " " + unit + (nanos ? "" : name)).trim()]);
     return out;
   };
 
@@ -84,7 +84,7 @@ const perfkit = (() => {
     const share = (value) => (to(value) - from) / (until - from);
     const found = log && high > 3 * low
       ? factors(low, high, most).map((value) => [value, write(value)])
-      : ticks(low, high, most, unit === "ns").map(([value, text]) => [value, unit === "ns" ? text : write(value)]);
+      : ticks(low, high, most, unit === "ns", unit).map(([value, text]) => [value, unit === "B" || unit === "%" ? write(value) : text]);
     return { share, value: (at) => back(from + at * (until - from)), ticks: found.map(([value, text]) => [share(value), text]) };
   };
 

@@ -58,8 +58,8 @@ perfkit.view("track", (section, data) => {
     if (!(high > low)) return [[place(axis, 0), write(low)]];
     if (log && low > 0 && high > 3 * low)
       return factors(low, high, most).map((found) => [Math.log(found / low) / Math.log(high / low), write(found)]);
-    return perfkit.ticks(low, high, most, unit === "ns").map(([found, text]) =>
-      [log ? Math.log(found / low) / Math.log(high / low) : (found - low) / (high - low), unit === "ns" ? text : write(found)]);
+    return perfkit.ticks(low, high, most, unit === "ns", unit).map(([found, text]) =>
+      [log ? Math.log(found / low) / Math.log(high / low) : (found - low) / (high - low), unit === "B" || unit === "%" ? write(found) : text]);
   };
   const axisName = (axis) => withUnit(data.axes[axis].name, data.axes[axis].unit) + (data.axes[axis].log ? ", logarithmic" : "");
   const single = () => state.x === state.y;

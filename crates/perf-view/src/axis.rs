@@ -45,6 +45,9 @@ impl Unit {
 /// let axis = Axis::over([3.0, 97.0], Unit::Number);
 /// assert_eq!(axis.ticks(5).iter().map(|tick| tick.0).collect::<Vec<_>>(), [20.0, 40.0, 60.0, 80.0]);
 /// assert_eq!(axis.share(50.0), 0.5);
+/// // As many digits as tell ticks apart.
+/// let axis = Axis::over([2.0, 2.02], Unit::Number);
+/// assert_eq!(axis.ticks(4)[1].1, "2.005");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -119,6 +122,18 @@ impl Axis {
             .collect()
     }
 
+    /// A label with one prefix for all ticks.
+    fn prefixed(&self, value: f64, step: f64, unit: &str) -> String {
+        let (scale, prefix) = number::prefix(self.low.abs().max(self.high.abs()));
+        let places = (-(step / scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
+        match value == 0.0 {
+            true => "0".into(),
+            false => format!("{:.places$} {prefix}{unit}", value / scale)
+                .trim_end()
+                .to_string(),
+        }
+    }
+
     /// A tick's label: as many digits as the step needs to tell ticks apart.
     fn label(&self, value: f64, step: f64) -> String {
         let (scale, unit) = match &self.unit {
@@ -132,9 +147,11 @@ impl Axis {
                 fit.copied().unwrap_or((1.0, "ns"))
             }
             Unit::Share => (0.01, "%"),
-            _ => return self.unit.write(value),
+            Unit::Bytes => return self.unit.write(value),
+            Unit::Number => return self.prefixed(value, step, ""),
+            Unit::Other(unit) => return self.prefixed(value, step, unit),
         };
-        let places = (-(step / scale).log10()).ceil().clamp(0.0, 9.0) as usize;
+        let places = (-(step / scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
         format!("{:.places$} {unit}", value / scale)
     }
 }

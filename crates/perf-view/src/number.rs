@@ -83,17 +83,6 @@ pub fn percent(share: f64) -> String {
 /// assert_eq!(short(f64::NAN, "s"), "no number");
 /// ```
 pub fn short(value: f64, unit: &str) -> String {
-    const PREFIXES: [(f64, &str); 9] = [
-        (1e15, "P"),
-        (1e12, "T"),
-        (1e9, "G"),
-        (1e6, "M"),
-        (1e3, "k"),
-        (1.0, ""),
-        (1e-3, "m"),
-        (1e-6, "u"),
-        (1e-9, "n"),
-    ];
     if value.is_nan() {
         return "no number".into();
     }
@@ -108,6 +97,25 @@ pub fn short(value: f64, unit: &str) -> String {
             .to_string(),
         None => format!("{value:.2e} {unit}").trim_end().to_string(),
     }
+}
+
+/// Powers of 1000 with their prefixes.
+const PREFIXES: [(f64, &str); 9] = [
+    (1e15, "P"),
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "u"),
+    (1e-9, "n"),
+];
+
+/// The prefix for a size, with the power of 1000 that it stands for; none for what is too small.
+pub(crate) fn prefix(size: f64) -> (f64, &'static str) {
+    let found = PREFIXES.iter().find(|(scale, _)| size * 1.000_5 >= *scale);
+    found.copied().unwrap_or((1.0, ""))
 }
 
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {

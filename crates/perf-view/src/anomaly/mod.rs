@@ -26,6 +26,9 @@ pub use view::View;
 /// `steps`, `executions`, `distribution` and `stack`, on top of [`Page::SCRIPT`](crate::Page::SCRIPT).
 pub const PARTS: &str = include_str!("../../assets/anomaly-parts.js");
 
+/// The style of what [`PARTS`] draws and of the section around it.
+pub const STYLE: &str = include_str!("../../assets/anomaly.css");
+
 /// What is said of a label.
 fn label_name(label: perf_anomaly::Label) -> &'static str {
     match label {

@@ -1,7 +1,7 @@
 //! [`View`]: anomalies in a page.
 
-use super::Picture;
 use super::model::Anomalies;
+use super::{Picture, STYLE};
 use crate::pack::base64;
 use crate::{Result, Section, number, numbered};
 use maud::{Markup, html};
@@ -25,7 +25,6 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/anomaly-parts.js"),
     include_str!("../../assets/anomaly.js")
 );
-const STYLE: &str = include_str!("../../assets/anomaly.css");
 /// Colours of ranks, again and again.
 const COLOURS: usize = 48;
 /// Functions of the table in words.

@@ -179,7 +179,10 @@ impl<'a> Picture<'a> {
         let cells = self.fold.cells();
         if cells.iter().any(|cell| cell.value.number().is_some()) {
             add(Some(paint.shaded(paint::MEASURE, 0.0)), "0".into());
-            let largest = number::short(f64::from(paint.largest), "");
+            let largest = match f64::from(paint.largest) {
+                share @ 0.01..1.0 => format!("{share:.2}"),
+                other => number::short(other, ""),
+            };
             add(Some(paint::MEASURE), format!("{largest}, the largest"));
         }
         if cells.iter().any(|cell| cell.value == Value::Uniform) {
