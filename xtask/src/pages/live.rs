@@ -43,7 +43,7 @@ pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
     for size in WIDTHS {
         let begin = Instant::now();
         let mut tab = browser.open_served(&url, "/", size)?;
-        funnel(&mut tab, true)?;
+        shown(&mut tab, folder, |tab| funnel(tab, true))?;
         let (wide, _) = size;
         tab.shot(&folder.join(format!("live-{wide}.png")))?;
         if size == WIDTHS[0] {
@@ -59,12 +59,31 @@ pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
     for size in WIDTHS {
         let begin = Instant::now();
         let mut tab = browser.open_served(&url, "/", size)?;
-        funnel(&mut tab, false)?;
+        shown(&mut tab, folder, |tab| funnel(tab, false))?;
         tab.close()?;
         let took = begin.elapsed().as_secs_f64();
         println!("{:<14} {:>4} wide: {took:.1} s", "replay", size.0);
     }
     Ok(())
+}
+
+/// Uses a page; where that fails, a picture of it is kept, and what it says is told.
+fn shown(
+    tab: &mut Tab<'_>,
+    folder: &Path,
+    use_it: impl FnOnce(&mut Tab<'_>) -> Result<(), String>,
+) -> Result<(), String> {
+    use_it(tab).map_err(|error| {
+        let picture = folder.join("live-failed.png");
+        // The first error is the one to tell.
+        let _ = tab.shot(&picture);
+        let address = tab.text("location.hash").unwrap_or_default();
+        let complaints = tab.complaints().join("; ");
+        format!(
+            "{error}; at {address}; {complaints}; see {}",
+            picture.display()
+        )
+    })
 }
 
 /// Starts a server, and reads where it listens.
@@ -140,21 +159,21 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     }
     tab.click(".bars li:first-child button")?;
     tab.wait("document.querySelector('.bars button[aria-pressed=true]')")?;
-    tab.wait("Number(document.querySelector('#steps canvas').dataset.points) > 0")?;
+    tab.wait("Number(document.querySelector('#steps > canvas').dataset.points) > 0")?;
     // The first point: by the keyboard, then by hand.
-    tab.value("document.querySelector('#steps canvas').focus()")?;
+    tab.value("document.querySelector('#steps > canvas').focus()")?;
     tab.key("Home")?;
     tab.wait("document.querySelector('#steps-status').textContent.includes('too slow')")?;
-    let at = "document.querySelector('#steps canvas').dataset.at.split(',').map(Number)";
-    let [x, y] = [0, 1].map(|axis| format!("{at}[{axis}] / document.querySelector('#steps canvas').getBoundingClientRect()[['width', 'height'][{axis}]]"));
+    let at = "document.querySelector('#steps > canvas').dataset.at.split(',').map(Number)";
+    let [x, y] = [0, 1].map(|axis| format!("{at}[{axis}] / document.querySelector('#steps > canvas').getBoundingClientRect()[['width', 'height'][{axis}]]"));
     let share = [tab.number(&x)?, tab.number(&y)?];
-    tab.click_at("#steps canvas", share)?;
+    tab.click_at("#steps > canvas", share)?;
     tab.wait("Number(document.querySelector('#functions').dataset.functions) > 0 && location.hash.includes('step=')")?;
-    tab.wait("Number(document.querySelector('#functions canvas').dataset.points) > 0")?;
+    tab.wait("Number(document.querySelector('#functions > canvas').dataset.points) > 0")?;
     let choose = "(() => { const s = document.querySelector('#x'); s.value = 'exclusive'; s.dispatchEvent(new Event('change')); return location.hash.includes('x=exclusive'); })()";
     tab.expect(choose)?;
-    tab.wait("Number(document.querySelector('#functions canvas').dataset.points) > 0")?;
-    tab.value("document.querySelector('#functions canvas').focus()")?;
+    tab.wait("Number(document.querySelector('#functions > canvas').dataset.points) > 0")?;
+    tab.value("document.querySelector('#functions > canvas').focus()")?;
     tab.key("End")?;
     tab.key("Enter")?;
     tab.wait("Number(document.querySelector('#call .body').dataset.frames) > 0 && location.hash.includes('record=')")?;
@@ -174,7 +193,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     if tab.text("document.querySelector('#call dl').textContent")? != shown {
         return Err("a link shows another call".into());
     }
-    tab.wait("Number(document.querySelector('#functions canvas').dataset.points) > 0")?;
+    tab.wait("Number(document.querySelector('#functions > canvas').dataset.points) > 0")?;
     if is_live {
         tab.wait("Number(document.body.dataset.news) > 1")?;
         tab.click("#pause")?;
@@ -204,7 +223,7 @@ fn restart(
     let (server, _) = start(program, "serve", database, address)?;
     tab.wait("document.querySelector('#state').textContent === 'live'")?;
     tab.wait(&format!("{calls} > {before}"))?;
-    tab.wait("Number(document.querySelector('#steps canvas').dataset.points) > 0")?;
+    tab.wait("Number(document.querySelector('#steps > canvas').dataset.points) > 0")?;
     tab.forgive("ERR_CONNECTION_REFUSED");
     tab.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING");
     tab.forgive("ERR_CONNECTION_RESET");

@@ -3,7 +3,7 @@
 const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", x: "entry", y: "runtime", record: "" };
 let state = { ...USUAL };
 // What the server told.
-const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true };
+const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0 };
 const plots = {};
 // Points that are kept.
 const MOST = 20000;
@@ -112,6 +112,11 @@ const hear = (news) => {
   if (news.steps.length || state.last !== "") {
     news.steps.filter((row) => (state.from === "" || row[2] >= Number(state.from)) && (state.to === "" || row[2] <= Number(state.to))).forEach(keepStep);
     showSteps();
+  }
+  // Until something is known to choose from.
+  if (!state.step && !state.function && Date.now() - live.looked > 3000) {
+    live.looked = Date.now();
+    showFunctions();
   }
   document.body.dataset.news = Number(document.body.dataset.news || 0) + 1;
 };

@@ -2,7 +2,7 @@
 // Points with two axes. Arrows move from point to point, Enter or a click chooses one.
 class Scatter {
   constructor(section, choose) {
-    this.canvas = find("canvas", section);
+    this.canvas = find(":scope > canvas", section);
     this.status = find(".status", section);
     this.table = find("details table", section);
     this.details = find("details", section);
@@ -55,6 +55,7 @@ class Scatter {
     const to = canvas.getContext("2d");
     to.setTransform(scale, 0, 0, scale, 0, 0);
     to.clearRect(0, 0, width, height);
+    if (!this.points.length) return;
     const [left, right, top, bottom] = [64, 12, 12, 38];
     const [x0, x1] = this.range("x", 0.03), [y0, y1] = this.range("y", 0.06);
     const x = (value) => left + ((value - x0) / (x1 - x0)) * (width - left - right);
