@@ -258,3 +258,22 @@ fn a_full_queue_says_when_to_come_again() {
     drop(started);
     assert!(hub.say(hello(3), 10).is_ok() || hub.waiting().0 > 0);
 }
+
+/// Somebody else holds the database for longer than one waits: nothing is answered, nothing is lost.
+#[test]
+fn a_batch_that_cannot_be_stored_is_not_taken() {
+    let place = Place::new("failure");
+    let hub = open(&place, Hub::params());
+    let all = pushes(0, 0, 5, 3);
+    push(&hub, &all[0]).expect("it is sound");
+    let other = rusqlite::Connection::open(&place.0).expect("it is there");
+    other
+        .execute_batch("begin immediate")
+        .expect("nobody writes just now");
+    assert!(matches!(push(&hub, &all[1]), Err(Error::Busy { .. })));
+    other.execute_batch("rollback").expect("it can");
+    let told = push(&hub, &all[1]).expect("it can be stored again");
+    assert_eq!((told.delta, told.records), (2, 1));
+    assert_eq!(hub.counts().failures, 1);
+    assert_eq!(calls(&hub), 2 * common::CALLS);
+}
