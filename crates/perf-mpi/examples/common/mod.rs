@@ -1,0 +1,33 @@
+//! Starts MPI, and lets rank 0 print.
+
+use perf_mpi::{Ranks, mpi};
+use std::process::ExitCode;
+
+/// The text of an example, or why there is none.
+pub(crate) type Outcome = Result<String, Box<dyn std::error::Error>>;
+
+/// Runs an example on all ranks.
+pub(crate) fn main(usage: &str, run: fn(&Ranks, lexopt::Parser) -> Outcome) -> ExitCode {
+    if std::env::args().any(|word| word == "--help" || word == "-h") {
+        println!("{usage}");
+        return ExitCode::SUCCESS;
+    }
+    let Some((universe, _)) = mpi::initialize_with_threading(mpi::Threading::Multiple) else {
+        eprintln!("MPI runs already");
+        return ExitCode::FAILURE;
+    };
+    let ranks = Ranks::new(&universe.world());
+    let outcome = run(&ranks, lexopt::Parser::from_env());
+    match &outcome {
+        Ok(text) if ranks.is_root() => print!("{text}"),
+        Err(error) if ranks.is_root() => eprintln!("{error}\n\n{usage}"),
+        _ => {}
+    }
+    ranks.barrier();
+    // Before MPI ends.
+    drop(ranks);
+    match outcome {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
