@@ -126,6 +126,34 @@ fn synchronised_every_third_step_on_calls_1_and_4() {
 }
 
 #[test]
+fn the_last_delta_goes_out_whatever_is_on_its_way() {
+    let local = Local::new(server(Server::params()));
+    let wire = Wire {
+        server: Some(local.clone()),
+        delay: usize::MAX,
+        ..Wire::default()
+    };
+    let mut client = Client::new(0, wire).in_flight(2);
+    let (mut calls, mut detector, mut at) = (sink(), tail(), 0);
+    for step in 0..5 {
+        push(&mut calls, 0, &[("solve", 1000); 10], &mut at);
+        calls.end_step(step);
+        let mut judgements = Vec::new();
+        detector.detect(calls.batch().samples(), &mut judgements);
+        let synced = client.step(&calls, &judgements, &mut detector);
+        assert!(!synced.expect("it is taken").adopted);
+    }
+    let known = || {
+        let calls = local.server(|server| server.functions().first().map(|f| f.1.loss.calls));
+        calls.expect("nobody panicked")
+    };
+    assert_eq!(known(), Some(20), "two are on their way, and no answer comes");
+    client.finish(&calls, &mut detector).expect("it is taken");
+    assert_eq!(known(), Some(50));
+    assert!(detector.take_delta().is_empty());
+}
+
+#[test]
 fn ranks_are_ranked_by_their_anomalies_a_step() {
     let local = Local::new(server(Server::params().history(2)));
     // Anomalies of each rank in three steps.
