@@ -60,6 +60,11 @@ const STEPS: &[Step] = &[
         features_off,
     ),
     Step(
+        "mpi",
+        "perf-mpi on 1, 2 and 4 ranks, which print what one process prints",
+        mpi,
+    ),
+    Step(
         "mutate",
         "damaged recordings give values, counted repairs or errors with their places",
         mutate,
@@ -82,6 +87,18 @@ const STEPS: &[Step] = &[
         instructions,
     ),
 ];
+
+/// Runs what is of many ranks, where there is an MPI.
+fn mpi(_: &mut Gate) -> Outcome {
+    if !crate::mpi::is_possible() {
+        if std::env::var_os("CI").is_some() {
+            return Err("no MPI: install openmpi-bin, libopenmpi-dev and libclang-dev".into());
+        }
+        println!("   many ranks are left out: there is no mpicc or no mpirun");
+        return Ok(());
+    }
+    crate::mpi::run()
+}
 
 /// Opens every page in a browser, where there is one.
 fn pages(_: &mut Gate) -> Outcome {

@@ -2,6 +2,7 @@
 
 mod ci;
 mod compare;
+mod mpi;
 mod mutate;
 mod pages;
 mod python;

@@ -22,7 +22,7 @@ pub struct SharedScan {
     pub core: Vec<bool>,
     /// Clusters, on all ranks.
     pub clusters: u32,
-    /// Points, core points, and points in no cluster, on all ranks.
+    /// Points, on all ranks.
     pub points: u64,
     /// Core points, on all ranks.
     pub core_points: u64,
@@ -36,6 +36,9 @@ pub struct SharedScan {
 /// border points and numbers of clusters are those that [`Dbscan::scan`] finds among all points at once.
 /// Reports as that does, for the points of a slab. Collective.
 ///
+/// A slab that is narrower than eps makes its rank see those of several others: with a radius that is a
+/// large part of the extent of the points, each rank has most of them.
+///
 /// # Errors
 /// [`Error::Parameter`] for [`Border::PeerCompatible`], which depends on the order in which all points are
 /// visited, [`Error::Differs`] if ranks have other parameters or dimensions, [`Error::TooMany`] past 2^32
@@ -47,13 +50,15 @@ pub fn cluster(
     progress: &dyn Progress,
     cancel: &CancelToken,
 ) -> Result<SharedScan> {
-    if params.border() != Border::LowestCore {
-        return Err(Error::Parameter {
+    let border = match params.border() {
+        Border::LowestCore => Ok(()),
+        other => Err(Error::Parameter {
             name: "border",
-            value: format!("{:?}", params.border()),
+            value: format!("{other:?}"),
             range: "LowestCore, which does not depend on an order",
-        });
-    }
+        }),
+    };
+    ranks.agree(border)?;
     let told = (
         points.dimensions(),
         params.eps().to_bits(),

@@ -70,10 +70,15 @@ impl Space {
 /// that is halved 64 times.
 ///
 /// # Errors
-/// [`Error::Parameter`] for a quantile below 0 or from 0.5 on, or without axes; those of [`Bursts::column`];
-/// on all ranks.
+/// [`Error::Parameter`] for a quantile below 0 or from 0.5 on, for a factor that is not above 0, or without
+/// axes; those of [`Bursts::column`]; [`Error::Differs`] if ranks have other axes; on all ranks.
 pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Space> {
     let own = ranks.agree(raw(bursts, axes, quantile))?;
+    let told: Vec<(String, bool, u64)> = axes
+        .iter()
+        .map(|axis| (axis.metric.clone(), axis.log, axis.factor.to_bits()))
+        .collect();
+    ranks.same("axes or quantiles", &(told, quantile.to_bits()))?;
     let Raw {
         rows,
         metrics,

@@ -147,7 +147,11 @@ fn the_last_delta_goes_out_whatever_is_on_its_way() {
         let calls = local.server(|server| server.functions().first().map(|f| f.1.loss.calls));
         calls.expect("nobody panicked")
     };
-    assert_eq!(known(), Some(20), "two are on their way, and no answer comes");
+    assert_eq!(
+        known(),
+        Some(20),
+        "two are on their way, and no answer comes"
+    );
     client.finish(&calls, &mut detector).expect("it is taken");
     assert_eq!(known(), Some(50));
     assert!(detector.take_delta().is_empty());

@@ -1,0 +1,110 @@
+//! `perf-mpi` on 1, 2 and 4 ranks: its tests, and its examples, which print what one process prints.
+
+use crate::{Outcome, cargo, execute, is_installed, output_of, root};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How many ranks.
+const RANKS: [&str; 3] = ["1", "2", "4"];
+
+/// Examples that have `--alone`, and what they are told.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "correlate_mpi",
+        &["data/recordings/jacobi-16", "--metric", "time"],
+    ),
+    (
+        "correlate_mpi",
+        &["data/recordings/jacobi-64", "--top", "5", "--filter", "1,0"],
+    ),
+    ("fold_mpi", &["data/recordings/jacobi-16", "--op", "diff"]),
+    ("fold_mpi", &["data/recordings/jacobi-4", "--by", "process"]),
+    ("cluster_mpi", &["data/recordings/jacobi-16"]),
+    (
+        "cluster_mpi",
+        &["data/recordings/jacobi-64", "--eps", "0.01"],
+    ),
+];
+
+/// Whether there is an MPI to build with and to run.
+pub(crate) fn is_possible() -> bool {
+    is_installed("mpicc") && is_installed("mpirun")
+}
+
+/// All of it.
+pub(crate) fn run() -> Outcome {
+    let package = ["--quiet", "--locked", "--package", "perf-mpi"];
+    let tests = |what: &[&str]| execute(cargo(&["test"]).args(package).args(what));
+    tests(&["--lib"])?;
+    tests(&["--doc"])?;
+    let launcher = Launcher::new()?;
+    for ranks in RANKS {
+        // Cargo runs the test by the launcher.
+        let words: Vec<String> = launcher.words(ranks);
+        let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+        let runner = format!("target.'cfg(all())'.runner = [{}]", words.join(", "));
+        tests(&["--test", "ranks", "--config", &runner])?;
+    }
+    execute(cargo(&["build", "--examples"]).args(package))?;
+    for (name, arguments) in EXAMPLES {
+        let expected = launcher.text("1", name, arguments, &["--alone"])?;
+        if expected.trim().is_empty() {
+            return Err(format!("{name} printed nothing"));
+        }
+        for ranks in RANKS {
+            if launcher.text(ranks, name, arguments, &[])? != expected {
+                let told = arguments.join(" ");
+                return Err(format!("{name} {told}: {ranks} ranks print something else"));
+            }
+        }
+        println!("   {name} {}: as one process", arguments.join(" "));
+    }
+    for ranks in RANKS {
+        let short = ["--steps", "300", "--repeat", "1", "--rows", "64"];
+        let text = launcher.text(ranks, "stencil_mpi", &short, &[])?;
+        if !text.contains("with detection") {
+            return Err(format!("stencil_mpi on {ranks} ranks has no table"));
+        }
+    }
+    println!("   stencil_mpi: every call is known");
+    Ok(())
+}
+
+/// `mpirun` with what it needs here: more ranks than cores, in a container, and an end.
+struct Launcher(Vec<&'static str>);
+
+impl Launcher {
+    fn new() -> Result<Self, String> {
+        let version = output_of(Command::new("mpirun").arg("--version"))?;
+        let mut words = vec!["mpirun"];
+        if version.contains("Open MPI") || version.contains("OpenRTE") {
+            words.extend(["--allow-run-as-root", "--oversubscribe", "--timeout", "240"]);
+            words.extend(["--mca", "mpi_yield_when_idle", "1"]);
+        }
+        Ok(Launcher(words))
+    }
+
+    fn words(&self, ranks: &str) -> Vec<String> {
+        let words = self.0.iter().copied().chain(["-n", ranks]);
+        words.map(String::from).collect()
+    }
+
+    /// What an example prints.
+    fn text(
+        &self,
+        ranks: &str,
+        name: &str,
+        told: &[&str],
+        more: &[&str],
+    ) -> Result<String, String> {
+        let target = std::env::var_os("CARGO_TARGET_DIR");
+        let target = target.map_or_else(|| root().join("target"), PathBuf::from);
+        let words = self.words(ranks);
+        let (program, options) = words.split_first().ok_or("no launcher")?;
+        let mut command = Command::new(program);
+        command
+            .args(options)
+            .arg(target.join("debug/examples").join(name));
+        output_of(command.args(told).args(more).current_dir(root()))
+    }
+}
