@@ -254,3 +254,37 @@ fn epoch_on_2_4_and_16_tasks() {
         serde_json::json!([[1], [1, 4], [1, 3, 5]])
     );
 }
+
+/// Without a hand on the radius: little of the time is noise, and both tracks are there.
+#[test]
+fn epoch_needs_no_radius() {
+    let file =
+        |tasks| perf_testdata::corpus::corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz"));
+    let files: Option<Vec<_>> = [2, 4, 16].into_iter().map(file).collect();
+    let Some(files) = files else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let words: Vec<String> = files.iter().map(|of| of.display().to_string()).collect();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    words.push("--json");
+    let printed = print(track::run, &words).expect("it tracks");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    for frame in result["frames"].as_array().expect("three") {
+        assert!(frame["noise"].as_f64().is_some_and(|share| share < 0.1));
+    }
+    for share in result["coverage"].as_array().expect("one a frame") {
+        assert!(share.as_f64().is_some_and(|share| share > 0.98), "{share}");
+    }
+    for (object, last) in [(0, 1), (2, 3)] {
+        let members = result["objects"][object]["members"]
+            .as_array()
+            .expect("three");
+        assert!(
+            members
+                .iter()
+                .all(|of| of.as_array().is_some_and(|of| of.len() == 1))
+        );
+        assert_eq!(members[2], serde_json::json!([last]));
+    }
+}

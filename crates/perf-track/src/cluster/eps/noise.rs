@@ -34,6 +34,7 @@ impl EpsSearch {
         let above = above.filter(|&eps| eps > base.eps * (1.0 + 1e-9));
         let last = sweep.last().map_or(base.eps, |step| step.eps);
         let beyond = (1..=steps).map(|step| last * 2.0_f64.powf(f64::from(step) / 2.0));
+        let mut below = base.eps;
         for eps in above.chain(beyond).filter(|&eps| eps <= 1e150) {
             let tried = self.tried((points, weights), eps, cancel)?;
             progress.advance("eps sweep", 1, 0);
@@ -41,11 +42,34 @@ impl EpsSearch {
                 return Ok(None);
             }
             if tried.noise <= wanted {
+                let tried = self.least((points, weights), below, tried, cancel)?;
                 let tied = self.tied(&base.labels, &tried.labels, weights);
                 return Ok((tied <= base.noise - tried.noise).then_some(tried));
             }
+            below = eps;
         }
         Ok(None)
+    }
+
+    /// The least eps that does what `tried` does and the eps `below` does not, to a 16th of an octave:
+    /// steps of half an octave tie together what a smaller one keeps apart.
+    fn least(
+        &self,
+        (points, weights): (Points<'_>, &[f64]),
+        mut below: f64,
+        mut tried: Tried,
+        cancel: &CancelToken,
+    ) -> Result<Tried> {
+        while tried.eps / below > 2.0_f64.powf(1.0 / 16.0) {
+            let middle = (below * tried.eps).sqrt();
+            let between = self.tried((points, weights), middle, cancel)?;
+            if between.noise <= self.0.noise() && between.labels.clusters() >= 2 {
+                tried = between;
+            } else {
+                below = middle;
+            }
+        }
+        Ok(tried)
     }
 
     pub(super) fn tried(
