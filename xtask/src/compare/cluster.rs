@@ -10,6 +10,9 @@ use crate::{cargo, execute, root};
 
 /// Program of `perfkit-benches` that generates points and runs our side.
 const OURS: &str = "perfkit-bench-cluster";
+/// Those that align sequences, and track recordings from their files on.
+const ALIGN: &str = "perfkit-bench-spmd";
+const TRACK: &str = "perfkit-bench-track";
 
 /// Builds our program, writes the points unless they are there, and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
@@ -21,9 +24,14 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
         "linfa",
         "--bin",
         OURS,
+        "--bin",
+        ALIGN,
+        "--bin",
+        TRACK,
     ];
     execute(cargo(&arguments).args(bin))?;
-    let ours = target_folder()?.join("release").join(OURS);
+    let release = target_folder()?.join("release");
+    let ours = release.join(OURS);
     let (small, middle, large) = (
         generated(&ours, 10_000)?,
         generated(&ours, 100_000)?,
@@ -64,6 +72,10 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
         "hdbscan",
         ["hdbscan", &text(&middle), "10", "100"],
     );
+    let align = [text(&release.join(ALIGN)), "1024".into()];
+    let align = align.into_iter().chain(["1000", "10"].map(String::from));
+    let track = [text(&release.join(TRACK)), "0.04".into()];
+    let track = epoch().map(|files| track.into_iter().chain(files).collect());
     Ok(vec![
         dbscan("DBSCAN of 10,000 points, eps 0.01", &small, &dense, "0.01"),
         dbscan(
@@ -96,7 +108,26 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
                 Runner::new("hdbscan", package),
             ],
         },
+        Race {
+            title: "alignment of 1,024 threads of 1,000 bursts, 1 % of them another on each".into(),
+            by: "cpu_s",
+            work: "columns",
+            runners: vec![Runner::new("perfkit", Ok(align.collect()))],
+        },
+        Race {
+            title: "tracking EPOCH on 2, 4 and 16 tasks, from files to objects".into(),
+            by: "wall_s",
+            work: "clusters",
+            runners: vec![Runner::new("perfkit", track)],
+        },
     ])
+}
+
+/// The traces of a strong-scaling series.
+fn epoch() -> Result<Vec<String>, &'static str> {
+    let corpus = std::env::var("PERFKIT_CORPUS").map_err(|_| "the corpus (PERFKIT_CORPUS)")?;
+    let file = |tasks| format!("{corpus}/paraver/epoch/epoch_{tasks}proc.prv.gz");
+    Ok([2, 4, 16].map(file).to_vec())
 }
 
 /// So many points in a file, made once.

@@ -1,0 +1,82 @@
+//! Tracks the clusters of recordings, from their files to objects, and prints one line: answers,
+//! then costs of the whole process.
+//!
+//! `perfkit-bench-track EPS TRACE...`: bursts of 1 ms or more in the space of IPC and instructions,
+//! clusters of 4 points and more within EPS.
+
+use perfkit::core::{CancelToken, Nanos};
+use perfkit::formats::{OpenOptions, open};
+use perfkit::track::cluster::{Clusterer, Dbscan};
+use perfkit::track::track::{Observation, Tracking, split_by_callers};
+use perfkit::track::{
+    Align, Bursts, ClusterId, Dimension, Extract, Frame, Labels, Scale, ScaledFrame,
+};
+use perfkit_benches::Meter;
+use std::process::ExitCode;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    let meter = Meter::start();
+    match run(&meter) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n\nusage: perfkit-bench-track EPS TRACE...");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(meter: &Meter) -> Outcome<String> {
+    let mut words = std::env::args().skip(1);
+    let eps = words.next().ok_or("a radius, please")?.parse()?;
+    let files: Vec<String> = words.collect();
+    let all = files.iter().map(|file| bursts(file));
+    let all = all.collect::<Outcome<Vec<Bursts>>>()?;
+    let scale = Scale::params().dimension(Dimension::new("ipc").log(false));
+    let scale = scale.dimension(Dimension::new("instructions").log(true));
+    let scaled = scale.check()?.fit(&all.iter().collect::<Vec<_>>())?;
+    let mut frames = Vec::new();
+    for ((file, bursts), scaled) in files.iter().zip(all).zip(&scaled.frames) {
+        frames.push(frame(file, bursts, scaled, eps)?);
+    }
+    let (align, cancel) = (Align::params().check()?, CancelToken::new());
+    let mut seen = Vec::new();
+    for (frame, scaled) in frames.iter().zip(&scaled.frames) {
+        let one = Observation::of(frame, scaled.points()?, scaled.rows())?;
+        seen.push(one.align(frame.bursts(), scaled.rows(), &align, &(), &cancel)?);
+    }
+    let parts = split_by_callers(&seen)?;
+    let split = seen.into_iter().zip(&parts);
+    let split = split.map(|(one, parts)| one.with_labels(&parts.labels));
+    let split = split.collect::<Result<Vec<_>, _>>()?;
+    let tracking = Tracking::of(&split, &Tracking::params().check()?, &(), &cancel)?;
+    let clusters: usize = tracking.frames.iter().map(|frame| frame.clusters).sum();
+    Ok(format!(
+        "frames={} clusters={clusters} objects={} {}",
+        tracking.frames.len(),
+        tracking.objects.len(),
+        meter.costs()
+    ))
+}
+
+fn bursts(file: &str) -> Outcome<Bursts> {
+    let trace = open(file, &OpenOptions::new())?.into_trace()?;
+    let extract = Extract::params().min_duration(Nanos(1_000_000));
+    let extract = extract.metric("ipc").metric("instructions").check()?;
+    let (bursts, _) = extract.extract(trace.view(), &(), &CancelToken::new())?;
+    Ok(bursts)
+}
+
+/// Clusters of bursts, numbered by time.
+fn frame(name: &str, mut bursts: Bursts, scaled: &ScaledFrame, eps: f64) -> Outcome<Frame> {
+    scaled.mark_left_out(&mut bursts)?;
+    let dbscan = Dbscan::new(Dbscan::params().eps(eps).min_points(4).check()?);
+    let labels = dbscan.cluster(scaled.points()?, &(), &CancelToken::new())?;
+    let all = scaled.spread(labels.as_slice(), &bursts, ClusterId::NOISE)?;
+    let labels = Labels::new(all).by_weight(&bursts.durations())?;
+    Ok(Frame::new(name.to_owned(), bursts, labels)?)
+}
