@@ -11,7 +11,7 @@ use perfkit_examples::frames::{self, usual};
 use perfkit_examples::left_out::{self, share};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, parse_time};
-use perfkit_examples::table::{self, grouped, short};
+use perfkit_examples::table::{self, counted, grouped, short};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
@@ -163,10 +163,13 @@ impl Report<'_> {
         } = self.dropped;
         writeln!(
             out,
-            "{} bursts of {} threads in {} processes; {} of them, {:.1} % of the time, are looked at\n",
-            grouped(found.bursts),
-            self.bursts.threads().len(),
-            self.bursts.processes(),
+            "{} of {} in {}; {} of them, {:.1} % of the time, are looked at\n",
+            counted(found.bursts as usize, "burst"),
+            counted(self.bursts.threads().len(), "thread"),
+            match self.bursts.processes() {
+                1 => "1 process".to_owned(),
+                many => format!("{many} processes"),
+            },
             grouped(complete.bursts),
             100.0 * share(complete.time, found.time),
         )?;

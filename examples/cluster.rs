@@ -100,7 +100,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("metrics") => options.axes = Axis::list(&parser.value()?.string()?),
+            Long("metrics") => options.axes = Axis::list(&parser.value()?.string()?)?,
             Long("eps") => {
                 let text = parser.value()?.string()?;
                 let wrong = |_| Failure::Usage(format!("--eps {text}: neither a number nor auto"));

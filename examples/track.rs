@@ -113,7 +113,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     while let Some(arg) = parser.next()? {
         match arg {
             Long("metrics") => {
-                options.axes = Axis::list(&parser.value()?.string()?);
+                options.axes = Axis::list(&parser.value()?.string()?)?;
             }
             Long("eps") => {
                 let text = parser.value()?.string()?;

@@ -2,7 +2,7 @@
 
 use super::{Found, How};
 use perfkit_examples::cli::Outcome;
-use perfkit_examples::table::{self, grouped, short};
+use perfkit_examples::table::{self, counted, grouped, short};
 use perfkit_examples::{left_out, radius};
 use std::io::Write;
 
@@ -12,9 +12,9 @@ impl Found {
         let bursts: usize = clusters.iter().map(|cluster| cluster.0).sum();
         writeln!(
             out,
-            "{} bursts, {} clusters, eps {:.4}, {} points, {}; SPMD score {:.3}",
-            grouped(bursts as u64),
-            self.labels.clusters(),
+            "{}, {}, eps {:.4}, {} points, {}; SPMD score {:.3}",
+            counted(bursts, "burst"),
+            counted(self.labels.clusters(), "cluster"),
             self.eps,
             self.min_points,
             self.mode,

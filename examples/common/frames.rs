@@ -38,12 +38,19 @@ impl Axis {
     }
 
     /// The axes of a list with commas.
-    pub fn list(text: &str) -> Vec<Self> {
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a list of none.
+    pub fn list(text: &str) -> Result<Vec<Self>, Failure> {
         let names = text.split(',').map(str::trim);
-        names
+        let axes: Vec<Self> = names
             .filter(|name| !name.is_empty())
             .map(Axis::of)
-            .collect()
+            .collect();
+        match axes.is_empty() {
+            true => Err(Failure::Usage("--metrics: which?".into())),
+            false => Ok(axes),
+        }
     }
 
     /// What the metric is called.

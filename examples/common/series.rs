@@ -4,6 +4,7 @@ use crate::cli::{Failure, input};
 use crate::frames::{Axis, Gathered, Wanted, gather, usage};
 use crate::like;
 use crate::progress::Bar;
+use crate::table::counted;
 use perfkit::core::{CancelToken, Nanos};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch};
@@ -115,13 +116,21 @@ impl Options {
         let search = EpsSearch::new(search.check().map_err(usage)?);
         let found = search.choose_weighted(points, time, &Bar::new(), &CancelToken::new());
         found.map_err(|error| match error {
-            Error::NoScale => Failure::Input(format!(
-                "{name}: {} points, of which a neighbourhood needs {}, give no radius: too few, or \
-                 nearly all at the same few places; {others} bursts more have no finite value or \
-                 logarithm of an axis; give --eps, --metrics or --min-duration",
-                points.len(),
-                self.min_points()
-            )),
+            Error::NoScale => {
+                let others = match others {
+                    0 => String::new(),
+                    some => {
+                        format!("{some} bursts more have no finite value or logarithm of an axis; ")
+                    }
+                };
+                Failure::Input(format!(
+                    "{name}: {}, of which a neighbourhood needs {}, give no radius: too few, or \
+                     nearly all at the same few places; {others}give --eps, --metrics or \
+                     --min-duration",
+                    counted(points.len(), "point"),
+                    self.min_points()
+                ))
+            }
             other => input(other),
         })
     }

@@ -69,7 +69,7 @@ pub fn shortened(text: &str, most: usize) -> String {
 /// `1 row`, `2 rows`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
+    format!("{} {noun}{plural}", grouped(count as u64))
 }
 
 /// A number with three digits and a prefix for powers of 1000.
