@@ -4,7 +4,7 @@
 //! `cargo run --release --example detect -- data/recordings/nwchem-md-4`
 
 use perfkit::anomaly::calls::{Calls, ModelBy, Repair, Runtime};
-use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store};
+use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
 use perfkit::anomaly::server::Ranking;
 use perfkit::anomaly::{Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
 use perfkit::core::{CancelToken, Diagnostics, EventSource, Nanos, Progress, fits};
@@ -47,6 +47,8 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
                       anomalies a step, or time
   --provenance OUT    writes all that is known of each anomaly: JSON Lines, or a database if OUT ends
                       in .sqlite or .db (feature `sqlite`)
+  --compare STORE     shows which functions lost more or less time than in another run, by what that
+                      run wrote with --provenance
   --prune             judges what was written again, by the model at the end
   --server URL        tells all of it to a parameter server, and judges by what all that tell it know
                       (feature `live`)
@@ -78,6 +80,7 @@ struct Asked {
     period: Option<Nanos>,
     ranking: Ranking,
     provenance: Option<PathBuf>,
+    compare: Option<PathBuf>,
     prune: bool,
     server: Option<String>,
     token: Option<PathBuf>,
@@ -135,6 +138,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         period: None,
         ranking: Ranking::Total,
         provenance: None,
+        compare: None,
         prune: false,
         server: None,
         token: None,
@@ -180,6 +184,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 asked.ranking = parsed.map_err(usage)?;
             }
             Long("provenance") => asked.provenance = Some(PathBuf::from(parser.value()?)),
+            Long("compare") => asked.compare = Some(PathBuf::from(parser.value()?)),
             Long("prune") => asked.prune = true,
             Long("server") => asked.server = Some(text(&mut parser)?),
             Long("token") => asked.token = Some(PathBuf::from(parser.value()?)),
@@ -278,6 +283,9 @@ fn find(mut asked: Asked, out: &mut dyn Write) -> Result<Detected, Failure> {
     asked.files = files;
     spare_sources(&asked, kind)?;
     means_something(&asked, kind)?;
+    // What cannot be read is said before anything is written.
+    let other = asked.compare.as_ref().map(open).transpose();
+    let mut other = other.map_err(input)?;
     let monitor = monitor(&asked)?;
     let ((monitor, steps), diagnostics) = match kind {
         Source::Text => watch_text(&asked, monitor, out)?,
@@ -285,15 +293,19 @@ fn find(mut asked: Asked, out: &mut dyn Write) -> Result<Detected, Failure> {
         Source::Trace => replay(&asked, monitor, out)?,
     };
     let shown = Shown {
-        files: asked.files,
+        files: asked.files.clone(),
         method: asked.method.name(),
         ranking: asked.ranking,
-        provenance: asked.provenance,
+        provenance: asked.provenance.clone(),
         prune: asked.prune,
         top: asked.top,
         draws: asked.draws,
     };
-    Detected::new(shown, monitor, steps, diagnostics)
+    let mut found = Detected::new(shown, monitor, steps, diagnostics)?;
+    if let (Some(path), Some(other)) = (&asked.compare, &mut other) {
+        found.compare(path, &mut **other)?;
+    }
+    Ok(found)
 }
 
 /// Options that the source has no use for are wrong.
@@ -314,6 +326,9 @@ fn means_something(asked: &Asked, kind: Source) -> Outcome {
 /// Sources must be there before anything is written, unless one waits for them, and must not be what is
 /// written.
 fn spare_sources(asked: &Asked, kind: Source) -> Outcome {
+    if let (Some(other), Some(written)) = (&asked.compare, &asked.provenance) {
+        cli::spare(other, written)?;
+    }
     for file in &asked.files {
         if !(asked.follow && kind == Source::Adios) {
             let found = std::fs::metadata(file);
@@ -351,11 +366,9 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
         .model_by(asked.model)
         .runtime(asked.runtime);
     let calls = Calls::new(params.check().map_err(usage)?);
-    let recorder = Recorder::params()
-        .fact("program", "detect")
-        .fact("method", asked.method.name());
-    let recorder = asked.files.iter().fold(recorder, |one, file| {
-        one.fact("source", file.display().to_string())
+    let recorder = facts(asked, repair).into_iter();
+    let recorder = recorder.fold(Recorder::params(), |one, (name, value)| {
+        one.fact(name, value)
     });
     let server = Server::open(asked.server.as_deref(), asked.token.as_deref())?;
     let store = server.keep(store(asked)?);
@@ -375,6 +388,32 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
         monitor = with.map_err(usage)?;
     }
     Ok(monitor)
+}
+
+/// What was asked for, for whoever reads the records; thresholds and what is ignored the monitor adds.
+fn facts(asked: &Asked, repair: Repair) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("program", "detect".to_string()),
+        ("method", asked.method.name().into()),
+        ("model by", format!("{:?}", asked.model)),
+        ("run time", format!("{:?}", asked.runtime)),
+        ("repair", format!("{repair:?}")),
+    ];
+    let period = asked.period.map(|period| period.to_string());
+    let pace = asked.pace.map(|pace| pace.to_string());
+    for (name, value) in [("period", period), ("pace", pace)] {
+        facts.extend(value.map(|value| (name, value)));
+    }
+    for (name, is_so) in [
+        ("prune", asked.prune),
+        ("restart", asked.restart),
+        ("follow", asked.follow),
+    ] {
+        facts.extend(is_so.then(|| (name, is_so.to_string())));
+    }
+    let files = asked.files.iter();
+    facts.extend(files.map(|file| ("source", file.display().to_string())));
+    facts
 }
 
 fn store(asked: &Asked) -> Result<Box<dyn Store>, Failure> {

@@ -11,15 +11,20 @@ use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
 use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::{Detector, Judgement, Model, Monitor, Sample, Sstd, Tail};
+use perfkit::anomaly::provenance::{Memory, Recorder};
+use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
+use perfkit::anomaly::spans::{Spans, Watching};
+use perfkit::anomaly::{Detector, Drift, Judgement, Model, Monitor, Sample, Sstd, Tail};
 use perfkit::core::{
-    CallPathId, CancelToken, EventSink, Messages, MetricId, Nanos, Profile, StreamEvent, StreamId,
-    Ticks, TimeRange, Trace, match_messages,
+    CallPathId, CancelToken, EventSink, EventSource, Messages, MetricId, Nanos, Profile,
+    StreamEvent, StreamId, Ticks, TimeRange, Trace, match_messages,
 };
 use perfkit::fold::{Fold, Folder, RegionMap, Scratch, Timelines};
+use perfkit::formats::adios::Adios;
 use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
 use perfkit::formats::paraver;
+use perfkit::formats::streams::TraceBuilder;
 use perfkit::formats::tau::Tau;
 use perfkit::formats::{OpenOptions, chrome};
 use perfkit::spectral::{AxisFilter, Correlation, Reference, Spectra};
@@ -27,6 +32,10 @@ use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
 use perfkit::track::{Align, Extract, Labels, Points, Sequences};
 use perfkit_benches::{inputs, stream};
 use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+use tracing::{Dispatch, dispatcher, info_span};
+use tracing_subscriber::prelude::*;
 
 /// A limit a little above what was measured.
 fn at_most(measured: u64) -> LibraryBenchmarkConfig {
@@ -158,7 +167,7 @@ fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
 }
 
 #[library_benchmark]
-#[bench::calls(args = (), setup = watching, config = at_most(21_852_722))]
+#[bench::calls(args = (), setup = watching, config = at_most(39_911_954))]
 fn anomaly_detect(
     (mut detector, samples, mut judgements): (Tail, Vec<Sample>, Vec<Judgement>),
 ) -> (Tail, Vec<Sample>, Vec<Judgement>) {
@@ -193,7 +202,7 @@ fn monitoring() -> (Monitor, Step) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = monitoring, config = at_most(57_782_891))]
+#[bench::events(args = (), setup = monitoring, config = at_most(72_160_574))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -211,10 +220,125 @@ fn models() -> (Model, Model) {
 }
 
 #[library_benchmark]
-#[bench::functions(args = (), setup = models, config = at_most(125_153))]
+#[bench::functions(args = (), setup = models, config = at_most(144_147))]
 fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {
     server.merge(&delta).expect("models of one kind");
     black_box((server, delta))
+}
+
+/// The same as `anomaly_labels`, and records of the anomalies.
+fn recording() -> (Monitor, Step) {
+    let (monitor, step) = monitoring();
+    let params = Recorder::params().check().expect("defaults");
+    let recorder = Recorder::new(params, Box::new(Memory::new()));
+    (monitor.record(recorder), step)
+}
+
+#[library_benchmark]
+#[bench::events(args = (), setup = recording, config = at_most(85_716_227))]
+fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
+    for (at, event) in &events {
+        monitor.push(stream, *at, *event);
+    }
+    monitor.end_step(0);
+    black_box((monitor, (stream, events)))
+}
+
+/// 100,000 calls of 100 functions, which do not change.
+fn drifting() -> (Drift, Vec<Sample>, Vec<Judgement>) {
+    let samples = inputs::samples(100, 100_000);
+    let judgements = vec![Judgement::default(); samples.len()];
+    let mut drift = Drift::new(Drift::params().check().expect("defaults"));
+    drift.add(0, &samples, &judgements);
+    (drift, samples, judgements)
+}
+
+#[library_benchmark]
+#[bench::calls(args = (), setup = drifting, config = at_most(11_180_065))]
+fn anomaly_drift(
+    (mut drift, samples, judgements): (Drift, Vec<Sample>, Vec<Judgement>),
+) -> (Drift, Vec<Sample>, Vec<Judgement>) {
+    drift.add(1, &samples, &judgements);
+    black_box((drift, samples, judgements))
+}
+
+/// An exchange that keeps what is sent.
+#[derive(Debug, Default)]
+struct Kept(Vec<u8>);
+
+impl Exchange for Kept {
+    fn send(&mut self, delta: &Delta) -> perfkit::anomaly::Result<()> {
+        self.0 = delta.encode();
+        Ok(())
+    }
+
+    fn receive(&mut self) -> perfkit::anomaly::Result<Option<View>> {
+        Ok(None)
+    }
+}
+
+/// A server that knows 100 functions by their moments, and the bytes of a delta of all of them.
+fn serving() -> (Server, Vec<u8>) {
+    let (mut calls, (stream, events)) = pushing();
+    for (at, event) in &events {
+        calls.push(stream, *at, *event);
+    }
+    calls.end_step(0);
+    let mut detector = Sstd::new(Sstd::params().check().expect("defaults"));
+    let mut judgements = Vec::new();
+    detector.detect(calls.batch().samples(), &mut judgements);
+    let mut client = Client::new(0, Kept::default());
+    let sent = client.step(&calls, &judgements, &mut detector);
+    sent.expect("it is kept");
+    let mut server = Server::new(Server::params().check().expect("defaults"));
+    let mut delta = Delta::decode(&client.exchange().0).expect("it was just written");
+    server.take(&delta).expect("it is sound");
+    delta.sequence += 1;
+    (server, delta.encode())
+}
+
+#[library_benchmark]
+#[bench::delta(args = (), setup = serving, config = at_most(414_659))]
+fn anomaly_serve((mut server, bytes): (Server, Vec<u8>)) -> (Server, Vec<u8>) {
+    let delta = Delta::decode(&bytes).expect("it was just written");
+    let view = server.take(&delta).expect("it is sound");
+    black_box(view.encode());
+    (server, bytes)
+}
+
+/// A program that is watched; the thread that judges sleeps meanwhile.
+fn watched() -> (Dispatch, Watching) {
+    let calls = Calls::new(Calls::params().check().expect("defaults"));
+    let detector = Tail::new(Tail::params().check().expect("defaults"));
+    let spans = Spans::new(Monitor::new(calls, Box::new(detector)));
+    let spans = spans.period(Duration::from_secs(86_400));
+    let (layer, watching) = spans.start().expect("a thread");
+    (
+        Dispatch::new(tracing_subscriber::registry().with(layer)),
+        watching,
+    )
+}
+
+#[library_benchmark]
+#[bench::spans(args = (), setup = watched, config = at_most(15_030_971))]
+fn spans_write_down((watched, watching): (Dispatch, Watching)) -> (Dispatch, Watching) {
+    dispatcher::with_default(&watched, || {
+        for at in 0..10_000 {
+            info_span!("work").in_scope(|| black_box(at));
+        }
+    });
+    black_box((watched, watching))
+}
+
+// The bundled files of two ranks: 592 events in four steps.
+#[library_benchmark]
+#[bench::files(config = at_most(881_987))]
+fn bp4_read() -> TraceBuilder {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/streams");
+    let mut source = Adios::open(&[folder], &OpenOptions::new()).expect("they are bundled");
+    let mut trace = TraceBuilder::default();
+    while source.next_step(&mut trace).expect("they are sound") {}
+    black_box(trace)
 }
 
 /// A profile of 64 locations and 2,000 call paths, uncompressed.
@@ -401,6 +525,11 @@ library_benchmark_group!(
         anomaly_labels,
         anomaly_detect,
         anomaly_merge,
+        anomaly_provenance,
+        anomaly_drift,
+        anomaly_serve,
+        spans_write_down,
+        bp4_read,
         cube_open,
         cube_rows,
         tau_read,

@@ -199,8 +199,9 @@ fn functions_have_rules_of_their_own() {
     };
     assert_eq!(Some(sum("by_function")), plain["anomalies"].as_u64());
     assert_eq!(Some(sum("by_rank")), plain["anomalies"].as_u64());
-    // The same events, however fast they come.
-    let paced = json(&[file, "--pace", "1000"]);
+    // The same events, however fast they come; what was asked for is among what is kept.
+    let mut paced = json(&[file, "--pace", "1000"]);
+    paced["kept_bytes"] = plain["kept_bytes"].clone();
     assert_eq!(paced, plain);
 }
 
@@ -409,4 +410,102 @@ fn the_report_is_shown_although_nothing_can_be_written() {
     assert!(found["calls"].as_u64() > Some(0));
     let error = found["error"].as_str().unwrap_or_default();
     assert!(error.contains("/dev/full"), "{error}");
+}
+
+#[test]
+fn time_lost_is_told_by_path_and_step() {
+    let recording = bundled("nwchem-md-4");
+    let found = json(&[text(&recording)]);
+    let sum = |field: &str, what: &str| {
+        let all = found[field].as_array().expect("a list").iter();
+        all.map(|one| one[what].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    for field in ["by_function", "by_path", "by_step"] {
+        for what in ["anomalies", "time_lost_ns"] {
+            assert_eq!(
+                Some(sum(field, what)),
+                found[what].as_u64(),
+                "{field} {what}"
+            );
+        }
+    }
+    let steps = found["by_step"].as_array().expect("a list");
+    let steps: Vec<_> = steps.iter().map(|one| one["step"].as_u64()).collect();
+    assert!(steps.is_sorted() && steps.len() > 2);
+    let worst = &found["by_path"][0];
+    let name = worst["name"].as_str().expect("a text");
+    assert!(name.contains(" / "), "{worst}");
+}
+
+#[test]
+fn runs_are_compared_by_what_they_recorded() {
+    let Some(lammps) = corpus("chimbuko/lammps-0.tsv.gz") else {
+        return println!("skipped: corpus absent");
+    };
+    let lammps = text(&lammps);
+    let (old, new) = (scratch("old.jsonl"), scratch("new.jsonl"));
+    json(&[lammps, "--provenance", text(&old), "--false-alarms", "1"]);
+    let words = [lammps, "--provenance", text(&new), "--false-alarms", "100"];
+    let found = json(&[&words[..], &["--compare", text(&old)]].concat());
+    let compared = &found["compared"];
+    assert_eq!(compared["with"], text(&old));
+    let all = compared["by_function"].as_array().expect("a list");
+    let sum = |when: &str| {
+        let all = all.iter();
+        all.map(|one| one[when]["anomalies"].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    assert_eq!(Some(sum("now")), found["recorded"].as_u64());
+    assert!(sum("then") > 0 && sum("then") < sum("now"));
+    assert!(compared["by_path"][0]["name"].is_string());
+    let printed = run(&[&words[..], &["--compare", text(&old)]].concat()).expect("it ends");
+    assert!(printed.contains("anomalies then"), "{printed}");
+    let same = run(&[lammps, "--false-alarms", "1", "--compare", text(&old)]).expect("it ends");
+    assert!(same.contains("nothing differs"), "{same}");
+    // What one compares with is neither written over nor missing.
+    let over = run(&[lammps, "--provenance", text(&old), "--compare", text(&old)]);
+    assert!(matches!(over, Err(Failure::Usage(_))), "{over:?}");
+    for other in ["/nonexistent/old.jsonl", "/nonexistent"] {
+        let missing = run(&[lammps, "--compare", other]);
+        assert!(matches!(missing, Err(Failure::Input(_))), "{missing:?}");
+    }
+}
+
+#[test]
+fn what_was_asked_for_is_in_the_records() {
+    let recording = bundled("nwchem-md-4");
+    let file = scratch("asked.jsonl");
+    let words = [
+        text(&recording),
+        "--provenance",
+        text(&file),
+        "--ignore",
+        "MPI_Ba*",
+        "--threshold",
+        "MPI_Bcast=50",
+        "--by",
+        "path",
+        "--false-alarms",
+        "20",
+        "--restart",
+    ];
+    json(&words);
+    let line = std::fs::read_to_string(&file).expect("it was just written");
+    let run: serde_json::Value =
+        serde_json::from_str(line.lines().next().unwrap_or_default()).expect("it is JSON");
+    let facts = &run["facts"];
+    for (name, value) in [
+        ("method", "default"),
+        ("model by", "CallPath"),
+        ("run time", "Exclusive"),
+        ("false positives per million", "20"),
+        ("ignored", "MPI_Ba*"),
+        ("threshold of MPI_Bcast", "50"),
+        ("restart", "true"),
+        ("per function", "1000"),
+    ] {
+        assert_eq!(facts[name], value, "{name}: {facts}");
+    }
+    assert_eq!(facts["source"], text(&recording));
 }

@@ -355,6 +355,12 @@ fn detect() {
         "--json",
     ];
     golden("detect-sstd.json", detect::run, &words);
+    // Beside what another method wrote.
+    let old = scratch("detect-old.jsonl").display().to_string();
+    let words = [file.as_str(), "--method", "sstd", "--provenance", &old];
+    print(detect::run, &words).expect("it detects");
+    let words = [file.as_str(), "--compare", &old, "--top", "3"];
+    golden("detect-compared.txt", detect::run, &words);
 
     // In truth ranks 5, 6, 9 and 10 do more and more microphysics: calls that are slower than any
     // before are theirs.

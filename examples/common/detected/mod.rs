@@ -1,18 +1,23 @@
 //! What `detect` found: ranks, functions and the worst calls, as text and as JSON.
 
+mod compared;
+mod places;
 pub mod source;
 
+use self::compared::Compared;
 use crate::cli::{Failure, Outcome, input};
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::provenance::{CallRecord, Kind, Order, Pruned, Query, Record, Reduction};
+use perfkit::anomaly::provenance::{
+    CallRecord, Kind, Order, Pruned, Query, Record, Reduction, Store,
+};
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
 use perfkit::core::{Diagnostics, Weight};
 use perfkit::view::anomaly::Anomalies;
 use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is to be shown.
 #[derive(Clone, Debug)]
@@ -47,6 +52,8 @@ pub struct Detected {
     worst: Vec<Record>,
     reduction: Reduction,
     pruned: Option<Pruned>,
+    store: Box<dyn Store>,
+    compared: Option<Compared>,
     diagnostics: Diagnostics,
     failed: Option<Error>,
     drawn: Option<Anomalies>,
@@ -119,6 +126,8 @@ impl Detected {
             worst,
             reduction,
             pruned,
+            store,
+            compared: None,
             steps,
             diagnostics,
             failed,
@@ -133,6 +142,15 @@ impl Detected {
         self.drawn.as_ref()
     }
 
+    /// Looks at what another run recorded beside this one.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if a store cannot be read.
+    pub fn compare(&mut self, with: &Path, other: &mut dyn Store) -> Outcome {
+        self.compared = Some(Compared::new(with, other, &mut *self.store)?);
+        Ok(())
+    }
+
     /// Whether all of it could be written where it was to be written.
     ///
     /// # Errors
@@ -143,7 +161,7 @@ impl Detected {
 
     /// What is in none of the figures, by name: events that were lost before they were calls, and
     /// anomalies and changes without a record.
-    fn left_out(&self) -> [(&'static str, u64); 6] {
+    fn left_out(&self) -> [(&'static str, u64); 7] {
         let health = self.report.calls.health();
         let lost = self.diagnostics.iter();
         let lost = lost.filter(|(rule, _)| rule.weight == Weight::Loss);
@@ -156,6 +174,10 @@ impl Detected {
             ("not_among_worst", reduction.not_among_worst),
             ("over_budget", reduction.over_budget),
             ("changes", drift.map_or(0, |drift| drift.left_out())),
+            (
+                "compared",
+                self.compared.as_ref().map_or(0, |one| one.unreadable),
+            ),
         ]
     }
 
@@ -218,7 +240,11 @@ impl Detected {
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
         self.functions(out)?;
+        self.places(out)?;
         self.changes(out)?;
+        if let Some(compared) = &self.compared {
+            compared.text(out, self.asked.top)?;
+        }
         self.calls(out)?;
         self.rest(out)
     }
@@ -462,8 +488,11 @@ impl Detected {
             "time_lost_ns": total.time.0,
             "by_function": functions.collect::<Vec<_>>(),
             "by_rank": ranks.collect::<Vec<_>>(),
+            "by_path": self.paths_json(),
+            "by_step": self.steps_json(),
             "worst": worst.collect::<Vec<_>>(),
             "changes": changes.collect::<Vec<_>>(),
+            "compared": self.compared.as_ref().map(|one| one.json()),
             "left_out": left_out,
             "health": counts,
             "reader": reader,
