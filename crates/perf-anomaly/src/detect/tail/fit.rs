@@ -7,8 +7,8 @@
 //!
 //! A piece is a mode if it holds the share of one, or if it holds a smaller share, lies between gaps, and is
 //! narrow, its quartiles no further apart than 5 %, or one and a half times those of the widest mode: what
-//! repeats takes about as long each time, what goes wrong does not. Fewer calls than that never are one: they are outliers of the
-//! nearest.
+//! repeats takes about as long each time, what goes wrong does not. Fewer calls than that never are one: they
+//! are outliers of the nearest.
 //!
 //! Alarms are shared out by modes: with `m` modes, each of a share `s` of the calls, a call of one is
 //! beyond a tail with probability `p / (m s)`, so that of all calls `p` are. The bounds of a rare mode are
@@ -28,8 +28,6 @@ const NARROWEST: f64 = 0.15;
 const GAP: f64 = 12.0;
 /// Outliers are left out of a fit where a gap like theirs has less than this chance.
 const CHANCE: f64 = 1e-6;
-/// Outliers are at most one in so many calls, or two.
-const OUTLIERS: u64 = 20;
 /// Most modes of a function; of more, those nearest to each other are taken as one.
 const MOST_MODES: usize = 8;
 /// A rare mode is no wider than this in log time, or ...
@@ -213,8 +211,7 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
 
 /// Leaves out, at both ends, fewer than `least` calls that lie further out than a regular tail reaches.
 fn without_outliers(mut segment: Segment<'_>, least: u64) -> Segment<'_> {
-    // Many of few calls are no outliers, though too few for a mode.
-    let most = (least - 1).min((segment.calls / OUTLIERS).max(2));
+    let most = (least - 1).min(segment.calls / 4);
     let mut beyond = 0;
     for (at, pair) in segment.filled.windows(2).enumerate().rev() {
         let [(left, _), (right, count)] = pair else {

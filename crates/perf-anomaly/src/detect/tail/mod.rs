@@ -45,8 +45,9 @@ use perf_core::{Merge, Nanos};
 /// 3 KB. Models are refitted when a function has a sixteenth more calls, or 1,024; mixtures when it has
 /// twice as many, or 8,192 more.
 ///
-/// One core, 100 functions in turn, 1,000 calls each: 26 ns a call, refits included; a merge of sketches
-/// of 1,000 functions takes 111 us, one of moments 16 us.
+/// 100 functions in turn, 1,000 calls each: 400 instructions a call, refits and mixtures included, and
+/// fewer with more calls; on one core a merge of sketches of 1,000 functions takes 111 us, one of moments
+/// 16 us.
 ///
 /// See [`Detector`] for an example.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! [`Mode`]: a range of run times that is normal, and the tails at its ends.
 //!
 //! Tails: of the `n` calls of a mode the `k` outermost exceed the next one, `u`, by excesses `x`, which are
-//! taken as exponential. The outer half (of fewer than 160 calls, the outer quarter) is censored at the `r`-th
-//! excess, `r = k - k / 2`, so that outliers count but do not stretch the tail: `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is
+//! taken as exponential. The outer half is censored at the `r`-th excess, `r = k - k / 2`, so that outliers
+//! count but do not stretch the tail: `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is
 //! gamma distributed, and a new call exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`, with
 //! nothing unknown in it. Solved for the wanted probability `p`: `y = r ((k / (n p))^(1 / r) - 1)`.
 //!
@@ -171,9 +171,6 @@ pub(super) struct Outer {
     share: f64,
     /// Their innermost bucket.
     pub(super) innermost: usize,
-    /// One in so many is censored: half, of few calls a quarter, among which a mode that is not known
-    /// yet may be.
-    trusted: u64,
     /// The bucket of the next call, if the tail is not the whole mode.
     pub(super) next: Option<usize>,
 }
@@ -197,13 +194,12 @@ impl Outer {
             calls: kept,
             share: kept as f64 / calls as f64,
             innermost,
-            trusted: if calls < QUARTER * FEW { 4 } else { 2 },
             next,
         }
     }
 
     pub(super) fn censored(&self) -> u64 {
-        self.calls / self.trusted
+        self.calls / 2
     }
 
     fn side(&self, start: f64, scale: f64) -> Side {
