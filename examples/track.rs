@@ -89,7 +89,16 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let title = title(&series);
         let scene = || Ok(picture(&found, &title, Theme::light()).scene());
         let sections = || Ok(vec![section(&found, &title)?]);
-        asked.files.write(&title, scene, sections)?;
+        // What moves is for SVG alone: a picture would have an empty place.
+        if let Some(path) = &asked.files.svg {
+            let moving = picture(&found, &title, Theme::light()).moving(true);
+            drawn::svg(path, &moving.scene())?;
+        }
+        let still = Files {
+            svg: None,
+            ..asked.files.clone()
+        };
+        still.write(&title, scene, sections)?;
     }
     if let Some(folder) = &asked.recolour {
         recolour(&series, folder)?;
@@ -180,9 +189,9 @@ pub(crate) fn found(args: &[OsString]) -> Result<Clusters, Failure> {
     drawn::series(&series::track(&asked.paths, &asked.options)?)
 }
 
-/// Frames and trends, in SVG also the objects as they move.
+/// Frames and trends.
 pub(crate) fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Picture<'a> {
-    Picture::new(found).titled(title).theme(theme).moving(true)
+    Picture::new(found).titled(title).theme(theme)
 }
 
 /// The part of a page.

@@ -47,8 +47,7 @@ impl Files {
             png(path, &scene()?)?;
         }
         if let Some(path) = &self.svg {
-            let svg = scene()?.svg();
-            output::whole(path, |to| Ok(to.write_all(svg.as_bytes())?))?;
+            svg(path, &scene()?)?;
         }
         if let Some(path) = &self.html {
             html(path, Page::new(title), sections()?)?;
@@ -64,6 +63,14 @@ impl Files {
 pub fn png(path: &Path, scene: &Scene) -> Outcome {
     let bytes = scene.png().map_err(failed)?;
     output::whole(path, |to| Ok(to.write_all(&bytes)?))
+}
+
+/// Writes a picture of lines.
+///
+/// # Errors
+/// [`Failure::Input`] for a file that cannot be written.
+pub fn svg(path: &Path, scene: &Scene) -> Outcome {
+    output::whole(path, |to| Ok(to.write_all(scene.svg().as_bytes())?))
 }
 
 /// Writes a page.
