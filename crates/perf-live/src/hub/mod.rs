@@ -2,7 +2,8 @@
 //!
 //! A thread of its own, the keeper, takes all messages that wait, applies them to the state, stores them
 //! in one transaction and answers them then: what was answered is on the disk. While it stores, the next
-//! messages gather, so that batches are as large as the load asks for and nobody waits for a timer. Where
+//! messages gather, and where several came at once it waits 2 ms for more: a transaction of many costs little
+//! more than one of one, and who is alone waits for nobody. Where
 //! storing fails, nothing of the batch is answered, and the state is read again from the database.
 
 mod finished;
@@ -34,7 +35,7 @@ pub enum Message {
     /// Who it is.
     Hello(Hello),
     /// What it learned and kept, and its delta as the bytes it came in.
-    Push(Push, Vec<u8>),
+    Push(Box<Push>, Vec<u8>),
 }
 
 impl Message {
@@ -44,7 +45,7 @@ impl Message {
     /// Those of [`Push::decode`].
     pub fn push(bytes: &[u8]) -> Result<Self> {
         let (push, delta) = Push::decode_with(bytes)?;
-        Ok(Message::Push(push, delta.to_vec()))
+        Ok(Message::Push(Box::new(push), delta.to_vec()))
     }
 
     /// The message of [`wire::HELLO`](crate::wire::HELLO) from its bytes.
@@ -313,9 +314,13 @@ struct Keeper {
 /// When it looks whether a database that failed works again.
 const RECOVERY: Duration = Duration::from_secs(1);
 
+/// How long more messages may gather where several came at once.
+const GATHER: Duration = Duration::from_millis(2);
+
 impl Keeper {
     fn run(mut self) {
         while let Some(jobs) = self.queue.take(self.params.batch) {
+            let is_crowded = jobs.len() > 1;
             let (messages, replies): (Vec<_>, Vec<_>) =
                 jobs.into_iter().map(|job| (job.message, job.reply)).unzip();
             match self.batch(messages) {
@@ -330,6 +335,9 @@ impl Keeper {
                 }
             }
             self.store_state();
+            if is_crowded {
+                std::thread::sleep(GATHER);
+            }
         }
         // What is stored as a whole is read faster than a log.
         if self.logged > 0 && !self.is_lost {

@@ -79,10 +79,8 @@ impl Overview {
         let mut overview = Overview::default();
         for rank in &ranks {
             let programs = &mut overview.programs;
-            if !programs
-                .last()
-                .is_some_and(|last| last.program == rank.program)
-            {
+            let last = programs.last().map(|last| last.program);
+            if last != Some(rank.program) {
                 programs.push(ProgramSummary {
                     program: rank.program,
                     ..ProgramSummary::default()

@@ -122,7 +122,7 @@ impl State {
         self.revision += 1;
         match message {
             Message::Hello(hello) => self.hello(&hello, writer),
-            Message::Push(push, raw) => self.push(push, &raw, batch, writer),
+            Message::Push(push, raw) => self.push(*push, &raw, batch, writer),
         }
     }
 

@@ -27,12 +27,13 @@ const time = (nanos) => short(Number(nanos) / 1e9, "s");
 const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
-// Round values from low to high, about `most`.
-const ticks = (low, high, most) => {
+// Round values from low to high, about `most`; of counts only whole ones.
+const ticks = (low, high, most, whole) => {
   const rough = (high - low) / Math.max(1, most);
   if (!(rough > 0) || !Number.isFinite(rough)) return [low];
   const decade = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((f) => f * decade).find((s) => s >= rough * 0.999) || rough;
+  const round = [1, 2, 5, 10].map((f) => f * decade).find((s) => s >= rough * 0.999) || rough;
+  const step = whole ? Math.max(1, round) : round;
   const out = [];
   for (let at = Math.ceil(low / step); at * step <= high * (1 + 1e-12) && out.length < 100; at++) out.push(at * step);
   return out;

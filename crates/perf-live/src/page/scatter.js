@@ -42,6 +42,7 @@ class Scatter {
     }
     if (low > high) return [0, 1];
     if (name === "y" && low > 0 && low < high / 2) low = 0;
+    if (low === high && this.axes.whole) return [low - 1, high + 1];
     const room = (high - low || Math.abs(high) || 1) * ends;
     return [low - (low === 0 ? 0 : room), high + room];
   }
@@ -66,13 +67,13 @@ class Scatter {
     to.lineWidth = 1;
     const { axes } = this;
     to.textAlign = "center";
-    for (const at of ticks(x0, x1, (width - left) / 90)) {
+    for (const at of ticks(x0, x1, (width - left) / 90, axes.whole)) {
       to.strokeRect(x(at), top, 0, height - top - bottom);
       to.fillText(axes.xTime ? time(at) : short(at), x(at), height - bottom + 14);
     }
     to.fillText(axes.x, (left + width - right) / 2, height - 6);
     to.textAlign = "right";
-    for (const at of ticks(y0, y1, (height - top) / 40)) {
+    for (const at of ticks(y0, y1, (height - top) / 40, axes.whole)) {
       to.strokeRect(left, y(at), width - left - right, 0);
       to.fillText(axes.yTime ? time(at) : short(at), left - 5, y(at) + 4);
     }

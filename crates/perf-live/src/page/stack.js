@@ -22,7 +22,7 @@ const callView = (place, given) => {
     ["expected", record.expected === undefined ? null : time(record.expected)], ["time lost", time(record.severity)],
     ["score", record.score === null ? null : short(record.score)], ["mended", record.repair],
     ["launched by", record.launch ? record.launch.path.join(" / ") : null],
-    ["model", model ? `${model.detector}, ` + Object.entries(model.facts).map(([name, value]) => `${name} ${short(value)}`).join(", ") : null],
+    ["model", model ? `${model.detector}, ` + Object.entries(model.facts).map(([name, value]) => `${name} ${value < 1e18 ? short(value) : "no end"}`).join(", ") : null],
   ].filter(([, value]) => value !== null && value !== undefined);
   const list = make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))]));
   const frames = [...(record.stack || []), record.call].map((call) => {
@@ -34,7 +34,7 @@ const callView = (place, given) => {
   const messages = (record.messages || []).map((one) => make("li", {},
     `${one.kind === "send" ? "sent to" : "received from"} rank ${one.rank}, tag ${one.tag}, ${one.bytes} bytes, ${time(since(one.at))} after its begin`));
   place.replaceChildren(
-    list, timeline(all, { deep, since, low, high, record }),
+    list, make("div", { class: "scroll" }, timeline(all, { deep, since, low, high, record })),
     make("h3", {}, "Call stack, outermost first"), ...left, make("ol", { class: "stack" }, ...frames),
     ...(messages.length ? [make("h3", {}, "Messages"), make("ul", {}, ...messages)] : []),
   );

@@ -78,7 +78,7 @@ const showSteps = () => {
       text: `${rankName(one.program, one.rank)}, step ${one.step}: ${one.slow} too slow, ${one.fast} too fast, ${time(one.time)} lost`,
     });
   }
-  plots.steps.set(points, { x: "step", y: "anomalies", empty: state.ranks.length ? "no anomaly of these ranks in these steps" : "no rank is chosen" });
+  plots.steps.set(points, { x: "step", y: "anomalies", whole: true, empty: state.ranks.length ? "no anomaly of these ranks in these steps" : "no rank is chosen" });
 };
 
 // Which calls the function view is about.

@@ -145,6 +145,10 @@ fn open(target: &Target, program: u32, ranks: impl Iterator<Item = u32>) -> Resu
 /// One connection: its ranks one after the other, update by update.
 fn play(tape: &Tape, load: &Load, mut players: Vec<Player>, begin: Instant) -> Result<Figures> {
     let mut figures = Figures::default();
+    let mut player = Turn {
+        program: load.program,
+        told: vec![None; tape.ranks.len()],
+    };
     for update in 0..load.updates {
         for (rank, exchange, store) in &mut players {
             let share = f64::from(*rank) / f64::from(load.ranks.max(1));
@@ -154,8 +158,7 @@ fn play(tape: &Tape, load: &Load, mut players: Vec<Player>, begin: Instant) -> R
                 Some(early) => std::thread::sleep(early),
                 None => figures.late += u64::from(now > due + load.period),
             }
-            let told = told(tape, *rank, update, load.program);
-            let Some(mut told) = told else {
+            let Some(told) = player.told(tape, *rank, update) else {
                 continue;
             };
             told.delta.client = exchange.link().client();
@@ -183,21 +186,48 @@ fn play(tape: &Tape, load: &Load, mut players: Vec<Player>, begin: Instant) -> R
     Ok(figures)
 }
 
-/// What a rank tells in an update: as a rank of the tape, later.
-fn told(tape: &Tape, rank: u32, update: u64, program: u32) -> Option<Told> {
-    let count = u32::try_from(tape.ranks.len()).ok()?.max(1);
-    let rank_of_tape = tape.ranks.get((rank % count) as usize)?;
-    let length = (rank_of_tape.len() as u64).max(1);
-    let mut told = rank_of_tape.get((update % length) as usize)?.clone();
+/// What ranks of the tape tell in an update, for those that play them one after the other.
+#[derive(Debug)]
+struct Turn {
+    program: u32,
+    told: Vec<Option<(u64, Told)>>,
+}
+
+impl Turn {
+    /// What a rank tells in an update.
+    fn told(&mut self, tape: &Tape, rank: u32, update: u64) -> Option<&mut Told> {
+        let at = rank as usize % tape.ranks.len().max(1);
+        let slot = self.told.get_mut(at)?;
+        let known = slot.take().filter(|(of, _)| *of == update);
+        let known = known.or_else(|| Some((update, later(tape, at, update)?)));
+        *slot = known;
+        let (_, told) = slot.as_mut()?;
+        for step in &mut told.delta.steps {
+            (step.program, step.rank) = (self.program, rank);
+        }
+        for entry in &mut told.entries {
+            match entry {
+                Entry::Call(record) => (record.program, record.rank) = (self.program, rank),
+                Entry::Stream(stream) => (stream.program, stream.rank) = (self.program, rank),
+                Entry::Model(model) => model.program = self.program,
+                _ => {}
+            }
+        }
+        Some(told)
+    }
+}
+
+/// What a rank of the tape tells in an update, when it plays the tape for the first time or again.
+fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
+    let rank = tape.ranks.get(rank)?;
+    let length = (rank.len() as u64).max(1);
+    let mut told = rank.get((update % length) as usize)?.clone();
     let round = update / length;
-    let (steps, time) = (
-        round * tape.steps,
-        Nanos(tape.span.0.saturating_mul(round as i64)),
-    );
-    let later = |at: Nanos| Nanos(at.0.saturating_add(time.0));
+    let steps = round * tape.steps;
+    let time = tape.span.0.saturating_mul(round as i64);
+    let later = |at: Nanos| Nanos(at.0.saturating_add(time));
     told.delta.sequence = update + 1;
     for step in &mut told.delta.steps {
-        (step.program, step.rank) = (program, rank);
         step.step += steps;
         (step.start, step.end) = (later(step.start), later(step.end));
     }
@@ -206,22 +236,17 @@ fn told(tape: &Tape, rank: u32, update: u64, program: u32) -> Option<Told> {
         told.entries.retain(|entry| matches!(entry, Entry::Call(_)));
     }
     for entry in &mut told.entries {
-        match entry {
-            Entry::Call(record) => {
-                (record.program, record.rank) = (program, rank);
-                record.step += steps;
-                let calls = record.before.iter_mut().chain(&mut record.after);
-                for call in calls.chain(&mut record.stack).chain([&mut record.call]) {
-                    call.entry = later(call.entry);
-                    call.exit = call.exit.map(later);
-                }
-                for message in &mut record.messages {
-                    message.at = later(message.at);
-                }
-            }
-            Entry::Stream(stream) => (stream.program, stream.rank) = (program, rank),
-            Entry::Model(model) => model.program = program,
-            _ => {}
+        let Entry::Call(record) = entry else {
+            continue;
+        };
+        record.step += steps;
+        let calls = record.before.iter_mut().chain(&mut record.after);
+        for call in calls.chain(&mut record.stack).chain([&mut record.call]) {
+            call.entry = later(call.entry);
+            call.exit = call.exit.map(later);
+        }
+        for message in &mut record.messages {
+            message.at = later(message.at);
         }
     }
     Some(told)
