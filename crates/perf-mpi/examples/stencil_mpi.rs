@@ -238,21 +238,29 @@ enum Kind {
     Detection,
 }
 
-/// One run: its time, its residual, and what was found.
-fn once(
-    plan: &Plan,
-    ranks: &Ranks,
-    kind: Kind,
-) -> Result<(f64, f64, Option<Finished>), Box<dyn std::error::Error>> {
+/// A run of one kind.
+struct Run {
+    /// Seconds, and those of them after the last step.
+    time: f64,
+    ending: f64,
+    residual: f64,
+    found: Option<Finished>,
+}
+
+fn once(plan: &Plan, ranks: &Ranks, kind: Kind) -> Result<Run, Box<dyn std::error::Error>> {
     let world = SimpleCommunicator::world();
     ranks.barrier();
     let begin = Instant::now();
-    let (mut finished, mut residual) = (None, 0.0);
+    let (residual, found, solved);
     match kind {
-        Kind::Bare => residual = solve(plan, &world, &mut ()),
+        Kind::Bare => {
+            residual = solve(plan, &world, &mut ());
+            (solved, found) = (begin.elapsed(), None);
+        }
         Kind::Events => {
             let mut told = Told::new(Calls::new(Calls::params().check()?), ranks.rank());
-            residual = solve(plan, &world, &mut told).max(residual);
+            residual = solve(plan, &world, &mut told);
+            (solved, found) = (begin.elapsed(), None);
         }
         Kind::Detection => {
             let pace = Pace::default().period(Duration::from_millis(plan.period));
@@ -262,41 +270,54 @@ fn once(
             let tail = Tail::new(Tail::params().check()?);
             let monitor = Monitor::new(calls, Box::new(tail)).share(client);
             let mut told = Told::new(monitor, ranks.rank());
-            residual = solve(plan, &world, &mut told).max(residual);
+            residual = solve(plan, &world, &mut told);
+            solved = begin.elapsed();
             told.watch.into_sink().finish()?;
-            finished = Some(background.finish()?);
+            found = Some(background.finish()?);
         }
     }
     ranks.barrier();
-    let time = ranks.all_gather(&begin.elapsed().as_secs_f64())?;
-    let slowest = time.into_iter().fold(0.0, f64::max);
-    Ok((slowest, residual, finished))
+    let whole = begin.elapsed();
+    let slowest = |own: Duration| {
+        let all = ranks.all_gather(&own.as_secs_f64());
+        all.map(|all| all.into_iter().fold(0.0, f64::max))
+    };
+    Ok(Run {
+        time: slowest(whole)?,
+        ending: slowest(whole.saturating_sub(solved))?,
+        residual,
+        found,
+    })
 }
 
 fn run(ranks: &Ranks, parser: lexopt::Parser) -> Outcome {
     let plan = parse(parser)?;
     let kinds = [Kind::Bare, Kind::Events, Kind::Detection];
-    let mut times = [f64::INFINITY; 3];
-    let (mut residuals, mut finished) = (Vec::new(), None);
+    let mut fastest: [Option<Run>; 3] = [None, None, None];
+    let mut residuals = Vec::new();
     for _ in 0..plan.repeat {
         // In turn, so that a slow minute of the machine hits all alike.
-        for (kind, least) in kinds.into_iter().zip(&mut times) {
-            let (time, residual, found) = once(&plan, ranks, kind)?;
-            *least = least.min(time);
-            residuals.push(residual);
-            finished = found.or(finished);
+        for (kind, fastest) in kinds.into_iter().zip(&mut fastest) {
+            let run = once(&plan, ranks, kind)?;
+            residuals.push(run.residual);
+            if fastest.as_ref().is_none_or(|best| run.time < best.time) {
+                *fastest = Some(run);
+            }
         }
     }
     if residuals.windows(2).any(|two| two[0] != two[1]) {
         return Err("watching changed the result".into());
     }
-    let finished = finished.ok_or("nothing was watched")?;
-    let own = finished.server.encode();
-    ranks.same("what they know", &own)?;
-    table(&plan, ranks.size(), times, &finished)
+    let [Some(bare), Some(events), Some(detection)] = fastest else {
+        return Err("nothing ran".into());
+    };
+    let finished = detection.found.ok_or("nothing was watched")?;
+    ranks.same("what they know", &finished.server.encode())?;
+    let times = [bare.time, events.time, detection.time];
+    table(&plan, ranks.size(), times, detection.ending, &finished)
 }
 
-fn table(plan: &Plan, size: usize, times: [f64; 3], finished: &Finished) -> Outcome {
+fn table(plan: &Plan, size: usize, times: [f64; 3], ending: f64, finished: &Finished) -> Outcome {
     let mut text = String::new();
     let Plan {
         rows,
@@ -324,6 +345,11 @@ fn table(plan: &Plan, size: usize, times: [f64; 3], finished: &Finished) -> Outc
         "overhead %              -  {:20.2}  {:14.2}",
         over(events),
         over(detection)
+    )?;
+    let (during, ending) = (over(detection - ending), 100.0 * ending / bare);
+    writeln!(
+        text,
+        "    of it while it runs {during:.2}, after the last step {ending:.2}"
     )?;
     writeln!(
         text,
