@@ -501,6 +501,30 @@ fn corpus() -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    /// The patterns of `default-members` name what they leave out: a crate that fits one by chance would
+    /// never be tested.
+    #[test]
+    fn all_but_what_needs_a_program_are_default_members() {
+        let arguments = ["metadata", "--format-version=1", "--no-deps", "--offline"];
+        let text = output_of(&mut cargo(&arguments)).expect("cargo is there");
+        let metadata: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        let list = |key: &str| -> Vec<String> {
+            let ids = metadata[key].as_array().into_iter().flatten();
+            ids.filter_map(|id| Some(id.as_str()?.to_string()))
+                .collect()
+        };
+        let defaults = list("workspace_default_members");
+        let mut left_out = list("workspace_members");
+        left_out.retain(|member| !defaults.contains(member));
+        let needs: Vec<&str> = NEEDS.iter().map(|need| need.0).collect();
+        assert_eq!(left_out.len(), needs.len(), "{left_out:?}");
+        assert!(
+            left_out
+                .iter()
+                .all(|it| needs.iter().any(|need| it.contains(need)))
+        );
+    }
+
     #[test]
     fn every_step_is_named_once() {
         for (index, step) in STEPS.iter().enumerate() {
