@@ -1,6 +1,6 @@
 //! [`read`]: each rank its locations of an archive.
 
-use crate::ranks::weighted;
+use crate::blocks::weighted;
 use crate::{Ranks, Result};
 use perf_core::{Diagnostics, LocationId, Trace, TraceView};
 use perf_formats::OpenOptions;

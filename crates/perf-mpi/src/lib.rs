@@ -1,6 +1,7 @@
 #![doc = include_str!("lib.md")]
 
 mod archive;
+mod blocks;
 mod clusters;
 mod error;
 mod exchange;

@@ -1,5 +1,6 @@
 //! [`Ranks`]: values to and from all ranks of a program.
 
+use crate::blocks::{PIECE, block, part, partition};
 use crate::{Error, Result, Wire};
 use mpi::datatype::PartitionMut;
 use mpi::point_to_point::send_receive_into;
@@ -7,9 +8,6 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use perf_core::Merge;
 use std::ops::Range;
-
-/// Most bytes of one call of MPI, whose counts have 31 bits.
-pub(crate) const PIECE: usize = 1 << 28;
 
 /// The ranks that analyse together.
 ///
@@ -366,94 +364,5 @@ impl Ranks {
             Ok(len) if got <= limit => Ok(len),
             _ => Err(Error::TooLong { what, got, limit }),
         }
-    }
-}
-
-/// At most `piece` bytes from a place on.
-fn part(bytes: &[u8], from: usize, piece: usize) -> &[u8] {
-    let from = from.min(bytes.len());
-    let to = from.saturating_add(piece).min(bytes.len());
-    bytes.get(from..to).unwrap_or_default()
-}
-
-/// Counts and places of parts that lie one after the other. They fit: a call has [`PIECE`] bytes at most,
-/// or one a rank.
-pub(crate) fn partition(parts: &[usize]) -> (Vec<i32>, Vec<i32>) {
-    let counts: Vec<i32> = parts.iter().map(|part| *part as i32).collect();
-    let mut at = 0;
-    let displs = counts.iter().map(|count| {
-        let start = at;
-        at += count;
-        start
-    });
-    let displs = displs.collect();
-    (counts, displs)
-}
-
-/// The block of one of `size` ranks among so many things.
-pub(crate) fn block(things: usize, rank: usize, size: usize) -> Range<usize> {
-    let (each, more) = (things / size.max(1), things % size.max(1));
-    let start = |rank: usize| rank * each + rank.min(more);
-    start(rank)..start(rank + 1)
-}
-
-/// Blocks of things of different weights, one a rank and in their order, so that no block is heavier than
-/// its share by more than one thing.
-pub(crate) fn weighted(weights: &[u64], size: usize) -> Vec<Range<usize>> {
-    let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
-    let (mut blocks, mut at, mut sum) = (Vec::with_capacity(size), 0, 0_u128);
-    for rank in 1..=size as u128 {
-        let start = at;
-        let share = total * rank / size.max(1) as u128;
-        while let Some(weight) = weights.get(at) {
-            // The half of a thing decides where it goes; the last rank takes what is left.
-            if rank < size as u128 && sum + u128::from(*weight) / 2 >= share {
-                break;
-            }
-            sum += u128::from(*weight);
-            at += 1;
-        }
-        blocks.push(start..at);
-    }
-    blocks
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_are_all_things_once() {
-        for things in 0..40 {
-            for size in 1..9 {
-                let blocks: Vec<_> = (0..size).map(|rank| block(things, rank, size)).collect();
-                let all: Vec<usize> = blocks.iter().cloned().flatten().collect();
-                assert!(all.iter().copied().eq(0..things), "{things} {size}");
-                let lens = || blocks.iter().map(ExactSizeIterator::len);
-                assert!(lens().max() <= lens().min().map(|len| len + 1));
-                let weights: Vec<u64> = (0..things as u64).map(|at| at * 7 % 5).collect();
-                let blocks = weighted(&weights, size);
-                assert_eq!(blocks.len(), size);
-                assert!(
-                    blocks.into_iter().flatten().eq(0..things),
-                    "{things} {size}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn heavy_things_are_shared_out() {
-        let blocks = weighted(&[10, 10, 10, 10, 40], 2);
-        assert_eq!(blocks, [0..4, 4..5]);
-        let lens = weighted(&[0, 0, 0], 2).into_iter().map(|block| block.len());
-        assert_eq!(lens.sum::<usize>(), 3);
-    }
-
-    #[test]
-    fn parts_are_cut_at_the_end() {
-        assert_eq!(part(&[1, 2, 3], 2, 5), [3]);
-        assert!(part(&[1, 2, 3], 7, 5).is_empty());
-        assert_eq!(partition(&[3, 0, 2]), (vec![3, 0, 2], vec![0, 3, 3]));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Post;
 use super::replica::{Replica, parcel};
-use crate::ranks::{PIECE, partition};
+use crate::blocks::{PIECE, partition};
 use crate::{Error, Result};
 use mpi::Threading;
 use mpi::collective::CommunicatorCollectives;

@@ -6,10 +6,15 @@
 //! between a core point of its own and another. Clusters of two slabs that have a core point in common are
 //! one: these pairs, a few numbers for each border between slabs, are all that every rank has to see.
 
+mod numbers;
+mod slabs;
+
 use crate::{Error, Ranks, Result, Wire};
+use numbers::Numbers;
 use perf_core::{CancelToken, Progress};
 use perf_track::cluster::{Border, Checked, Dbscan, Scan};
 use perf_track::{ClusterId, Labels, Points};
+use slabs::Slabs;
 use std::collections::BTreeSet;
 
 /// The clusters of the points of all ranks, as far as they are own points.
@@ -71,7 +76,7 @@ pub fn cluster(
     let slab = Slab::gather(ranks, points, &slabs, first)?;
     let scan = slab.scan(params, progress, cancel);
     let scan = ranks.agree(scan)?;
-    let numbers = slab.numbers(ranks, &scan, &slabs)?;
+    let numbers = slab.numbers(ranks, &scan)?;
     let mut found = slab.tell(ranks, &scan, &numbers, &starts)?;
     found.first = first;
     found.clusters = numbers.clusters;
@@ -147,99 +152,6 @@ fn starts(ranks: &Ranks, points: usize) -> Result<Vec<u32>> {
     Ok(starts)
 }
 
-/// Where space is cut.
-#[derive(Clone, Debug, PartialEq)]
-struct Slabs {
-    axis: usize,
-    /// Where the slab of each rank but the first starts, ascending.
-    cuts: Vec<f64>,
-    /// How far beyond a slab its rank must see.
-    reach: f64,
-}
-
-/// Columns in which points are counted to cut space into slabs of as many.
-const COLUMNS: usize = 4096;
-
-impl Slabs {
-    fn new(ranks: &Ranks, points: Points<'_>, eps: f64) -> Result<Self> {
-        let dimensions = points.dimensions();
-        let mut own = vec![(f64::INFINITY, f64::NEG_INFINITY); dimensions];
-        for point in points.iter() {
-            for ((low, high), x) in own.iter_mut().zip(point) {
-                (*low, *high) = (low.min(*x), high.max(*x));
-            }
-        }
-        let mut all = vec![(f64::INFINITY, f64::NEG_INFINITY); dimensions];
-        for of_rank in ranks.all_gather(&own)? {
-            for (all, (low, high)) in all.iter_mut().zip(of_rank) {
-                *all = (all.0.min(low), all.1.max(high));
-            }
-        }
-        let widest = all.iter().enumerate().rev().max_by(|(_, a), (_, b)| {
-            let width = |(low, high): &(f64, f64)| high - low;
-            width(a).total_cmp(&width(b))
-        });
-        let (axis, (low, high)) = widest.map_or((0, (0.0, 0.0)), |(axis, range)| (axis, *range));
-        let size = (high - low) / COLUMNS as f64;
-        let mut counts = vec![0_u64; COLUMNS];
-        // Of no points, of points in one place, and beyond the largest number there is one slab.
-        if size > 0.0 && size.is_finite() {
-            for point in points.iter() {
-                let x = point.get(axis).copied().unwrap_or(low);
-                let column = ((x - low) / size) as usize;
-                if let Some(count) = counts.get_mut(column.min(COLUMNS - 1)) {
-                    *count += 1;
-                }
-            }
-        }
-        let mut sums = vec![0_u64; COLUMNS];
-        for counts in ranks.all_gather(&counts)? {
-            for (sum, count) in sums.iter_mut().zip(counts) {
-                *sum += count;
-            }
-        }
-        let largest = low.abs().max(high.abs());
-        // Distances are as computed: within eps, up to rounding.
-        let reach = 2.0 * eps * (1.0 + 1e-6) + 8.0 * f64::EPSILON * largest;
-        Ok(Slabs {
-            axis,
-            cuts: cuts(&sums, low, size, ranks.size()),
-            reach,
-        })
-    }
-
-    /// The rank whose slab a coordinate is in.
-    fn owner(&self, x: f64) -> usize {
-        self.cuts.partition_point(|cut| *cut <= x)
-    }
-
-    /// The ranks that must see a point there.
-    fn seen_by(&self, x: f64) -> std::ops::RangeInclusive<usize> {
-        self.owner(x - self.reach)..=self.owner(x + self.reach)
-    }
-}
-
-/// Where the slab of each rank but the first starts.
-fn cuts(counts: &[u64], low: f64, size: f64, ranks: usize) -> Vec<f64> {
-    let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
-    let (mut column, mut sum) = (0, 0_u128);
-    let cut = |rank: usize| {
-        let share = total * rank as u128 / ranks.max(1) as u128;
-        while let Some(count) = counts.get(column)
-            && sum < share
-        {
-            sum += u128::from(*count);
-            column += 1;
-        }
-        match column {
-            // All is in the last slab.
-            0 => f64::NEG_INFINITY,
-            column => low + size * column as f64,
-        }
-    };
-    (1..ranks).map(cut).collect()
-}
-
 /// The points that a rank sees, by their number among those of all.
 #[derive(Debug, Default)]
 struct Slab {
@@ -307,8 +219,7 @@ impl Slab {
     }
 
     /// The numbers that clusters of this slab have among all.
-    fn numbers(&self, ranks: &Ranks, scan: &Scan, slabs: &Slabs) -> Result<Numbers> {
-        debug_assert_eq!(slabs.cuts.len() + 1, ranks.size());
+    fn numbers(&self, ranks: &Ranks, scan: &Scan) -> Result<Numbers> {
         // Core points of other slabs, and the own cluster that has them, for who owns them.
         let mut parcels: Vec<Vec<(u32, u32)>> = vec![Vec::new(); ranks.size()];
         let labels = scan.labels().as_slice();
@@ -389,133 +300,5 @@ impl Slab {
             core,
             ..SharedScan::default()
         })
-    }
-}
-
-/// What the clusters of a slab are called among all.
-#[derive(Debug, Default, PartialEq)]
-struct Numbers {
-    /// By the number in the slab from 0; from 1.
-    of: Vec<u32>,
-    clusters: u32,
-}
-
-/// What a rank knows of its clusters: their lowest own core points, and pairs (rank, its cluster, own one) that
-/// have a core point in common.
-type Known = (Vec<u32>, Vec<(u32, u32, u32)>);
-
-impl Numbers {
-    /// All ranks do the same with the same: clusters that are one get the number of their core point of the
-    /// lowest index.
-    fn of(all: &[Known], rank: usize) -> Self {
-        let mut offsets = vec![0];
-        let mut lowest: Vec<u32> = Vec::new();
-        for (low, _) in all {
-            lowest.extend(low);
-            offsets.push(lowest.len());
-        }
-        let mut parent: Vec<usize> = (0..lowest.len()).collect();
-        let node = |rank: usize, cluster: u32| {
-            let at = offsets.get(rank)? + cluster as usize;
-            (at < *offsets.get(rank + 1)?).then_some(at)
-        };
-        for (own, (_, pairs)) in all.iter().enumerate() {
-            for (other, theirs, mine) in pairs {
-                if let (Some(a), Some(b)) = (node(*other as usize, *theirs), node(own, *mine)) {
-                    let (a, b) = (find(&mut parent, a), find(&mut parent, b));
-                    if let Some(slot) = parent.get_mut(a.max(b)) {
-                        *slot = a.min(b);
-                    }
-                }
-            }
-        }
-        let roots: Vec<usize> = (0..lowest.len()).map(|at| find(&mut parent, at)).collect();
-        let mut least = lowest.clone();
-        for (low, root) in lowest.iter().zip(&roots) {
-            if let Some(slot) = least.get_mut(*root) {
-                *slot = (*slot).min(*low);
-            }
-        }
-        let is_root = |at: &usize| roots.get(*at) == Some(at);
-        let seen = |at: &usize| least.get(*at).is_some_and(|low| *low != u32::MAX);
-        let mut order: Vec<usize> = (0..lowest.len()).filter(is_root).filter(seen).collect();
-        order.sort_by_key(|at| least.get(*at));
-        let mut number = vec![0_u32; lowest.len()];
-        for (place, root) in order.iter().enumerate() {
-            if let Some(slot) = number.get_mut(*root) {
-                *slot = place as u32 + 1;
-            }
-        }
-        let start = offsets.get(rank).copied().unwrap_or_default();
-        let end = offsets.get(rank + 1).copied().unwrap_or_default();
-        let own = roots.get(start..end).unwrap_or_default().iter();
-        let of = own.map(|root| number.get(*root).copied().unwrap_or_default());
-        Numbers {
-            of: of.collect(),
-            clusters: order.len() as u32,
-        }
-    }
-}
-
-/// The root of a set, which becomes the parent of all on the way.
-fn find(parent: &mut [usize], at: usize) -> usize {
-    let up = |parent: &[usize], at: usize| parent.get(at).copied().unwrap_or(at);
-    let mut root = at;
-    while up(parent, root) != root {
-        root = up(parent, root);
-    }
-    let mut at = at;
-    while at != root {
-        let next = up(parent, at);
-        if let Some(slot) = parent.get_mut(at) {
-            *slot = root;
-        }
-        at = next;
-    }
-    root
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clusters_with_a_core_point_in_common_are_one() {
-        // Rank 0 has clusters of core points 7 and 2, rank 1 one of 4 that is the second, too, and one of
-        // 1; rank 2 sees points of that one alone.
-        let all = [
-            (vec![7, 2], vec![(1, 0, 1)]),
-            (vec![4, 1], vec![(2, 0, 1)]),
-            (vec![u32::MAX], vec![]),
-        ];
-        let numbers = |rank| Numbers::of(&all, rank).of;
-        assert_eq!(
-            [numbers(0), numbers(1), numbers(2)],
-            [vec![3, 2], vec![2, 1], vec![1]]
-        );
-        assert_eq!(Numbers::of(&all, 0).clusters, 3);
-        // Numbers that nobody has are left aside.
-        let odd = [(vec![3], vec![(9, 9, 9), (0, 5, 0)])];
-        assert_eq!(Numbers::of(&odd, 0).of, [1]);
-    }
-
-    #[test]
-    fn slabs_have_as_many_points() {
-        let counts = [1, 1, 1, 1, 4, 0, 0, 0];
-        assert_eq!(cuts(&counts, 10.0, 1.0, 2), [14.0]);
-        assert_eq!(cuts(&counts, 10.0, 1.0, 4), [12.0, 14.0, 15.0]);
-        let slabs = Slabs {
-            axis: 0,
-            cuts: vec![12.0, 14.0, 15.0],
-            reach: 0.5,
-        };
-        assert_eq!(
-            [11.9, 12.0, 14.5, 99.0].map(|x| slabs.owner(x)),
-            [0, 1, 2, 3]
-        );
-        assert_eq!(slabs.seen_by(14.6), 2..=3);
-        assert_eq!(slabs.seen_by(13.0), 1..=1);
-        // Nothing to cut.
-        assert_eq!(cuts(&[0; 4], 0.0, 0.0, 3), [f64::NEG_INFINITY; 2]);
     }
 }

@@ -1,0 +1,109 @@
+//! [`Numbers`]: what clusters of slabs are called among all.
+
+/// What the clusters of a slab are called among all.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Numbers {
+    /// By the number in the slab from 0; from 1.
+    pub(super) of: Vec<u32>,
+    pub(super) clusters: u32,
+}
+
+/// What a rank knows of its clusters: their lowest own core points, and pairs (rank, its cluster, own one) that
+/// have a core point in common.
+pub(super) type Known = (Vec<u32>, Vec<(u32, u32, u32)>);
+
+impl Numbers {
+    /// All ranks do the same with the same: clusters that are one get the number of their core point of the
+    /// lowest index.
+    pub(super) fn of(all: &[Known], rank: usize) -> Self {
+        let mut offsets = vec![0];
+        let mut lowest: Vec<u32> = Vec::new();
+        for (low, _) in all {
+            lowest.extend(low);
+            offsets.push(lowest.len());
+        }
+        let mut parent: Vec<usize> = (0..lowest.len()).collect();
+        let node = |rank: usize, cluster: u32| {
+            let at = offsets.get(rank)? + cluster as usize;
+            (at < *offsets.get(rank + 1)?).then_some(at)
+        };
+        for (own, (_, pairs)) in all.iter().enumerate() {
+            for (other, theirs, mine) in pairs {
+                if let (Some(a), Some(b)) = (node(*other as usize, *theirs), node(own, *mine)) {
+                    let (a, b) = (find(&mut parent, a), find(&mut parent, b));
+                    if let Some(slot) = parent.get_mut(a.max(b)) {
+                        *slot = a.min(b);
+                    }
+                }
+            }
+        }
+        let roots: Vec<usize> = (0..lowest.len()).map(|at| find(&mut parent, at)).collect();
+        let mut least = lowest.clone();
+        for (low, root) in lowest.iter().zip(&roots) {
+            if let Some(slot) = least.get_mut(*root) {
+                *slot = (*slot).min(*low);
+            }
+        }
+        let is_root = |at: &usize| roots.get(*at) == Some(at);
+        let seen = |at: &usize| least.get(*at).is_some_and(|low| *low != u32::MAX);
+        let mut order: Vec<usize> = (0..lowest.len()).filter(is_root).filter(seen).collect();
+        order.sort_by_key(|at| least.get(*at));
+        let mut number = vec![0_u32; lowest.len()];
+        for (place, root) in order.iter().enumerate() {
+            if let Some(slot) = number.get_mut(*root) {
+                *slot = place as u32 + 1;
+            }
+        }
+        let start = offsets.get(rank).copied().unwrap_or_default();
+        let end = offsets.get(rank + 1).copied().unwrap_or_default();
+        let own = roots.get(start..end).unwrap_or_default().iter();
+        let of = own.map(|root| number.get(*root).copied().unwrap_or_default());
+        Numbers {
+            of: of.collect(),
+            clusters: order.len() as u32,
+        }
+    }
+}
+
+/// The root of a set, which becomes the parent of all on the way.
+fn find(parent: &mut [usize], at: usize) -> usize {
+    let up = |parent: &[usize], at: usize| parent.get(at).copied().unwrap_or(at);
+    let mut root = at;
+    while up(parent, root) != root {
+        root = up(parent, root);
+    }
+    let mut at = at;
+    while at != root {
+        let next = up(parent, at);
+        if let Some(slot) = parent.get_mut(at) {
+            *slot = root;
+        }
+        at = next;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_with_a_core_point_in_common_are_one() {
+        // Rank 0 has clusters of core points 7 and 2, rank 1 one of 4 that is the second, too, and one of
+        // 1; rank 2 sees points of that one alone.
+        let all = [
+            (vec![7, 2], vec![(1, 0, 1)]),
+            (vec![4, 1], vec![(2, 0, 1)]),
+            (vec![u32::MAX], vec![]),
+        ];
+        let numbers = |rank| Numbers::of(&all, rank).of;
+        assert_eq!(
+            [numbers(0), numbers(1), numbers(2)],
+            [vec![3, 2], vec![2, 1], vec![1]]
+        );
+        assert_eq!(Numbers::of(&all, 0).clusters, 3);
+        // Numbers that nobody has are left aside.
+        let odd = [(vec![3], vec![(9, 9, 9), (0, 5, 0)])];
+        assert_eq!(Numbers::of(&odd, 0).of, [1]);
+    }
+}
