@@ -62,7 +62,7 @@ impl Watched {
             self.state ^= self.state << 17;
             let region = regions[call % 3];
             let noise = (self.state >> 40) % 2000;
-            let slow = if (self.state >> 20) % 100 == 0 {
+            let slow = if (self.state >> 20).is_multiple_of(100) {
                 400_000
             } else {
                 0
