@@ -64,7 +64,9 @@ fn run(meter: &Meter) -> Outcome<String> {
 }
 
 fn bursts(file: &str) -> Outcome<Bursts> {
-    let trace = open(file, &OpenOptions::new())?.into_trace()?;
+    let trace = open(file, &OpenOptions::new())?
+        .into_trace()
+        .ok_or("this is a profile, not a trace")?;
     let extract = Extract::params().min_duration(Nanos(1_000_000));
     let extract = extract.metric("ipc").metric("instructions").check()?;
     let (bursts, _) = extract.extract(trace.view(), &(), &CancelToken::new())?;
