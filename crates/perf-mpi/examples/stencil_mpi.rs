@@ -174,10 +174,11 @@ impl Plate {
             let above = &self.old[(row - 1) * width..row * width];
             let here = &self.old[row * width..(row + 1) * width];
             let below = &self.old[(row + 1) * width..(row + 2) * width];
-            let to = &mut self.new[row * width..(row + 1) * width];
-            for at in 1..width - 1 {
-                let around = above[at] + below[at] + here[at - 1] + here[at + 1];
-                to[at] = 0.5 * here[at] + 0.125 * around;
+            let to = &mut self.new[row * width + 1..(row + 1) * width - 1];
+            let beside = above[1..].iter().zip(&below[1..]);
+            for ((to, (above, below)), here) in to.iter_mut().zip(beside).zip(here.windows(3)) {
+                let around = above + below + here[0] + here[2];
+                *to = 0.5 * here[1] + 0.125 * around;
             }
         }
     }
