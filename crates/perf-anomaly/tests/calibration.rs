@@ -102,9 +102,10 @@ fn false_alarms_stay_within_the_stated_rate() {
         (1000.0, 300_000, 1),
         (1000.0, 300, 500),
     ] {
-        // In short runs a minor mode is told until it is known, as below.
-        let minor = |(name, _): &Null| name.contains("9 to 1") || name.contains("three modes");
-        for (name, runtime) in NULL.into_iter().filter(|one| runs == 1 || !minor(one)) {
+        // In short runs calls of a minor mode are told until it is known, as below: up to four a run.
+        let minor = ["9 to 1", "three modes", "a narrow mode in"];
+        for (name, runtime) in NULL {
+            let is_minor = runs > 1 && minor.iter().any(|part| name.contains(part));
             let (mut slow, mut fast, mut judged) = (0, 0, 0);
             for run_of in 0..runs {
                 let mut random = Random::new(run_of + 1);
@@ -119,7 +120,8 @@ fn false_alarms_stay_within_the_stated_rate() {
                 "{per_million:>6} per million, {runs} x {calls}: {name:33} {slow:4} too slow {fast:4} too fast of {expected:.0} allowed"
             );
             let alarms = (slow + fast) as f64;
-            assert!(alarms <= most(expected), "{name}: {alarms} > {expected}");
+            let allowed = expected + if is_minor { 4.0 * runs as f64 } else { 0.0 };
+            assert!(alarms <= most(allowed), "{name}: {alarms} > {allowed}");
         }
     }
 }
