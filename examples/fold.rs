@@ -250,7 +250,7 @@ impl View {
         let map = asked.depth.map_or(map.clone(), |depth| map.at_depth(depth));
         let (bar, cancel) = (Bar::new(), CancelToken::new());
         let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
-        let mut params = Folder::params().columns(asked.columns);
+        let mut params = Folder::params().columns(asked.columns).instants(true);
         let chosen = match &asked.op {
             Some((_, operation)) => Some(operation.find(&timelines)?),
             None => None,

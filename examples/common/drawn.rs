@@ -129,7 +129,7 @@ pub fn folded(
     columns: usize,
     picture: impl Fn(timeline::Picture<'_>) -> timeline::Picture<'_>,
 ) -> Result<Scene, Failure> {
-    let params = Folder::params().columns(columns);
+    let params = Folder::params().columns(columns).instants(true);
     let params = op.map_or(params.clone(), |op| params.op(op));
     let groups = Groups::by(timelines, by);
     let folder = Folder::new(timelines, groups, params.check().map_err(input)?).map_err(input)?;

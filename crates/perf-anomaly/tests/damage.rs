@@ -142,7 +142,9 @@ fn damaged_streams_give_a_result() {
                 let (report, _) = text(0, &damaged);
                 let events = report.calls.health().events();
                 // The first line of JSON gives names to what all others refer to by number.
-                let is_kept = events > 580 || bytes.starts_with(b"{");
+                // A header that was cut does not say where counters have their values.
+                let least = if byte == b'\n' { 400 } else { 580 };
+                let is_kept = events > least || bytes.starts_with(b"{");
                 assert!(is_kept, "byte {at} is {byte}: {events}");
             }
         }

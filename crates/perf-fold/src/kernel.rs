@@ -115,7 +115,9 @@ fn fold_with<O: FoldOp + ?Sized>(
     {
         if let Some(columns) = plan.timelines.stream(*stream) {
             sample_row(columns, plan.params.boundary(), pixels.centres, row);
-            show_instants(columns, pixels, row);
+            if plan.params.shows_instants() {
+                show_instants(columns, pixels, row);
+            }
         }
     }
     count(
@@ -232,9 +234,15 @@ fn exact<O: FoldOp + ?Sized>(
         let [start, end] = *edges else { continue };
         for (stream, cursor) in streams.iter().zip(&mut space.cursors) {
             if let Some(columns) = plan.timelines.stream(*stream) {
-                weigh(columns, cursor, start, end, |code, weight| {
-                    space.counter.add(code, weight, *stream);
-                });
+                let mut add = |code, weight| space.counter.add(code, weight, *stream);
+                let is_narrow = end.saturating_since(start) <= 1;
+                let shown = is_narrow && plan.params.shows_instants();
+                match columns.instant(start).filter(|_| shown) {
+                    Some(code) => {
+                        weigh(columns, cursor, start, end, |_, weight| add(code, weight));
+                    }
+                    None => weigh(columns, cursor, start, end, add),
+                }
             }
         }
         let unit = end.saturating_since(start).max(1);
@@ -254,16 +262,10 @@ fn weigh(
     mut add: impl FnMut(u32, u64),
 ) {
     let code = |cursor: usize| columns.codes.get(cursor).copied().unwrap_or(code::ABSENT);
-    // A tick or less: work of no length shows instead of what goes on around it.
-    let instant = match end.saturating_since(start) {
-        0 | 1 => columns.instant(start),
-        _ => None,
-    };
     if start >= end {
-        add(instant.unwrap_or(code(*cursor)), 1);
+        add(code(*cursor), 1);
         return;
     }
-    let mut add = |code: u32, weight: u64| add(instant.unwrap_or(code), weight);
     let mut from = start;
     while let Some(next) = columns.times.get(*cursor).filter(|next| **next < end) {
         add(code(*cursor), next.0 - from.0);

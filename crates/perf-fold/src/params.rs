@@ -78,6 +78,7 @@ pub struct FoldParams {
     absent: AbsentRule,
     ignore_idle: bool,
     nesting: Nesting,
+    instants: bool,
     max_cells: usize,
 }
 
@@ -93,6 +94,7 @@ impl Default for FoldParams {
             absent: AbsentRule::default(),
             ignore_idle: false,
             nesting: Nesting::default(),
+            instants: false,
             max_cells: 1 << 24,
         }
     }
@@ -153,6 +155,14 @@ impl FoldParams {
     /// Flat (default) or nested folds of groups of groups.
     pub fn nesting(mut self, nesting: Nesting) -> Self {
         self.nesting = nesting;
+        self
+    }
+
+    /// Whether [work of no length](crate::Timelines::instants) shows in cells of one tick at most, instead
+    /// of what its stream does at that time. Default false: states of no length vanish, as published, and
+    /// cells are what a stream is in.
+    pub fn instants(mut self, show: bool) -> Self {
+        self.instants = show;
         self
     }
 
@@ -248,6 +258,10 @@ impl Checked {
 
     pub(crate) fn ignores_idle(&self) -> bool {
         self.0.ignore_idle
+    }
+
+    pub(crate) fn shows_instants(&self) -> bool {
+        self.0.instants
     }
 
     pub(crate) fn nested(&self) -> bool {

@@ -23,8 +23,8 @@ use std::sync::Arc;
 ///
 /// States of length zero vanish: of several transitions at one time the last in file order wins.
 /// Transitions between equal states are left out. Work of no length on an accelerator stream is kept
-/// beside the transitions, in 16 bytes each, and shows once a pixel is no wider than a tick: see
-/// [`instants`](Self::instants).
+/// beside the transitions, in 16 bytes each, and shows where it is [asked for](crate::FoldParams::instants):
+/// see [`instants`](Self::instants).
 ///
 /// ```
 /// use perf_core::Ticks;
@@ -232,8 +232,8 @@ impl Timelines {
     /// The work of no length of an accelerator stream that begins in `window`, in order, with its state.
     ///
     /// It takes no time: shares, [`state`](Self::state) and [`segments`](Self::segments) know nothing
-    /// of it. A fold shows it in cells of one tick at most, instead of what the stream does at that
-    /// time, so that one can zoom until it is seen.
+    /// of it. A fold shows it where [asked to](crate::FoldParams::instants), in cells of one tick at most,
+    /// so that one can zoom until it is seen.
     pub fn instants(
         &self,
         stream: u32,

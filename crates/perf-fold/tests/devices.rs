@@ -290,7 +290,7 @@ proptest! {
         let empty = pieces.iter().filter(|it| it.3 == it.4 && it.3 < 120).map(|it| it.3);
         let empty: std::collections::BTreeSet<u64> = empty.filter(is_idle).collect();
         let groups = Groups::by(&timelines, GroupBy::Device);
-        let params = Folder::params().columns(120).op(Op::Idle).check().unwrap();
+        let params = Folder::params().columns(120).op(Op::Idle).instants(true).check().unwrap();
         let folder = Folder::new(&timelines, groups, params).unwrap();
         let fold = folder.fold(range(0, 120)).unwrap();
         let rows = fold.rows().filter(|row| row.group().kind.may_overlap());

@@ -205,7 +205,7 @@ fn work_of_no_length_is_seen_by_zooming_and_adds_no_time() {
     for selection in [Selection::Sampled, Selection::Exact] {
         let shown = |from, to, columns| -> Vec<Option<&str>> {
             let params = Folder::params().columns(columns).op(Op::Idle);
-            let params = params.selection(selection).check().unwrap();
+            let params = params.selection(selection).instants(true).check().unwrap();
             let groups = Groups::by(&timelines, GroupBy::Device);
             let folder = Folder::new(&timelines, groups, params).unwrap();
             let fold = folder.fold(range(from, to)).unwrap();
