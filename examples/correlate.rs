@@ -114,7 +114,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 }
 
 fn title(asked: &Asked) -> String {
-    let name = perfkit_examples::frames::name(&asked.file);
+    let name = perfkit_examples::drawn::name(&asked.file);
     format!("{name}: what varies as {} does", asked.path)
 }
 

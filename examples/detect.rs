@@ -17,7 +17,6 @@ use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::detected::source::{self, Source};
 use perfkit_examples::detected::{Detected, Shown, changed};
 use perfkit_examples::drawn::{self, Files};
-use perfkit_examples::frames;
 use perfkit_examples::live::Server;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, parse_time};
@@ -255,7 +254,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 }
 
 fn title(asked: &Asked) -> String {
-    let names = asked.files.iter().map(|file| frames::name(file));
+    let names = asked.files.iter().map(|file| drawn::name(file));
     let names: Vec<String> = names.take(3).collect();
     format!("{}: abnormal calls", names.join(", "))
 }

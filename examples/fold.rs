@@ -11,10 +11,10 @@ use perfkit::formats::chrome;
 use perfkit::view::{Scene, timeline::Picture};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
+use perfkit_examples::findings;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{counted, shortened};
-use perfkit_examples::{findings, frames};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -78,7 +78,7 @@ impl Asked {
         let first = self
             .files
             .first()
-            .map_or_else(String::new, |it| frames::name(it));
+            .map_or_else(String::new, |it| drawn::name(it));
         match self.files.len() {
             0 | 1 => first,
             all => format!("{first} and {} more", all - 1),

@@ -7,7 +7,6 @@ use perfkit::fold::{GroupBy, Groups};
 use perfkit::view::Section;
 use perfkit_examples::cli::{self, Failure, Outcome};
 use perfkit_examples::drawn::{self, Files};
-use perfkit_examples::frames;
 use perfkit_examples::profile_summary::ProfileSummary;
 use perfkit_examples::recording::{self, Any};
 use perfkit_examples::summary::Summary;
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     for written in files.all() {
         cli::spare(&file, written)?;
     }
-    let name = frames::name(&file);
+    let name = drawn::name(&file);
     let title = format!("{name}: where the time goes");
     let object = match recording::any(&file)? {
         Any::Trace(_) if metric.is_some() => {

@@ -7,9 +7,9 @@ use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, 
 use perfkit::fold::{GroupBy, Groups};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
+use perfkit_examples::findings;
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{self, counted, grouped};
-use perfkit_examples::{findings, frames};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         None => None,
     };
     if let (Some(first), false) = (asked.files.first(), asked.drawn.is_empty()) {
-        let title = format!("{}: what devices do", frames::name(first));
+        let title = format!("{}: what devices do", drawn::name(first));
         draw(&recording, &asked.drawn, &title)?;
     }
     let shown = Shown {

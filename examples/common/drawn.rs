@@ -1,6 +1,7 @@
 //! Pictures and pages: where they go, and what several examples draw.
 
 use crate::cli::{Failure, Outcome, input, message};
+use crate::frames;
 use crate::output;
 use crate::progress::Bar;
 use crate::series::Series;
@@ -88,6 +89,19 @@ pub fn failed(error: Error) -> Failure {
         Error::TooLarge { .. } => Failure::Usage(error.to_string()),
         other => Failure::Input(message(other)),
     }
+}
+
+/// The name of a recording for titles: that of its file or folder without what tells its format.
+pub fn name(path: &Path) -> String {
+    let name = frames::name(path);
+    let ends = [
+        ".gz", ".json", ".jsonl", ".ndjson", ".tsv", ".sqlite", ".cubex", ".cube", ".ppk", ".bp",
+    ];
+    let cut = |name: String, end: &&str| match name.strip_suffix(*end) {
+        Some(rest) if !rest.is_empty() => rest.to_string(),
+        _ => name,
+    };
+    ends.iter().fold(name, cut)
 }
 
 /// The timelines of a trace, a state a region.

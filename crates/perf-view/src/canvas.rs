@@ -61,6 +61,9 @@ impl Canvas {
         let mut encoder = png::Encoder::new(out, self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
+        // Pictures are flat colours and text: lines repeat as they are, and filters hide that.
+        encoder.set_compression(png::Compression::High);
+        encoder.set_filter(png::Filter::NoFilter);
         let bytes: Vec<u8> = self.pixels.iter().flat_map(|c| [c.r, c.g, c.b]).collect();
         let mut writer = encoder.write_header().map_err(std::io::Error::from)?;
         writer

@@ -29,6 +29,8 @@ use clock::rank_of;
 pub(crate) use names::Kind;
 pub(crate) use open::{finish, longest, open_files};
 pub(crate) use part::Part;
-pub(crate) use row::{Edge, Extra, Role, RowKey, Sym};
+#[cfg(any(feature = "chrome", feature = "nsys"))]
+pub(crate) use row::Edge;
+pub(crate) use row::{Extra, Role, RowKey, Sym};
 #[cfg(feature = "chrome")]
 pub(crate) use row::{FlowEnd, Tag};
