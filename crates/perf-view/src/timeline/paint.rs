@@ -48,7 +48,8 @@ pub(super) fn is_absent(cell: &Cell) -> bool {
 }
 
 /// Whether the operation of a row selects what most streams do, so that the share of those that do is
-/// worth showing; the rarest state is rare by definition.
+/// worth showing; the rarest state is rare by definition, and of what those do that do something the others,
+/// which do nothing, say little.
 pub(super) fn is_majority(checked: &Checked, kind: LocationKind) -> bool {
-    matches!(checked.op(kind), Some(Op::Max | Op::Share | Op::Idle))
+    matches!(checked.op(kind), Some(Op::Max | Op::Share))
 }

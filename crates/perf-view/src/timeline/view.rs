@@ -257,7 +257,14 @@ impl<'a> View<'a> {
             }
             Some(_) => ("other".to_string(), "another operation".to_string()),
         };
-        let shaded = matches!(op, None | Some(Op::Max | Op::Share | Op::Idle));
+        let streams = 0..self.timelines.len() as u32;
+        let shaded = match op {
+            // Usual for accelerator streams is what those do that do something.
+            None => !streams
+                .into_iter()
+                .any(|it| self.timelines.kind(it).may_overlap()),
+            Some(op) => matches!(op, Op::Max | Op::Share),
+        };
         let number = op.filter(|op| !op.selects());
         let number = number.map(|op| match most(op, self.timelines) {
             Some(most) => json!([most, "nats"]),
