@@ -70,7 +70,7 @@ impl StrictParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `sigma` is positive, `threshold` between 0 and 1 and `bins` at
+    /// [`Error::Parameter`](crate::Error::Parameter) unless `sigma` is positive, `threshold` between 0 and 1 and `bins` at
     /// least 2.
     pub fn check(self) -> Result<StrictChecked> {
         check_sigma(self.sigma)?;

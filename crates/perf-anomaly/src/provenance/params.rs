@@ -134,7 +134,7 @@ impl RecorderParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for one out of its range.
+    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
     pub fn check(self) -> Result<CheckedRecorderParams> {
         let (worst, budget, severity) = (self.per_function, self.budget, self.severity);
         let is_number = (1..=1 << 20).contains(&worst);

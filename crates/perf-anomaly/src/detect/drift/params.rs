@@ -81,7 +81,7 @@ impl DriftParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `window` is from 32 to 65,536, `false_alarms` above 0 and at most
+    /// [`Error::Parameter`](crate::Error::Parameter) unless `window` is from 32 to 65,536, `false_alarms` above 0 and at most
     /// 10,000, `least` above 0 and at most 100, `memory` at least two windows and at most 2^40,
     /// `resolution` from 1 ns to 1 s, and `most` at least 1.
     pub fn check(self) -> Result<DriftChecked> {

@@ -98,7 +98,7 @@ impl TailParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `false_positives` is above 0 and at most 1000, `minimum` at least 16,
+    /// [`Error::Parameter`](crate::Error::Parameter) unless `false_positives` is above 0 and at most 1000, `minimum` at least 16,
     /// `mode_share` above 0 and at most 0.5, `rare_share` above 0 and at most that, `mode_calls` at least 8, `memory` at least 1024 and at
     /// least four times `minimum`, and `resolution` from 1 ns to 1 s.
     pub fn check(self) -> Result<TailChecked> {
