@@ -186,7 +186,7 @@ fn pushing() -> (Calls, Step) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = pushing, config = at_most(26_659_253))]
+#[bench::events(args = (), setup = pushing, config = at_most(30_739_511))]
 fn anomaly_calls((mut calls, (stream, events)): (Calls, Step)) -> (Calls, Step) {
     for (at, event) in &events {
         calls.push(stream, *at, *event);
@@ -202,7 +202,7 @@ fn monitoring() -> (Monitor, Step) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = monitoring, config = at_most(72_160_574))]
+#[bench::events(args = (), setup = monitoring, config = at_most(76_695_393))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -235,7 +235,7 @@ fn recording() -> (Monitor, Step) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = recording, config = at_most(85_716_227))]
+#[bench::events(args = (), setup = recording, config = at_most(91_953_892))]
 fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
