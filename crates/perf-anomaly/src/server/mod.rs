@@ -30,6 +30,7 @@ mod ranking;
 mod schedule;
 mod state;
 mod statistics;
+mod sum;
 mod view;
 
 pub use client::{Client, Synced};
@@ -41,4 +42,5 @@ pub use ranking::{RankSummary, Ranking, Ranks};
 pub use schedule::Schedule;
 pub use state::Server;
 pub use statistics::{FunctionStats, StepStats};
+pub use sum::Sum;
 pub use view::View;

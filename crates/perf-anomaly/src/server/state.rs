@@ -109,10 +109,6 @@ impl Server {
     /// [`Error::OtherModel`] if the detectors differ, [`Error::Decode`] for numbers that the server
     /// never gave out. Nothing of such a delta is taken.
     pub fn take(&mut self, delta: &Delta) -> Result<View> {
-        let session = self.params.session;
-        if delta.session != session && (delta.session != 0 || delta.known > 0) {
-            return Err(Error::OtherSession { session });
-        }
         self.check(delta)?;
         let is_new_client = !self.clients.contains_key(&delta.client);
         if is_new_client && self.clients.len() >= self.params.ranks {
@@ -123,9 +119,13 @@ impl Server {
         let is_new = delta.sequence > seen.0;
         if is_new {
             seen.0 = delta.sequence;
-            self.merge(delta)?;
-            self.taken += 1;
-            self.since += 1;
+            self.absorb(
+                (delta.known, &delta.names),
+                Some(&delta.model),
+                &delta.functions,
+                &delta.steps,
+            )?;
+            self.count(1);
         }
         // In the first round the view is made anew whenever as much again is known, so that the first
         // calls can be judged soon.
@@ -140,7 +140,11 @@ impl Server {
     }
 
     /// Nothing is taken of what does not fit.
-    fn check(&self, delta: &Delta) -> Result<()> {
+    pub(super) fn check(&self, delta: &Delta) -> Result<()> {
+        let session = self.params.session;
+        if delta.session != session && (delta.session != 0 || delta.known > 0) {
+            return Err(Error::OtherSession { session });
+        }
         let wrong = Err(Error::Decode {
             at: 0,
             expected: "numbers of functions that have a name",
@@ -153,46 +157,84 @@ impl Server {
         if !functions.all(|(one, _)| u64::from(one.0) < end) || !delta.model.is_below(end) {
             return wrong;
         }
-        match &self.model {
-            Some(model) => model.emptied().merge(&delta.model.emptied()),
-            None => Ok(()),
+        self.check_model(Some(&delta.model))
+    }
+
+    /// Whether a model is of the same detector.
+    pub(super) fn check_model(&self, other: Option<&Model>) -> Result<()> {
+        match (&self.model, other) {
+            (Some(mine), Some(other)) => mine.emptied().merge(&other.emptied()),
+            _ => Ok(()),
         }
     }
 
-    fn merge(&mut self, delta: &Delta) -> Result<()> {
+    /// Whether a delta came before.
+    pub(super) fn has_merged(&self, delta: &Delta) -> bool {
+        let seen = self.clients.get(&delta.client);
+        seen.is_some_and(|(merged, _)| *merged >= delta.sequence)
+    }
+
+    /// A client told what is in a sum, which may be in the view.
+    pub(super) fn hear(&mut self, client: u64, sequence: u64, is_published: bool) {
+        if !self.clients.contains_key(&client) && self.clients.len() >= self.params.ranks {
+            self.refused += 1;
+            return;
+        }
+        let (merged, published) = self.clients.entry(client).or_default();
+        *merged = sequence.max(*merged);
+        if is_published {
+            *published = *merged;
+        }
+    }
+
+    /// Counts deltas that were merged.
+    pub(super) fn count(&mut self, deltas: u64) {
+        self.taken = self.taken.saturating_add(deltas);
+        self.since = self.since.saturating_add(deltas);
+    }
+
+    /// Adds what one client told, or several.
+    pub(super) fn absorb(
+        &mut self,
+        (known, names): (u32, &[FunctionName]),
+        model: Option<&Model>,
+        functions: &Functions<FunctionStats>,
+        steps: &[StepStats],
+    ) -> Result<()> {
         let limit = self.params.names;
-        let new: Vec<Option<FunctionId>> = delta
-            .names
+        let new: Vec<Option<FunctionId>> = names
             .iter()
             .map(|name| self.names.number(name, limit))
             .collect();
-        let number = |function: FunctionId| match function.0.checked_sub(delta.known) {
+        let number = |function: FunctionId| match function.0.checked_sub(known) {
             None => Some(function),
             Some(place) => new.get(place as usize).copied().flatten(),
         };
         self.refused += new.iter().filter(|number| number.is_none()).count() as u64;
-        let mine = self.model.get_or_insert_with(|| delta.model.emptied());
-        if !self.params.is_frozen {
-            let next = self.number + 1;
-            delta.model.each_function(|function| {
-                if let Some(function) = number(function) {
-                    *self.changed.entry(function, || next) = next;
+        if let Some(model) = model {
+            let mine = self.model.get_or_insert_with(|| model.emptied());
+            if !self.params.is_frozen {
+                let next = self.number + 1;
+                model.each_function(|function| {
+                    if let Some(function) = number(function) {
+                        *self.changed.entry(function, || next) = next;
+                    }
+                });
+                match names.is_empty() {
+                    // Once a client knows all names, its numbers are those of the server.
+                    true => mine.merge(model)?,
+                    false => mine.merge(&model.renumbered(number))?,
                 }
-            });
-            match delta.names.is_empty() {
-                // Once a client knows all names, its numbers are those of the server.
-                true => mine.merge(&delta.model)?,
-                false => mine.merge(&delta.model.renumbered(number))?,
             }
         }
-        for (function, stats) in delta.functions.unordered() {
+        for (function, stats) in functions.unordered() {
             if let Some(function) = number(function) {
                 self.functions
                     .entry(function, FunctionStats::default)
                     .merge(stats);
             }
         }
-        for step in &delta.steps {
+        for step in steps {
             let taken = self.ranks.add(step, self.params.history, self.params.ranks);
             self.refused += u64::from(!taken);
         }
@@ -227,7 +269,8 @@ impl Server {
         Some(Arc::clone(news))
     }
 
-    fn view(&mut self, delta: &Delta) -> Result<View> {
+    /// What is new to the client of a delta.
+    pub(super) fn view(&mut self, delta: &Delta) -> Result<View> {
         // Whoever has a view of this session, and not one from before too long, is told what is new.
         let is_known = delta.session == self.params.session && delta.view <= self.number;
         let is_recent =

@@ -1,0 +1,320 @@
+//! [`Sum`]: what several clients told, as one.
+
+use super::names::NameTable;
+use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
+use crate::detect::Functions;
+use crate::encode::{Reader, Writer};
+use crate::{Error, FunctionId, Model, Result};
+use perf_core::Merge;
+use std::collections::HashMap;
+
+/// First bytes of an encoded sum.
+const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
+const VERSION: u16 = 1;
+
+/// Deltas of several clients as one, for ranks that each have a copy of the server: deltas are merged on
+/// their way along a tree, and each copy [adds](Server::add) the sum of all of them, whose size does not grow
+/// with the number of clients.
+///
+/// What is known of single ranks, which does grow, can be [taken out](Self::take_ranks) on the way.
+///
+/// Sums of the same deltas are the same to the bit if they are merged in the same grouping and order; for
+/// the model of [`Tail`](crate::Tail) any other grouping gives the same one, too, and for statistics of
+/// functions the same up to rounding.
+///
+/// ```
+/// use perf_anomaly::calls::Calls;
+/// use perf_anomaly::server::{Client, Delta, Exchange, Server, Sum, View};
+/// use perf_anomaly::{Detector, Tail, Watch};
+/// use perf_core::Nanos;
+/// # #[derive(Debug, Default)]
+/// # struct Kept(Vec<Delta>);
+/// # impl Exchange for Kept {
+/// #     fn send(&mut self, delta: &Delta) -> perf_anomaly::Result<()> {
+/// #         self.0.push(delta.clone());
+/// #         Ok(())
+/// #     }
+/// #     fn receive(&mut self) -> perf_anomaly::Result<Option<View>> { Ok(None) }
+/// # }
+/// # fn delta(rank: u32) -> perf_anomaly::Result<Delta> {
+/// #     let mut watch = Watch::new(Calls::new(Calls::params().check()?), 0, rank);
+/// #     let solve = watch.region("solve");
+/// #     for k in 0..10 {
+/// #         watch.enter(0, solve, Nanos(1_000_000 * k));
+/// #         watch.exit(0, solve, Nanos(1_000_000 * k + 50_000));
+/// #     }
+/// #     watch.end_step();
+/// #     let mut detector = Tail::new(Tail::params().learn_first(true).check()?);
+/// #     let mut judgements = Vec::new();
+/// #     detector.detect(watch.sink().batch().samples(), &mut judgements);
+/// #     let mut client = Client::new(rank.into(), Kept::default());
+/// #     client.step(watch.sink(), &judgements, &mut detector)?;
+/// #     Ok(client.exchange_mut().0.remove(0))
+/// # }
+/// // Deltas of two ranks of 10 calls each.
+/// let deltas = [delta(0)?, delta(1)?];
+/// let mut server = Server::new(Server::params().check()?);
+/// let mut sum = server.sum(&deltas[0])?;
+/// sum.merge(&server.sum(&deltas[1])?)?;
+/// server.add(&Sum::decode(&sum.encode())?)?;
+/// server.publish();
+/// assert_eq!((server.names().len(), server.functions()[0].1.loss.calls), (1, 20));
+/// assert_eq!(server.answer(&deltas[1])?.merged, 1);
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sum {
+    deltas: u64,
+    /// How many names the servers know; the numbers of [`names`](Self::names) follow.
+    known: u32,
+    names: Vec<FunctionName>,
+    model: Option<Model>,
+    functions: Functions<FunctionStats>,
+    steps: Vec<StepStats>,
+    /// Clients, and the last delta of each that is in the sum.
+    clients: Vec<(u64, u64)>,
+}
+
+impl Sum {
+    /// How many deltas are in it.
+    pub fn deltas(&self) -> u64 {
+        self.deltas
+    }
+
+    /// Names of functions that the server did not know.
+    pub fn names(&self) -> &[FunctionName] {
+        &self.names
+    }
+
+    /// What is known of single ranks: their steps and their clients. What is left is of functions alone.
+    pub fn take_ranks(&mut self) -> Sum {
+        Sum {
+            steps: std::mem::take(&mut self.steps),
+            clients: std::mem::take(&mut self.clients),
+            ..Sum::default()
+        }
+    }
+
+    fn is_of_ranks(&self) -> bool {
+        self.deltas == 0 && self.model.is_none() && self.functions.is_empty()
+    }
+
+    /// Adds what another one has, whose clients come after those of this one.
+    ///
+    /// # Errors
+    /// [`Error::OtherModel`] if detectors differ, [`Error::Decode`] if both are not for servers that know the
+    /// same names. Then nothing is added.
+    pub fn merge(&mut self, other: &Sum) -> Result<()> {
+        if !other.is_of_ranks() {
+            self.merge_functions(other)?;
+        }
+        self.deltas = self.deltas.saturating_add(other.deltas);
+        self.steps.extend_from_slice(&other.steps);
+        self.clients.extend_from_slice(&other.clients);
+        Ok(())
+    }
+
+    fn merge_functions(&mut self, other: &Sum) -> Result<()> {
+        if self.is_of_ranks() {
+            self.known = other.known;
+            self.names.clone_from(&other.names);
+            self.model.clone_from(&other.model);
+            self.functions.clone_from(&other.functions);
+            return Ok(());
+        }
+        if self.known != other.known {
+            return Err(unknown());
+        }
+        if let (Some(mine), Some(theirs)) = (&self.model, &other.model) {
+            mine.emptied().merge(&theirs.emptied())?;
+        }
+        let new = self.numbers_of(&other.names);
+        let number = |function: FunctionId| match function.0.checked_sub(other.known) {
+            None => Some(function),
+            Some(place) => new.get(place as usize).copied(),
+        };
+        if let Some(model) = &other.model {
+            let mine = self.model.get_or_insert_with(|| model.emptied());
+            match other.names.is_empty() {
+                true => mine.merge(model)?,
+                false => mine.merge(&model.renumbered(number))?,
+            }
+        }
+        for (function, stats) in other.functions.unordered() {
+            if let Some(function) = number(function) {
+                let mine = self.functions.entry(function, FunctionStats::default);
+                mine.merge(stats);
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of names, which are new where this one does not have them.
+    fn numbers_of(&mut self, names: &[FunctionName]) -> Vec<FunctionId> {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let places = self.names.iter().cloned().zip(0_u32..);
+        let mut places: HashMap<FunctionName, u32> = places.collect();
+        let number = |name: &FunctionName| {
+            let next = self.names.len() as u32;
+            let place = *places.entry(name.clone()).or_insert_with(|| {
+                self.names.push(name.clone());
+                next
+            });
+            FunctionId(self.known.saturating_add(place))
+        };
+        names.iter().map(number).collect()
+    }
+
+    /// As bytes: a magic number, a version, and the fields in order. The same sum gives the same bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        to.u32(MAGIC);
+        to.u16(VERSION);
+        to.varint(self.deltas);
+        to.u32(self.known);
+        FunctionName::write(&self.names, &mut to);
+        to.u8(u8::from(self.model.is_some()));
+        if let Some(model) = &self.model {
+            model.write(&mut to);
+        }
+        self.functions.write(&mut to, FunctionStats::write);
+        StepStats::write(&self.steps, &mut to);
+        to.u32(self.clients.len() as u32);
+        for (client, sequence) in &self.clients {
+            to.varint(*client);
+            to.varint(*sequence);
+        }
+        to.0
+    }
+
+    /// From the bytes of [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`Error::Decode`] with the place of what is wrong. No number in the bytes makes room for more
+    /// than the bytes can hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader::new(bytes);
+        if from.u32("a sum")? != MAGIC {
+            return Err(from.error(4, "a sum"));
+        }
+        if from.u16("a version")? != VERSION {
+            return Err(from.error(2, "version 1 of a sum"));
+        }
+        let mut sum = Sum {
+            deltas: from.varint("how many deltas there are")?,
+            known: from.u32("how many names are known")?,
+            names: FunctionName::read(&mut from)?,
+            ..Sum::default()
+        };
+        if from.u8("whether there is a model")? != 0 {
+            sum.model = Some(Model::read(&mut from)?);
+        }
+        sum.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
+        sum.steps = StepStats::read(&mut from)?;
+        for _ in 0..from.count(2, "as many clients as there are")? {
+            let client = from.varint("a client")?;
+            sum.clients.push((client, from.varint("its last delta")?));
+        }
+        from.end()?;
+        Ok(sum)
+    }
+}
+
+fn unknown() -> Error {
+    Error::Decode {
+        at: 0,
+        expected: "a sum for a server that knows the same names",
+    }
+}
+
+impl Server {
+    /// A delta as a sum, by the numbers of this server, which stays as it is. One that was taken or added before
+    /// gives an empty sum.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn sum(&self, delta: &Delta) -> Result<Sum> {
+        self.check(delta)?;
+        if self.has_merged(delta) {
+            return Ok(Sum::default());
+        }
+        let known = self.names().len() as u32;
+        let mut new = NameTable::default();
+        let mut number = |name: &FunctionName| match self.number(name) {
+            Some(number) => Some(number),
+            None => {
+                let place = new.number(name, usize::MAX)?;
+                Some(FunctionId(known.checked_add(place.0)?))
+            }
+        };
+        let numbers: Vec<Option<FunctionId>> = delta.names.iter().map(&mut number).collect();
+        let number = |function: FunctionId| match function.0.checked_sub(delta.known) {
+            None => Some(function),
+            Some(place) => numbers.get(place as usize).copied().flatten(),
+        };
+        let mut functions = Functions::default();
+        for (function, stats) in delta.functions.unordered() {
+            if let Some(function) = number(function) {
+                let all = functions.entry(function, FunctionStats::default);
+                all.merge(stats);
+            }
+        }
+        Ok(Sum {
+            deltas: 1,
+            known,
+            names: new.names().to_vec(),
+            model: Some(match delta.names.is_empty() {
+                true => delta.model.clone(),
+                false => delta.model.renumbered(number),
+            }),
+            functions,
+            steps: delta.steps.clone(),
+            clients: vec![(delta.client, delta.sequence)],
+        })
+    }
+
+    /// Merges the deltas of a sum at once. The view is made by [`publish`](Self::publish).
+    ///
+    /// # Errors
+    /// [`Error::OtherModel`] if the detectors differ, [`Error::Decode`] if the sum is not for a server that
+    /// knows as many names. Nothing of such a sum is taken.
+    pub fn add(&mut self, sum: &Sum) -> Result<()> {
+        if !sum.is_of_ranks() {
+            let known = self.names().len();
+            let end = known as u64 + sum.names.len() as u64;
+            let is_named = |model: &Model| model.is_below(end);
+            let mut functions = sum.functions.unordered();
+            let is_sound = sum.known as usize == known
+                && sum.model.as_ref().is_none_or(is_named)
+                && functions.all(|(one, _)| u64::from(one.0) < end);
+            if !is_sound {
+                return Err(unknown());
+            }
+            self.check_model(sum.model.as_ref())?;
+        }
+        self.absorb(
+            (sum.known, &sum.names),
+            sum.model.as_ref(),
+            &sum.functions,
+            &sum.steps,
+        )?;
+        for (client, sequence) in &sum.clients {
+            self.hear(*client, *sequence, false);
+        }
+        self.count(sum.deltas);
+        Ok(())
+    }
+
+    /// The view for the client of a delta that was in a sum, after that was [added](Self::add) and the view
+    /// [made](Self::publish).
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn answer(&mut self, delta: &Delta) -> Result<View> {
+        self.check(delta)?;
+        self.hear(delta.client, delta.sequence, true);
+        self.view(delta)
+    }
+}
