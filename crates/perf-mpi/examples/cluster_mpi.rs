@@ -8,6 +8,7 @@
 mod common;
 
 use common::Outcome;
+use mpi::environment::Universe;
 use perf_core::{CancelToken, Nanos};
 use perf_formats::OpenOptions;
 use perf_formats::otf2::Reader;
@@ -30,7 +31,7 @@ Clusters the CPU bursts of an OTF2 archive by their duration, and by metrics whe
   --alone           by one process, without perf-mpi";
 
 fn main() -> ExitCode {
-    common::main(USAGE, run)
+    common::main(USAGE, mpi::Threading::Single, run)
 }
 
 struct Asked {
@@ -99,7 +100,7 @@ fn durations(bursts: &Bursts, rows: &[u32]) -> Vec<f64> {
     rows.iter().filter_map(of).collect()
 }
 
-fn run(ranks: &Ranks, parser: lexopt::Parser) -> Outcome {
+fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let asked = parse(parser)?;
     let (none, never) = (&(), CancelToken::new());
     if asked.alone {

@@ -8,6 +8,7 @@
 mod common;
 
 use common::Outcome;
+use mpi::environment::Universe;
 use perf_core::{CallPathId, CancelToken, MetricId, Profile};
 use perf_formats::OpenOptions;
 use perf_formats::otf2::Reader;
@@ -31,7 +32,7 @@ Lists which call paths of an OTF2 archive take their time on the same ranks, and
   --alone        by one process, without perf-mpi";
 
 fn main() -> ExitCode {
-    common::main(USAGE, run)
+    common::main(USAGE, mpi::Threading::Single, run)
 }
 
 struct Asked {
@@ -127,7 +128,7 @@ impl Question {
     }
 }
 
-fn run(ranks: &Ranks, parser: lexopt::Parser) -> Outcome {
+fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let asked = parse(parser)?;
     let (none, never) = (&(), CancelToken::new());
     if asked.alone {

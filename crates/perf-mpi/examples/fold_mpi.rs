@@ -8,6 +8,7 @@
 mod common;
 
 use common::Outcome;
+use mpi::environment::Universe;
 use perf_core::CancelToken;
 use perf_fold::{
     AbsentRule, Boundary, Cell, Classes, Folder, GroupBy, Groups, Op, RegionMap, StateMap, Ties,
@@ -32,7 +33,7 @@ Folds the timelines of an OTF2 archive into rows of characters, one a class.
   --alone      by one process, without perf-mpi";
 
 fn main() -> ExitCode {
-    common::main(USAGE, run)
+    common::main(USAGE, mpi::Threading::Single, run)
 }
 
 struct Asked {
@@ -81,7 +82,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>
 /// Label, number of streams, cells.
 type Row = (String, usize, Vec<Cell>);
 
-fn run(ranks: &Ranks, parser: lexopt::Parser) -> Outcome {
+fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let asked = parse(parser)?;
     let never = CancelToken::new();
     if asked.alone {

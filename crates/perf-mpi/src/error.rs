@@ -14,6 +14,16 @@ pub enum Error {
         /// What should be there.
         expected: &'static str,
     },
+    /// A message that is not what was expected, or ends too early.
+    #[error("message of rank {rank}, byte {at}: expected {expected}")]
+    Message {
+        /// The rank that sent it.
+        rank: usize,
+        /// Where.
+        at: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
     /// Another rank failed.
     #[error("rank {rank}: {what}")]
     Elsewhere {
@@ -92,6 +102,16 @@ pub enum Error {
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] perf_core::Cancelled),
+}
+
+impl Error {
+    /// That of a message of a rank.
+    pub(crate) fn sent_by(self, rank: usize) -> Self {
+        match self {
+            Error::Decode { at, expected } => Error::Message { rank, at, expected },
+            other => other,
+        }
+    }
 }
 
 /// Results of this crate.

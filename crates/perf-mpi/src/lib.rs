@@ -8,14 +8,16 @@ mod exchange;
 mod fold;
 mod profile;
 mod ranks;
+mod reduce;
 mod scale;
 mod spectra;
+mod tree;
 mod wire;
 
 pub use archive::{Part, read};
 pub use clusters::{SharedScan, cluster, durations_first};
 pub use error::{Error, Result};
-pub use exchange::{Background, Finished, Lockstep, Pace, Post};
+pub use exchange::{Background, Finished, Lockstep, Pace, Polled, Post};
 pub use fold::{Folded, FoldedRow, fold};
 /// The MPI of the system, by the crate this one is built on.
 pub use mpi;

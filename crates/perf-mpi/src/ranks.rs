@@ -1,11 +1,12 @@
 //! [`Ranks`]: values to and from all ranks of a program.
 
 use crate::blocks::{PIECE, block, part, partition};
+use crate::tree::Way;
 use crate::{Error, Result, Wire};
 use mpi::datatype::PartitionMut;
 use mpi::point_to_point::send_receive_into;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 use perf_core::Merge;
 use std::ops::Range;
 
@@ -130,16 +131,20 @@ impl Ranks {
     /// The value of each rank, by rank, on all of them. Collective.
     ///
     /// # Errors
-    /// [`Error::TooLong`], [`Error::Decode`].
+    /// [`Error::TooLong`], [`Error::Message`].
     pub fn all_gather<T: Wire>(&self, value: &T) -> Result<Vec<T>> {
         let all = self.all_gather_bytes(&value.to_bytes())?;
-        all.iter().map(|bytes| T::from_bytes(bytes)).collect()
+        let all = all.iter().enumerate();
+        let read = |(rank, bytes): (usize, &Vec<u8>)| {
+            T::from_bytes(bytes).map_err(|error| error.sent_by(rank))
+        };
+        all.map(read).collect()
     }
 
     /// The value of `root`, on all ranks; the others give `None`. Collective.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such rank or it gives none, [`Error::TooLong`], [`Error::Decode`].
+    /// [`Error::Parameter`] if there is no such rank or it gives none, [`Error::TooLong`], [`Error::Message`].
     pub fn broadcast<T: Wire>(&self, root: usize, value: Option<&T>) -> Result<T> {
         let none = Error::Parameter {
             name: "the rank that tells",
@@ -164,7 +169,7 @@ impl Ranks {
         for piece in bytes.chunks_mut(self.piece) {
             from.broadcast_into(piece);
         }
-        T::from_bytes(&bytes)
+        T::from_bytes(&bytes).map_err(|error| error.sent_by(root))
     }
 
     /// Sends bytes to each rank, one entry a rank, and gives those of each rank for this one.
@@ -252,75 +257,17 @@ impl Ranks {
     }
 
     /// The parts of all ranks as one, on all of them: merged one after the other in the order of ranks,
-    /// so that rounding is the same each time and on each rank. Collective.
+    /// so that rounding is the same each time and on each rank. All ranks get the parts of all: of many ranks or
+    /// long parts [`reduce`](Self::reduce) is the better way. Collective.
     ///
     /// # Errors
-    /// [`Error::TooLong`], [`Error::Decode`].
+    /// [`Error::TooLong`], [`Error::Message`].
     pub fn all_merge<T: Merge + Wire>(&self, part: &T) -> Result<T> {
         let mut whole = T::default();
         for part in self.all_gather(part)? {
             whole.merge(&part);
         }
         Ok(whole)
-    }
-
-    /// The parts of all ranks as one, on rank 0; `None` on the others. Along a tree: no rank holds more than two
-    /// of them at a time, and it takes as many rounds as the number of ranks has bits. How parts are grouped
-    /// depends on how many ranks there are. Collective.
-    ///
-    /// # Errors
-    /// [`Error::TooLong`], [`Error::Decode`].
-    pub fn merge<T: Merge + Wire>(&self, part: T) -> Result<Option<T>> {
-        let mut whole = Some(part);
-        let mut step = 1;
-        while step < self.size {
-            // Ranks that are odd multiples of the step give, those before them take.
-            let place = self.rank / step;
-            let gives = self.rank.is_multiple_of(step) && place % 2 == 1;
-            let takes = self.rank.is_multiple_of(2 * step) && self.rank + step < self.size;
-            let bytes = match (gives, whole.take()) {
-                (true, Some(part)) => part.to_bytes(),
-                (_, kept) => {
-                    whole = kept;
-                    Vec::new()
-                }
-            };
-            let lens: Vec<u64> = self.all_gather(&(bytes.len() as u64))?;
-            let most = lens.iter().copied().max().unwrap_or_default();
-            self.length("a part of a result", most)?;
-            let mut read = Ok(());
-            if gives {
-                let to = self.comm.process_at_rank((self.rank - step) as i32);
-                for piece in bytes.chunks(self.piece) {
-                    to.send(piece);
-                }
-            } else if takes {
-                let other = self.rank + step;
-                let from = self.comm.process_at_rank(other as i32);
-                let len = lens.get(other).copied().unwrap_or_default() as usize;
-                let mut bytes = vec![0_u8; len];
-                for piece in bytes.chunks_mut(self.piece) {
-                    from.receive_into(piece);
-                }
-                read = T::from_bytes(&bytes).map(|part| {
-                    if let Some(whole) = &mut whole {
-                        whole.merge(&part);
-                    }
-                });
-            }
-            self.agree(read)?;
-            step *= 2;
-        }
-        Ok(whole)
-    }
-
-    /// As [`merge`](Self::merge), on all ranks: for what is the same however parts are grouped. Collective.
-    ///
-    /// # Errors
-    /// As [`merge`](Self::merge).
-    pub fn merge_to_all<T: Merge + Wire>(&self, part: T) -> Result<T> {
-        let whole = self.merge(part)?;
-        self.broadcast(0, whole.as_ref())
     }
 
     /// A result that every rank has, or an error on all of them: its own where it failed itself, else
@@ -349,6 +296,15 @@ impl Ranks {
             true => Ok(()),
             false => Err(Error::Differs { what }),
         }
+    }
+
+    pub(crate) fn comm(&self) -> &SimpleCommunicator {
+        &self.comm
+    }
+
+    /// The most bytes of a message, and how messages are sent where one may wait for the receiver.
+    pub(crate) fn way(&self) -> (u64, Way) {
+        (self.limit, Way::waiting(self.piece))
     }
 
     /// Lengths that are the same on all ranks, within the limit together.

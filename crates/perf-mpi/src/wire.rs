@@ -63,6 +63,11 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0 }
     }
 
+    /// How many bytes were taken.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     /// How many bytes are left.
     pub fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.at)

@@ -1,59 +1,24 @@
 //! [`Background`]: rounds by a thread, while the program goes on.
 
-use super::Post;
-use super::replica::{Replica, parcel};
-use crate::blocks::{PIECE, partition};
+use super::finished::{LIMIT, colour, communicator, place};
+use super::rounds::Rounds;
+use super::{Finished, Pace, Post};
+use crate::tree::Way;
 use crate::{Error, Result};
 use mpi::Threading;
-use mpi::collective::CommunicatorCollectives;
-use mpi::datatype::PartitionMut;
-use mpi::request::{Request, Scope, scope};
-use mpi::topology::{Color, Communicator, SimpleCommunicator};
-use perf_anomaly::server::{Server, ServerParams};
+use perf_anomaly::server::ServerParams;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How often ranks exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    period: Duration,
-    poll: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Pace {
-            period: Duration::from_millis(200),
-            poll: Duration::from_millis(1),
-        }
-    }
-}
-
-impl Pace {
-    /// Time from one round to the next. Default: 200 ms. A round begins on the slowest rank's time: the
-    /// others' threads wait for it, the others' programs do not.
-    pub fn period(mut self, period: Duration) -> Self {
-        self.period = period;
-        self
-    }
-
-    /// How long the thread sleeps between two looks at a message that is on its way. Default: 1 ms. Each
-    /// look takes about a microsecond of a processor.
-    pub fn poll(mut self, poll: Duration) -> Self {
-        self.poll = poll;
-        self
-    }
-}
-
-/// Exchanges what ranks learned while they compute.
+/// Exchanges what ranks learned while they compute, by a thread.
 ///
-/// A thread takes part in a round each [`Pace::period`] by non-blocking collectives on a communicator of its
-/// own. What a client sends waits for the next round in memory, and the view of the last one waits for the
-/// client: neither touches MPI, and no rank waits for another before [`finish`](Self::finish). A rank that
-/// has nothing to tell takes part all the same.
+/// The thread takes part in a round each [`Pace::period`] on a communicator of its own. What a client sends waits
+/// for the next round in memory, and the view of the last one waits for the client: neither touches MPI, and
+/// no rank waits for another before [`finish`](Self::finish). A rank that has nothing to tell takes part all the
+/// same. Where MPI lets one thread call it alone, [`Polled`](crate::Polled) does the same without a thread.
 ///
 /// ```no_run
 /// use perf_anomaly::calls::Calls;
@@ -81,26 +46,8 @@ pub struct Background {
     thread: Option<JoinHandle<Result<Finished>>>,
 }
 
-/// What an exchange in the background came to.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Finished {
-    /// What all ranks know, the same on each of them.
-    pub server: Server,
-    /// Rounds, those without a delta among them.
-    pub rounds: u64,
-    /// Deltas of all ranks.
-    pub deltas: u64,
-    /// Bytes of deltas of this rank.
-    pub sent: u64,
-    /// Bytes of deltas of all ranks.
-    pub received: u64,
-    /// Time in which deltas were merged.
-    pub merging: Duration,
-}
-
 impl Background {
-    /// Starts the exchange among all ranks of the world. Collective: it duplicates the communicator of
+    /// Starts the exchange among all ranks of the world. Collective: it splits the communicator of
     /// the world, and so must not be called while another thread communicates by it.
     ///
     /// # Errors
@@ -116,25 +63,23 @@ impl Background {
     /// # Errors
     /// As [`start`](Self::start), and [`Error::Parameter`] for a group of 2^31 or more.
     pub fn start_in(group: u32, params: ServerParams, pace: Pace) -> Result<Self> {
-        let colour = i32::try_from(group).map_err(|_| Error::Parameter {
-            name: "group",
-            value: group.to_string(),
-            range: "less than 2^31",
-        })?;
+        colour(group)?;
+        params.clone().check()?;
         if mpi::environment::threading_support() < Threading::Multiple {
             return Err(Error::Threads);
         }
-        let replica = Replica::new(params)?;
         let post = Post::new();
         let done = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = sync_channel(1);
         let work = {
             let (post, done) = (post.clone(), Arc::clone(&done));
             move || {
-                let result = rounds(colour, replica, &post, &done, pace, &ready);
-                if let Err(error) = &result {
-                    post.office().closed = Some(error.to_string());
-                }
+                let result = rounds(group, params, &post, &done, pace, &ready);
+                let why = match &result {
+                    Ok(_) => "all ranks are done".into(),
+                    Err(error) => error.to_string(),
+                };
+                post.office().closed = Some(why);
                 result
             }
         };
@@ -189,27 +134,25 @@ impl Drop for Background {
 
 /// The thread: rounds until all ranks are done.
 fn rounds(
-    colour: i32,
-    mut replica: Replica,
+    group: u32,
+    params: ServerParams,
     post: &Post,
     done: &AtomicBool,
     pace: Pace,
     ready: &SyncSender<()>,
 ) -> Result<Finished> {
-    let world = SimpleCommunicator::world();
-    let none = || Error::Background("it has no communicator".into());
-    let comm = world
-        .split_by_color(Color::with_value(colour))
-        .ok_or_else(none)?;
+    let comm = communicator(group)?;
+    let none = || Error::Background("nobody waits for it".into());
     ready.send(()).map_err(|_| none())?;
-    let rank = usize::try_from(comm.rank()).unwrap_or_default();
-    let (mut rounds, mut deltas, mut sent, mut received) = (0, 0, 0, 0);
-    let mut merging = Duration::ZERO;
+    let way = (LIMIT, Way::short());
+    let mut rounds = Rounds::new(place(&comm), way, (params, post.clone()))?;
     let mut next = Instant::now();
+    let mut is_due = false;
     loop {
         next += pace.period;
         // Whoever is done wants the end, not the next period.
-        while !done.load(Ordering::Acquire)
+        while !is_due
+            && !done.load(Ordering::Acquire)
             && let Some(left) = next.checked_duration_since(Instant::now())
         {
             std::thread::park_timeout(left);
@@ -217,78 +160,16 @@ fn rounds(
         // Late rounds are not made up for.
         next = next.max(Instant::now());
         // Asked first: whoever says so has sent all before.
-        let is_done = done.load(Ordering::Acquire);
-        let mine = parcel(std::mem::take(&mut post.office().outgoing));
-        let (all, all_done) = gather(&comm, &mine, is_done, pace.poll);
-        let begin = Instant::now();
-        rounds += 1;
-        sent += mine.len() as u64;
-        received += all.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
-        deltas += replica.round(&all, rank, post)?;
-        merging += begin.elapsed();
-        if all_done {
-            break;
+        rounds.begin(done.load(Ordering::Acquire));
+        let ended = loop {
+            match rounds.poll(&comm) {
+                Some(ended) => break ended?,
+                None => std::thread::sleep(pace.poll),
+            }
+        };
+        if ended.all_done {
+            return Ok(rounds.finish());
         }
-    }
-    post.office().closed = Some("all ranks are done".into());
-    Ok(Finished {
-        server: replica.into_server(),
-        rounds,
-        deltas,
-        sent,
-        received,
-        merging,
-    })
-}
-
-/// The bytes of all ranks, and whether all of them are done.
-fn gather(
-    comm: &SimpleCommunicator,
-    mine: &[u8],
-    is_done: bool,
-    poll: Duration,
-) -> (Vec<Vec<u8>>, bool) {
-    let size = usize::try_from(comm.size()).unwrap_or_default().max(1);
-    let told = [mine.len() as u64, u64::from(is_done)];
-    let mut heard = vec![0_u64; 2 * size];
-    scope(|scope| {
-        let request = comm.immediate_all_gather_into(scope, &told[..], &mut heard[..]);
-        complete(request, poll);
-    });
-    let lens: Vec<usize> = heard.iter().step_by(2).map(|len| *len as usize).collect();
-    let all_done = heard.iter().skip(1).step_by(2).all(|done| *done == 1);
-    let most = lens.iter().copied().max().unwrap_or_default();
-    let piece = (PIECE / size).max(1);
-    let mut all = vec![Vec::new(); size];
-    for round in 0..most.div_ceil(piece) {
-        let from = (round * piece).min(mine.len());
-        let part = mine.get(from..(from + piece).min(mine.len()));
-        let parts: Vec<usize> = lens
-            .iter()
-            .map(|len| len.saturating_sub(round * piece).min(piece))
-            .collect();
-        let (counts, displs) = partition(&parts);
-        let mut space = vec![0_u8; parts.iter().sum()];
-        let mut to = PartitionMut::new(&mut space[..], counts, displs);
-        scope(|scope| {
-            let out = part.unwrap_or_default();
-            let request = comm.immediate_all_gather_varcount_into(scope, out, &mut to);
-            complete(request, poll);
-        });
-        let mut rest = &space[..];
-        for (all, len) in all.iter_mut().zip(parts) {
-            let (own, others) = rest.split_at(len.min(rest.len()));
-            all.extend_from_slice(own);
-            rest = others;
-        }
-    }
-    (all, all_done)
-}
-
-/// Looks at a request until it is there, and sleeps between.
-fn complete<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>, poll: Duration) {
-    while let Err(again) = request.test() {
-        request = again;
-        std::thread::sleep(poll);
+        is_due = ended.is_due;
     }
 }

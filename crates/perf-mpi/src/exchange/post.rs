@@ -17,8 +17,8 @@ pub struct Post {
 /// What waits on a rank.
 #[derive(Debug, Default)]
 pub(super) struct Office {
-    /// Deltas that wait for a round, as bytes.
-    pub(super) outgoing: Vec<Vec<u8>>,
+    /// Deltas that wait for a round.
+    pub(super) outgoing: Vec<Delta>,
     /// The last delta that each client handed in.
     handed: HashMap<u64, u64>,
     /// The view that waits for each client, or what went wrong.
@@ -33,6 +33,13 @@ impl Post {
             office: Arc::default(),
             client: None,
         }
+    }
+
+    /// One by which nothing goes any more.
+    pub(super) fn closed(why: &str) -> Self {
+        let post = Self::new();
+        post.office().closed = Some(why.into());
+        post
     }
 
     /// The office, whatever happened to a thread that had it: each change of it is whole.
@@ -70,7 +77,7 @@ impl Exchange for Post {
         let last = office.handed.entry(delta.client).or_default();
         if delta.sequence > *last {
             *last = delta.sequence;
-            office.outgoing.push(delta.encode());
+            office.outgoing.push(delta.clone());
         }
         Ok(())
     }

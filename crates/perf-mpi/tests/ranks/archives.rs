@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("profiles_are_those_of_one_process", profiles),
     ("profiles_of_devices_are_those_of_one_process", devices),
     ("folds_are_those_of_one_process", folds),
+    ("more_ranks_than_locations_are_no_problem", few),
     ("an_archive_that_is_not_there_is_an_error_on_all", missing),
 ];
 
@@ -156,6 +157,40 @@ fn folds(ranks: &Ranks) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// One location: all ranks but one have nothing.
+fn few(ranks: &Ranks) -> Outcome {
+    let never = CancelToken::new();
+    let trace = whole("jacobi-4")?;
+    let key = trace.definitions().system.locations()[1].key;
+    let some = OpenOptions::new().locations(vec![key]);
+    let part = read(ranks, &path("jacobi-4"), &some)?;
+    let own: usize = ranks.all_gather(&part.own.len())?.iter().sum();
+    equal("locations", &own, &1)?;
+    let (expected, counts) = {
+        let (trace, _) = Reader::open(&path("jacobi-4"), &some)?.read()?;
+        Profile::from_trace(trace.view().only(&[LocationId(1)]), &(), &never)?
+    };
+    let (found, mended) = profile(ranks, part.view(), &(), &never)?;
+    same_profile(&found, &expected)?;
+    equal("what was mended", &mended, &counts)?;
+    let timelines = Timelines::new(
+        part.trace.view(),
+        &RegionMap::by_name(part.trace.definitions())?,
+    )?;
+    let groups = Groups::by(&timelines, GroupBy::Process);
+    let found = fold(
+        ranks,
+        (&timelines, &part.own[..]),
+        &groups,
+        10,
+        Boundary::AtOrBefore,
+        None,
+        &(),
+        &never,
+    )?;
+    equal("pixels", &found.centres.len(), &10)
 }
 
 fn missing(ranks: &Ranks) -> Outcome {

@@ -2,8 +2,8 @@
 
 use crate::{Outcome, Test, alone, equal};
 use perf_anomaly::calls::Calls;
-use perf_anomaly::server::{Client, Server};
-use perf_anomaly::{Detector, Judgement, Label, Sstd, Tail, Watch};
+use perf_anomaly::server::{Client, Delta, Exchange, Local, Server, View};
+use perf_anomaly::{Copod, Detector, Hbos, Judgement, Label, Sstd, Tail, Watch};
 use perf_core::Nanos;
 use perf_mpi::{Background, Lockstep, Pace, Post, Ranks};
 use std::time::Duration;
@@ -11,18 +11,20 @@ use std::time::Duration;
 pub(crate) const TESTS: &[(&str, Test)] = &[
     ("labels_in_step_do_not_depend_on_ranks", labels),
     ("in_step_all_ranks_know_the_same", knowledge),
+    ("in_step_ranks_know_what_a_parameter_server_knows", served),
+    ("clients_may_be_anywhere", anywhere),
     ("in_the_background_nothing_is_lost", background),
     ("a_rank_with_nothing_to_tell_holds_nobody_up", silent),
     ("groups_of_a_job_keep_to_themselves", groups),
 ];
 
 /// Ranks of the program that is watched, however many processes watch it.
-const CLIENTS: u64 = 8;
-const STEPS: u64 = 12;
+pub(crate) const CLIENTS: u64 = 8;
+pub(crate) const STEPS: u64 = 12;
 
 /// A rank of the program: what it does depends on its number alone.
-struct Watched {
-    client: Client<Post>,
+pub(crate) struct Watched<E = Post> {
+    client: Client<E>,
     watch: Watch<Calls>,
     detector: Box<dyn Detector>,
     number: u64,
@@ -30,10 +32,10 @@ struct Watched {
     state: u64,
 }
 
-impl Watched {
-    fn new(
+impl<E: Exchange> Watched<E> {
+    pub(crate) fn new(
         number: u64,
-        post: Post,
+        post: E,
         detector: Box<dyn Detector>,
     ) -> Result<Self, perf_anomaly::Error> {
         let calls = Calls::new(Calls::params().check()?);
@@ -48,7 +50,7 @@ impl Watched {
     }
 
     /// A step of calls of three functions, of which one in a hundred is slow.
-    fn step(&mut self, step: u64) -> Result<(), perf_anomaly::Error> {
+    pub(crate) fn step(&mut self, step: u64) -> Result<(), perf_anomaly::Error> {
         let names = [0, 1, 2].map(|at| match (at + self.number) % 3 {
             0 => "halo",
             1 => "solve",
@@ -87,34 +89,53 @@ impl Watched {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), perf_anomaly::Error> {
+    pub(crate) fn finish(&mut self) -> Result<(), perf_anomaly::Error> {
         let calls = self.watch.sink();
         self.client.finish(calls, &mut *self.detector)?;
         Ok(())
     }
 }
 
-fn detector(is_tail: bool) -> Result<Box<dyn Detector>, perf_anomaly::Error> {
-    Ok(match is_tail {
-        true => Box::new(Tail::new(Tail::params().check()?)),
-        false => Box::new(Sstd::new(Sstd::params().check()?)),
+/// The detectors, the default one first.
+const DETECTORS: [&str; 4] = ["tail", "sstd", "hbos", "copod"];
+
+pub(crate) fn detector(name: &str) -> Result<Box<dyn Detector>, perf_anomaly::Error> {
+    Ok(match name {
+        "tail" => Box::new(Tail::new(Tail::params().check()?)),
+        "sstd" => Box::new(Sstd::new(Sstd::params().check()?)),
+        "hbos" => Box::new(Hbos::new(Hbos::params().check()?)),
+        _ => Box::new(Copod::new(Copod::params().check()?)),
     })
 }
 
-/// The numbers of the watched ranks that a process has.
-fn mine(ranks: &Ranks) -> impl Iterator<Item = u64> {
+/// The numbers of the watched ranks that a process has: dealt out like cards.
+pub(crate) fn mine(ranks: &Ranks) -> Vec<u64> {
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
-    (0..CLIENTS).filter(move |client| client % size == rank)
+    (0..CLIENTS)
+        .filter(|client| client % size == rank)
+        .collect()
 }
 
-/// Labels by client, and the bytes of what is known.
-type Known = (Vec<(u64, Vec<u8>)>, Vec<u8>);
+/// Labels by client, and what is known.
+struct Known {
+    labels: Vec<(u64, Vec<u8>)>,
+    /// All of it, on rank 0.
+    bytes: Vec<u8>,
+    /// Of functions, on all.
+    functions: String,
+}
 
-fn run(ranks: &Ranks, is_tail: bool) -> Result<Known, Box<dyn std::error::Error>> {
+/// What is known of functions: names, models and statistics.
+pub(crate) fn functions(server: &Server) -> String {
+    let model = server.model().map(perf_anomaly::Model::encode);
+    format!("{:?} {:?} {model:?}", server.names(), server.functions())
+}
+
+fn run(ranks: &Ranks, own: &[u64], name: &str) -> Result<Known, Box<dyn std::error::Error>> {
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let mut all = Vec::new();
-    for client in mine(ranks) {
-        all.push(Watched::new(client, lockstep.post(), detector(is_tail)?)?);
+    for client in own {
+        all.push(Watched::new(*client, lockstep.post(), detector(name)?)?);
     }
     for step in 0..STEPS {
         for one in &mut all {
@@ -123,22 +144,29 @@ fn run(ranks: &Ranks, is_tail: bool) -> Result<Known, Box<dyn std::error::Error>
         let deltas = lockstep.round()?;
         equal("deltas", &deltas, &CLIENTS)?;
     }
+    equal("rounds", &lockstep.rounds(), &STEPS)?;
     for one in &mut all {
         one.finish()?;
     }
-    lockstep.round()?;
-    equal("rounds", &lockstep.rounds(), &(STEPS + 1))?;
-    let labels = all
-        .into_iter()
-        .map(|one| (one.number, one.labels))
-        .collect();
-    Ok((labels, lockstep.server().encode()))
+    let finished = lockstep.finish()?;
+    equal("all deltas", &finished.deltas, &(CLIENTS * (STEPS + 1)))?;
+    equal("refused", &finished.refused, &0)?;
+    let labels = all.into_iter().map(|one| (one.number, one.labels));
+    Ok(Known {
+        labels: labels.collect(),
+        bytes: finished.server.encode(),
+        functions: functions(&finished.server),
+    })
+}
+
+fn run_alone(name: &str) -> Result<Known, Box<dyn std::error::Error>> {
+    run(&alone(), &(0..CLIENTS).collect::<Vec<_>>(), name)
 }
 
 fn labels(ranks: &Ranks) -> Outcome {
-    for is_tail in [true, false] {
-        let (own, _) = run(ranks, is_tail)?;
-        let (whole, _) = run(&alone(), is_tail)?;
+    for name in DETECTORS {
+        let own = run(ranks, &mine(ranks), name)?.labels;
+        let whole = run_alone(name)?.labels;
         let mut all = ranks.all_gather(&own)?.concat();
         all.sort();
         equal("labels", &all, &whole)?;
@@ -149,11 +177,87 @@ fn labels(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
+/// Also where merging rounds, and moves counts from bin to bin.
 fn knowledge(ranks: &Ranks) -> Outcome {
-    let (_, bytes) = run(ranks, true)?;
-    ranks.same("what they know", &bytes)?;
-    let (_, whole) = run(&alone(), true)?;
-    equal("one process knows", &bytes, &whole)
+    for name in DETECTORS {
+        let known = run(ranks, &mine(ranks), name)?;
+        ranks.same("what they know", &known.functions)?;
+        let whole = run_alone(name)?;
+        equal("of functions", &known.functions, &whole.functions)?;
+        if ranks.is_root() {
+            equal("all of it", &known.bytes, &whole.bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Blocks, all on the last rank, and from the last to the first.
+fn anywhere(ranks: &Ranks) -> Outcome {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    let all = || 0..CLIENTS;
+    let block = ranks.block(CLIENTS as usize);
+    let block: Vec<u64> = block.map(|client| client as u64).collect();
+    let last: Vec<u64> = all().filter(|_| rank + 1 == size).collect();
+    let from_last = |client: &u64| (size - 1) as u64 - client % size as u64 == rank as u64;
+    let dealt: Vec<u64> = all().rev().filter(from_last).collect();
+    let whole = run_alone("sstd")?;
+    for own in [block, last, dealt] {
+        let known = run(ranks, &own, "sstd")?;
+        equal("of functions", &known.functions, &whole.functions)?;
+    }
+    Ok(())
+}
+
+/// A server that all clients ask in turn, and that answers in the next step.
+#[derive(Debug)]
+struct Late {
+    local: Local,
+    view: Option<View>,
+}
+
+impl Exchange for Late {
+    fn send(&mut self, delta: &Delta) -> Result<(), perf_anomaly::Error> {
+        self.local.send(delta)
+    }
+
+    fn receive(&mut self) -> Result<Option<View>, perf_anomaly::Error> {
+        let view = self.local.receive()?;
+        Ok(std::mem::replace(&mut self.view, view))
+    }
+}
+
+fn served(ranks: &Ranks) -> Outcome {
+    let known = run(ranks, &mine(ranks), "tail")?;
+    let local = Local::new(Server::new(Server::params().check()?));
+    let mut all = Vec::new();
+    for client in 0..CLIENTS {
+        let (local, view) = (local.clone(), None);
+        all.push(Watched::new(
+            client,
+            Late { local, view },
+            detector("tail")?,
+        )?);
+    }
+    for step in 0..STEPS {
+        for one in &mut all {
+            one.step(step)?;
+        }
+    }
+    for one in &mut all {
+        one.finish()?;
+    }
+    let model = |server: &Server| {
+        (
+            server.names().to_vec(),
+            server.model().map(|it| it.encode()),
+        )
+    };
+    let served = local.server(|server| model(server))?;
+    let known = match ranks.is_root() {
+        true => model(&Server::decode(Server::params().check()?, &known.bytes)?),
+        false => served.clone(),
+    };
+    equal("names and models", &known, &served)
 }
 
 /// What all know after a run in the background.
@@ -166,8 +270,8 @@ fn in_background(
         .poll(Duration::from_micros(300));
     let background = Background::start(Server::params(), pace)?;
     let mut all = Vec::new();
-    for client in mine(ranks).filter(|_| has_work) {
-        all.push(Watched::new(client, background.post(), detector(true)?)?);
+    for client in mine(ranks).into_iter().filter(|_| has_work) {
+        all.push(Watched::new(client, background.post(), detector("tail")?)?);
     }
     for step in 0..STEPS {
         for one in &mut all {
@@ -189,13 +293,24 @@ fn in_background(
 
 fn background(ranks: &Ranks) -> Outcome {
     let finished = in_background(ranks, true)?;
+    complete(ranks, &finished)
+}
+
+/// All calls of all clients are known, and what they teach.
+pub(crate) fn complete(ranks: &Ranks, finished: &perf_mpi::Finished) -> Outcome {
     let server = &finished.server;
-    ranks.same("what they know", &server.encode())?;
-    equal(
-        "ranks of the program",
-        &server.clients(),
-        &(CLIENTS as usize),
-    )?;
+    let model = server.model().map(perf_anomaly::Model::encode);
+    ranks.same("what they know", &model)?;
+    let clients = CLIENTS as usize;
+    if ranks.is_root() {
+        equal("ranks of the program", &server.clients(), &clients)?;
+        let calls: u64 = server
+            .ranking(perf_anomaly::server::Ranking::Total)
+            .iter()
+            .map(|rank| rank.loss.calls)
+            .sum();
+        equal("calls of ranks", &calls, &(CLIENTS * STEPS * 60))?;
+    }
     let calls: u64 = server
         .functions()
         .iter()
@@ -203,8 +318,7 @@ fn background(ranks: &Ranks) -> Outcome {
         .sum();
     equal("calls", &calls, &(CLIENTS * STEPS * 60))?;
     // When views came changes labels, not what is known in the end.
-    let (_, whole) = run(&alone(), true)?;
-    let whole = Server::decode(Server::params().check()?, &whole)?;
+    let whole = Server::decode(Server::params().check()?, &run_alone("tail")?.bytes)?;
     let named = |server: &Server| {
         let mut names: Vec<_> = server.names().iter().enumerate().collect();
         names.sort_by_key(|(_, name)| (*name).clone());
@@ -219,19 +333,39 @@ fn background(ranks: &Ranks) -> Outcome {
 
 fn silent(ranks: &Ranks) -> Outcome {
     let finished = in_background(ranks, ranks.is_root())?;
-    let expected = mine(ranks).count();
-    let expected = ranks.broadcast(0, ranks.is_root().then_some(&expected))?;
-    equal("clients", &finished.server.clients(), &expected)
+    if ranks.is_root() {
+        equal("clients", &finished.server.clients(), &mine(ranks).len())?;
+    }
+    equal("functions", &finished.server.names().len(), &3)
 }
 
 fn groups(ranks: &Ranks) -> Outcome {
     let group = (ranks.rank() % 2) as u32;
     let pace = Pace::default().period(Duration::from_millis(2));
     let background = Background::start_in(group, Server::params(), pace)?;
-    let mut one = Watched::new(ranks.rank() as u64, background.post(), detector(true)?)?;
+    let mut one = Watched::new(ranks.rank() as u64, background.post(), detector("tail")?)?;
     one.step(0)?;
     one.finish()?;
     let finished = background.finish()?;
     let expected = (0..ranks.size()).filter(|rank| rank % 2 == group as usize);
-    equal("clients", &finished.server.clients(), &expected.count())
+    if ranks.rank() < 2 {
+        // The first of a group.
+        equal(
+            "clients",
+            &finished.server.clients(),
+            &expected.clone().count(),
+        )?;
+    }
+    let calls = |server: &Server| {
+        let functions = server.functions();
+        functions
+            .iter()
+            .map(|(_, stats)| stats.loss.calls)
+            .sum::<u64>()
+    };
+    equal(
+        "calls",
+        &calls(&finished.server),
+        &(60 * expected.count() as u64),
+    )
 }

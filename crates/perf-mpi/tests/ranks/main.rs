@@ -4,7 +4,10 @@
 mod archives;
 mod clusters;
 mod exchanges;
+mod failures;
 mod messages;
+mod polled;
+mod reductions;
 mod views;
 
 use perf_mpi::{Ranks, mpi};
@@ -13,13 +16,19 @@ use perf_mpi::{Ranks, mpi};
 type Test = fn(&Ranks) -> Outcome;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
+/// Some want more of MPI.
+enum Kind {
+    Plain(Test),
+    Polled(polled::Test),
+}
+
 /// The ranks of this process alone.
 fn alone() -> Ranks {
     Ranks::new(&mpi::topology::SimpleCommunicator::self_comm())
 }
 
 fn main() {
-    let (universe, _) =
+    let (mut universe, _) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI starts once");
     let ranks = Ranks::new(&universe.world());
     let wanted: Vec<String> = std::env::args()
@@ -28,6 +37,8 @@ fn main() {
         .collect();
     let all = [
         messages::TESTS,
+        reductions::TESTS,
+        failures::TESTS,
         exchanges::TESTS,
         views::TESTS,
         archives::TESTS,
@@ -35,11 +46,20 @@ fn main() {
     ]
     .concat();
     let (mut passed, mut failed) = (0, 0);
-    for (name, test) in all {
+    let all = all
+        .into_iter()
+        .map(|(name, test)| (name, Kind::Plain(test)));
+    let polled = polled::TESTS.iter();
+    let polled = polled.map(|(name, test)| (*name, Kind::Polled(*test)));
+    for (name, test) in all.chain(polled) {
         if !wanted.is_empty() && !wanted.iter().any(|word| name.contains(word)) {
             continue;
         }
-        let outcome = test(&ranks).map_err(|error| error.to_string());
+        let outcome = match test {
+            Kind::Plain(test) => test(&ranks),
+            Kind::Polled(test) => test(&ranks, &mut universe),
+        };
+        let outcome = outcome.map_err(|error| error.to_string());
         let outcomes = ranks
             .all_gather(&outcome.err())
             .expect("short texts are no problem");

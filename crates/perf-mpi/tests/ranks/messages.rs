@@ -53,7 +53,12 @@ fn pieces(_: &Ranks) -> Outcome {
         &own(before),
     )?;
     all_to_all(&ranks)?;
-    merge(&ranks)
+    merge(&ranks)?;
+    // So many that a receiver has to say that it is ready for more.
+    let long = |rank: usize| format!("{rank}, ").repeat(500);
+    let own = Order(long(ranks.rank()));
+    let all: String = (0..ranks.size()).map(long).collect();
+    equal("a long text", &ranks.reduce(Ok(own))?, &Order(all))
 }
 
 fn all_to_all(ranks: &Ranks) -> Outcome {

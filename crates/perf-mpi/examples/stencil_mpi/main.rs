@@ -8,19 +8,21 @@
 //! runs and what is learned shared in the background. The table is that of Table I of the Chimbuko paper,
 //! whose figures stand below.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod plate;
+mod table;
 
 use common::Outcome;
-use mpi::collective::SystemOperation;
-use mpi::point_to_point::send_receive_into;
+use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, CommunicatorCollectives};
+use mpi::traits::Communicator;
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Server};
 use perf_anomaly::{Monitor, Tail, Watch};
 use perf_core::{EventSink, Nanos, RegionId};
-use perf_mpi::{Background, Finished, Pace, Ranks, mpi};
-use std::fmt::Write;
+use perf_mpi::{Background, Finished, Pace, Polled, Post, Ranks};
+use plate::Plate;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -33,21 +35,29 @@ Relaxes a plate on all ranks, watched and not, and prints what watching costs.
   --steps N    steps, default 1500
   --slow N     some rank is slow once in N steps, default 250; 0 for never
   --repeat N   runs of each kind, of which the fastest counts, default 5
-  --period N   milliseconds from one exchange to the next, default 200";
+  --period N   milliseconds from one exchange to the next, default 200
+  --polled     the program itself looks after the exchange, by an MPI that one thread alone may call; without
+               it a thread does, by one that many threads may call";
 
 fn main() -> ExitCode {
-    common::main(USAGE, run)
+    let is_polled = std::env::args().any(|word| word == "--polled");
+    let threads = match is_polled {
+        true => mpi::Threading::Funneled,
+        false => mpi::Threading::Multiple,
+    };
+    common::main(USAGE, threads, run)
 }
 
 /// What the solver does.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
-    rows: usize,
-    columns: usize,
-    steps: usize,
-    slow: usize,
-    repeat: usize,
-    period: u64,
+pub(crate) struct Plan {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) steps: usize,
+    pub(crate) slow: usize,
+    pub(crate) repeat: usize,
+    pub(crate) period: u64,
+    pub(crate) is_polled: bool,
 }
 
 fn parse(mut parser: lexopt::Parser) -> Result<Plan, lexopt::Error> {
@@ -59,6 +69,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Plan, lexopt::Error> {
         slow: 250,
         repeat: 5,
         period: 200,
+        is_polled: false,
     };
     while let Some(arg) = parser.next()? {
         match arg {
@@ -68,6 +79,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Plan, lexopt::Error> {
             Long("slow") => plan.slow = parser.value()?.parse()?,
             Long("repeat") => plan.repeat = parser.value()?.parse::<usize>()?.max(1),
             Long("period") => plan.period = parser.value()?.parse()?,
+            Long("polled") => plan.is_polled = true,
             other => return Err(other.unexpected()),
         }
     }
@@ -81,13 +93,15 @@ const EDGES: usize = 1;
 const SWEEP: usize = 2;
 const RESIDUAL: usize = 3;
 /// Steps of the solver from one residual to the next, and in a step of the detector.
-const EACH: usize = 20;
+pub(crate) const EACH: usize = 20;
 
 /// Whoever watches the solver.
 trait Probe {
     fn enter(&mut self, part: usize);
     fn exit(&mut self, part: usize);
     fn end_step(&mut self);
+    /// Has a moment, after each step of the solver.
+    fn look(&mut self) {}
 }
 
 /// Nobody.
@@ -102,15 +116,17 @@ struct Told<S> {
     watch: Watch<S>,
     regions: [RegionId; 4],
     start: Instant,
+    polled: Option<Polled>,
 }
 
 impl<S: EventSink> Told<S> {
-    fn new(sink: S, rank: usize) -> Self {
+    fn new(sink: S, rank: usize, polled: Option<Polled>) -> Self {
         let mut watch = Watch::new(sink, 0, rank as u32).period(Nanos(0));
         Told {
             regions: PARTS.map(|part| watch.region(part)),
             watch,
             start: Instant::now(),
+            polled,
         }
     }
 
@@ -133,67 +149,17 @@ impl<S: EventSink> Probe for Told<S> {
     fn end_step(&mut self) {
         self.watch.end_step();
     }
-}
 
-/// A part of the plate: rows of its own, and one of a neighbour on either side.
-struct Plate {
-    old: Vec<f64>,
-    new: Vec<f64>,
-    columns: usize,
-}
-
-impl Plate {
-    fn new(plan: &Plan, rank: usize) -> Self {
-        let cells = (plan.rows + 2) * plan.columns;
-        let heat = |at: usize| f64::from(u32::from((at + rank).is_multiple_of(97)));
-        let old: Vec<f64> = (0..cells).map(heat).collect();
-        Plate {
-            new: old.clone(),
-            old,
-            columns: plan.columns,
+    fn look(&mut self) {
+        if let Some(polled) = &mut self.polled {
+            // What is wrong is told in the end.
+            let _ = polled.poll();
         }
-    }
-
-    /// Gives edges to both neighbours and takes theirs.
-    fn exchange(&mut self, world: &SimpleCommunicator) {
-        let (rank, size, width) = (world.rank(), world.size(), self.columns);
-        let above = world.process_at_rank((rank + size - 1) % size);
-        let below = world.process_at_rank((rank + 1) % size);
-        let last = self.old.len() - width;
-        let (inner, halo) = self.old.split_at_mut(last);
-        send_receive_into(&inner[width..2 * width], &above, halo, &below);
-        let (halo, inner) = self.old.split_at_mut(width);
-        let from = inner.len() - 2 * width;
-        send_receive_into(&inner[from..from + width], &below, halo, &above);
-    }
-
-    fn sweep(&mut self) {
-        let width = self.columns;
-        let rows = self.old.len() / width;
-        for row in 1..rows - 1 {
-            let above = &self.old[(row - 1) * width..row * width];
-            let here = &self.old[row * width..(row + 1) * width];
-            let below = &self.old[(row + 1) * width..(row + 2) * width];
-            let to = &mut self.new[row * width + 1..(row + 1) * width - 1];
-            let beside = above[1..].iter().zip(&below[1..]);
-            for ((to, (above, below)), here) in to.iter_mut().zip(beside).zip(here.windows(3)) {
-                let around = above + below + here[0] + here[2];
-                *to = 0.5 * here[1] + 0.125 * around;
-            }
-        }
-    }
-
-    fn residual(&self, world: &SimpleCommunicator) -> f64 {
-        let pairs = self.old.iter().zip(&self.new);
-        let own = pairs.fold(0.0_f64, |most, (old, new)| most.max((old - new).abs()));
-        let mut all = 0.0_f64;
-        world.all_reduce_into(&own, &mut all, SystemOperation::max());
-        all
     }
 }
 
 /// Which rank is slow in a step.
-fn slow_rank(plan: &Plan, step: usize, size: usize) -> Option<usize> {
+pub(crate) fn slow_rank(plan: &Plan, step: usize, size: usize) -> Option<usize> {
     let is_slow = plan.slow > 0 && step % plan.slow == plan.slow - 1;
     is_slow.then_some(step / plan.slow % size)
 }
@@ -222,8 +188,9 @@ fn solve(plan: &Plan, world: &SimpleCommunicator, probe: &mut impl Probe) -> f64
             residual = plate.residual(world);
             probe.exit(RESIDUAL);
         }
-        std::mem::swap(&mut plate.old, &mut plate.new);
+        plate.turn();
         probe.exit(STEP);
+        probe.look();
         if step % EACH == EACH - 1 {
             probe.end_step();
         }
@@ -248,7 +215,24 @@ struct Run {
     found: Option<Finished>,
 }
 
-fn once(plan: &Plan, ranks: &Ranks, kind: Kind) -> Result<Run, Box<dyn std::error::Error>> {
+/// Who looks after what clients hand in: the program, or a thread.
+type Exchange = (Post, Option<Polled>, Option<Background>);
+
+fn exchange(plan: &Plan, universe: &mut Universe, pace: Pace) -> perf_mpi::Result<Exchange> {
+    if plan.is_polled {
+        let polled = Polled::start(universe, Server::params(), pace)?;
+        return Ok((polled.post(), Some(polled), None));
+    }
+    let background = Background::start(Server::params(), pace)?;
+    Ok((background.post(), None, Some(background)))
+}
+
+fn once(
+    plan: &Plan,
+    ranks: &Ranks,
+    universe: &mut Universe,
+    kind: Kind,
+) -> Result<Run, Box<dyn std::error::Error>> {
     let world = SimpleCommunicator::world();
     ranks.barrier();
     let begin = Instant::now();
@@ -259,22 +243,27 @@ fn once(plan: &Plan, ranks: &Ranks, kind: Kind) -> Result<Run, Box<dyn std::erro
             (solved, found) = (begin.elapsed(), None);
         }
         Kind::Events => {
-            let mut told = Told::new(Calls::new(Calls::params().check()?), ranks.rank());
+            let calls = Calls::new(Calls::params().check()?);
+            let mut told = Told::new(calls, ranks.rank(), None);
             residual = solve(plan, &world, &mut told);
             (solved, found) = (begin.elapsed(), None);
         }
         Kind::Detection => {
             let pace = Pace::default().period(Duration::from_millis(plan.period));
-            let background = Background::start(Server::params(), pace)?;
-            let client = Client::new(ranks.rank() as u64, background.post());
+            let (post, polled, background) = exchange(plan, universe, pace)?;
+            let client = Client::new(ranks.rank() as u64, post);
             let calls = Calls::new(Calls::params().check()?);
             let tail = Tail::new(Tail::params().check()?);
             let monitor = Monitor::new(calls, Box::new(tail)).share(client);
-            let mut told = Told::new(monitor, ranks.rank());
+            let mut told = Told::new(monitor, ranks.rank(), polled);
             residual = solve(plan, &world, &mut told);
             solved = begin.elapsed();
             told.watch.into_sink().finish()?;
-            found = Some(background.finish()?);
+            found = match (told.polled, background) {
+                (Some(polled), _) => Some(polled.finish()?),
+                (None, Some(background)) => Some(background.finish()?),
+                (None, None) => None,
+            };
         }
     }
     ranks.barrier();
@@ -291,7 +280,7 @@ fn once(plan: &Plan, ranks: &Ranks, kind: Kind) -> Result<Run, Box<dyn std::erro
     })
 }
 
-fn run(ranks: &Ranks, parser: lexopt::Parser) -> Outcome {
+fn run(ranks: &Ranks, universe: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let plan = parse(parser)?;
     let kinds = [Kind::Bare, Kind::Events, Kind::Detection];
     let mut fastest: [Option<Run>; 3] = [None, None, None];
@@ -299,7 +288,7 @@ fn run(ranks: &Ranks, parser: lexopt::Parser) -> Outcome {
     for _ in 0..plan.repeat {
         // In turn, so that a slow minute of the machine hits all alike.
         for (kind, fastest) in kinds.into_iter().zip(&mut fastest) {
-            let run = once(&plan, ranks, kind)?;
+            let run = once(&plan, ranks, universe, kind)?;
             residuals.push(run.residual);
             if fastest.as_ref().is_none_or(|best| run.time < best.time) {
                 *fastest = Some(run);
@@ -313,90 +302,8 @@ fn run(ranks: &Ranks, parser: lexopt::Parser) -> Outcome {
         return Err("nothing ran".into());
     };
     let finished = detection.found.ok_or("nothing was watched")?;
-    ranks.same("what they know", &finished.server.encode())?;
+    let known = finished.server.model().map(perf_anomaly::Model::encode);
+    ranks.same("what they know", &known)?;
     let times = [bare.time, events.time, detection.time];
-    table(&plan, ranks.size(), times, detection.ending, &finished)
-}
-
-fn table(plan: &Plan, size: usize, times: [f64; 3], ending: f64, finished: &Finished) -> Outcome {
-    let mut text = String::new();
-    let Plan {
-        rows,
-        columns,
-        steps,
-        ..
-    } = plan;
-    let [bare, events, detection] = times;
-    let over = |time: f64| 100.0 * (time / bare - 1.0);
-    writeln!(
-        text,
-        "{size} ranks of {rows} x {columns} cells, {steps} steps; the fastest of {} runs",
-        plan.repeat
-    )?;
-    writeln!(
-        text,
-        "\n            program alone  with its calls told  with detection"
-    )?;
-    writeln!(
-        text,
-        "time s      {bare:13.3}  {events:20.3}  {detection:14.3}"
-    )?;
-    writeln!(
-        text,
-        "overhead %              -  {:20.2}  {:14.2}",
-        over(events),
-        over(detection)
-    )?;
-    let (during, ending) = (over(detection - ending), 100.0 * ending / bare);
-    writeln!(
-        text,
-        "    of it while it runs {during:.2}, after the last step {ending:.2}"
-    )?;
-    writeln!(
-        text,
-        "\npublished for NWChem with Chimbuko, overhead in % of the run time"
-    )?;
-    writeln!(
-        text,
-        "ranks                80    160    320    640   1280   2560"
-    )?;
-    writeln!(
-        text,
-        "instrumented       1.85   2.60   5.13   6.92   8.54  18.27"
-    )?;
-    writeln!(
-        text,
-        "with detection     1.31   2.13   5.53   6.85  16.67  24.56"
-    )?;
-    let server = &finished.server;
-    let planted = (0..*steps).filter(|step| slow_rank(plan, *step, size).is_some());
-    writeln!(text, "\n{} slow sweeps were planted", planted.count())?;
-    writeln!(text, "\nfunction           calls  too slow  time lost ms")?;
-    let mut calls = 0;
-    for (id, stats) in server.functions() {
-        let name = server
-            .names()
-            .get(id.0 as usize)
-            .map_or("", |name| &name.name);
-        let loss = stats.loss;
-        let lost = loss.time.0 as f64 / 1e6;
-        calls += loss.calls;
-        writeln!(
-            text,
-            "{name:<15} {:8}  {:8}  {lost:12.1}",
-            loss.calls, loss.too_slow
-        )?;
-    }
-    let told = (size * (3 * steps + steps / EACH)) as u64;
-    if calls != told {
-        return Err(format!("{told} calls were made, {calls} are known").into());
-    }
-    let (rounds, deltas) = (finished.rounds, finished.deltas);
-    let received = finished.received as f64 / 1e3;
-    let merging = finished.merging.as_secs_f64() * 1e3;
-    writeln!(
-        text,
-        "\n{rounds} exchanges of {deltas} deltas, {received:.1} KB in all, merged in {merging:.1} ms a rank"
-    )?;
-    Ok(text)
+    table::table(&plan, ranks.size(), times, detection.ending, &finished)
 }

@@ -1,0 +1,348 @@
+//! [`Rounds`]: the copy of the server that a rank has, and how what clients learned comes into it.
+
+use super::{Finished, Post};
+use crate::tree::{Family, Heard, Part, Plan, Round, Told, Way};
+use crate::{Error, Reader, Result, Wire};
+use mpi::topology::SimpleCommunicator;
+use perf_anomaly::server::{Delta, Server, ServerParams, Sum};
+use perf_core::Merge;
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+/// What came of rounds so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Figures {
+    rounds: u64,
+    deltas: u64,
+    refused: u64,
+    sent: u64,
+    received: u64,
+    merging: Duration,
+}
+
+impl Figures {
+    fn of(self, server: Server) -> Finished {
+        Finished {
+            server,
+            rounds: self.rounds,
+            deltas: self.deltas,
+            refused: self.refused,
+            sent: self.sent,
+            received: self.received,
+            merging: self.merging,
+        }
+    }
+}
+
+/// What a round came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) deltas: u64,
+    /// Some clients were new: what they told comes in the next round, which is due now.
+    pub(super) is_due: bool,
+    pub(super) all_done: bool,
+    pub(super) first_done: Option<usize>,
+}
+
+/// Rounds of one rank, one after the other.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    place: (usize, usize),
+    way: (u64, Way),
+    server: Server,
+    post: Post,
+    clients: Clients,
+    /// Deltas that wait until all know their clients.
+    held: Vec<Delta>,
+    /// Deltas of this rank in the round that is on its way.
+    flying: Vec<Delta>,
+    round: Option<Round<Parcel>>,
+    figures: Figures,
+}
+
+impl Rounds {
+    /// For one of so many ranks.
+    pub(super) fn new(
+        place: (usize, usize),
+        way: (u64, Way),
+        (params, post): (ServerParams, Post),
+    ) -> Result<Self> {
+        // A view is made once a round, whatever the parameters say.
+        let server = Server::new(params.publish(1 << 30).check()?);
+        Ok(Rounds {
+            place,
+            way,
+            server,
+            post,
+            clients: Clients::new(Family::new(place.0, place.1)),
+            held: Vec::new(),
+            flying: Vec::new(),
+            round: None,
+            figures: Figures::default(),
+        })
+    }
+
+    pub(super) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    pub(super) fn post(&self) -> &Post {
+        &self.post
+    }
+
+    pub(super) fn finish(self) -> Finished {
+        self.figures.of(self.server)
+    }
+
+    pub(super) fn finished(&self) -> Finished {
+        self.figures.of(self.server.clone())
+    }
+
+    /// Whether a round is on its way.
+    pub(super) fn is_on_its_way(&self) -> bool {
+        self.round.is_some()
+    }
+
+    /// Begins a round with all that clients handed in.
+    pub(super) fn begin(&mut self, is_done: bool) {
+        let begin = Instant::now();
+        let mut deltas = std::mem::take(&mut self.held);
+        deltas.append(&mut self.post.office().outgoing);
+        // Places of clients are the same on all ranks: who is new is made known first.
+        let (known, new): (Vec<Delta>, Vec<Delta>) = deltas
+            .into_iter()
+            .partition(|delta| self.clients.places.contains_key(&delta.client));
+        let mut news: Vec<u64> = new.iter().map(|delta| delta.client).collect();
+        news.sort_unstable();
+        news.dedup();
+        let is_done = is_done && new.is_empty();
+        self.held = new;
+        let parts = self.parts(&known);
+        self.flying = known;
+        let told = Told::new(self.place.0, is_done, news);
+        self.round = Some(Round::new(self.place, told, Ok(parts), self.way));
+        self.figures.merging += begin.elapsed();
+    }
+
+    /// What the clients of this rank told, a part each. What is refused is told to its client alone.
+    fn parts(&mut self, deltas: &[Delta]) -> Vec<Part<Parcel>> {
+        let mut parts: BTreeMap<u32, Parcel> = BTreeMap::new();
+        for delta in deltas {
+            let Some(place) = self.clients.places.get(&delta.client) else {
+                continue;
+            };
+            match self.server.sum(delta) {
+                Ok(sum) => parts.entry(*place).or_default().merge(&Parcel::new(sum)),
+                Err(error) => self.post.office().deliver(delta.client, Err(error)),
+            }
+        }
+        let parts = parts.into_iter();
+        parts.map(|(place, part)| Part::new(place, part)).collect()
+    }
+
+    /// Goes on with the round, and gives what it came to once it is over. Never waits.
+    pub(super) fn poll(&mut self, comm: &SimpleCommunicator) -> Option<Result<Ended>> {
+        let begin = Instant::now();
+        let round = self.round.as_mut()?;
+        let mut of_ranks = None;
+        // Rank 0 alone keeps what is known of each.
+        let mut at_top = |parcel: &mut Parcel| of_ranks = Some(parcel.sum.take_ranks());
+        let heard = round.poll(comm, &self.clients.plan, &mut at_top);
+        // The rest goes down, and is added when it was told to all.
+        let added = of_ranks.map_or(Ok(()), |of_ranks| self.server.add(&of_ranks));
+        let heard = heard?;
+        self.round = None;
+        let ended = added.map_err(Error::from).and(heard);
+        let ended = ended.and_then(|heard| self.take(heard));
+        self.figures.merging += begin.elapsed();
+        Some(ended)
+    }
+
+    /// What all told comes into the server, and each client hears of it.
+    fn take(&mut self, heard: Heard<Parcel>) -> Result<Ended> {
+        let whole = heard.whole.unwrap_or_default();
+        self.server.add(&whole.sum)?;
+        let deltas = whole.sum.deltas();
+        if deltas > 0 {
+            self.server.publish();
+        }
+        self.answer();
+        self.figures.rounds += 1;
+        self.figures.deltas += deltas;
+        self.figures.refused += whole.refused;
+        self.figures.sent += heard.sent;
+        self.figures.received += heard.received;
+        let is_due = !heard.news.is_empty();
+        self.clients.add(&heard.news);
+        Ok(Ended {
+            deltas,
+            is_due,
+            all_done: heard.all_done,
+            first_done: heard.first_done,
+        })
+    }
+
+    /// A view for each client that told something.
+    fn answer(&mut self) {
+        let flying = std::mem::take(&mut self.flying);
+        let last: HashMap<u64, &Delta> = flying.iter().map(|one| (one.client, one)).collect();
+        for (client, delta) in last {
+            let view = self.server.answer(delta);
+            self.post.office().deliver(client, view);
+        }
+    }
+}
+
+/// Where the parts of clients are merged: all ranks have the same places for them.
+#[derive(Debug)]
+struct Clients {
+    family: Family,
+    places: HashMap<u64, u32>,
+    owners: Vec<u32>,
+    plan: Plan,
+}
+
+impl Clients {
+    fn new(family: Family) -> Self {
+        Clients {
+            family,
+            places: HashMap::new(),
+            owners: Vec::new(),
+            plan: Plan::default(),
+        }
+    }
+
+    /// New ones, in order.
+    fn add(&mut self, news: &[(u64, u32)]) {
+        if news.is_empty() {
+            return;
+        }
+        for (client, owner) in news {
+            let place = self.owners.len() as u32;
+            self.places.entry(*client).or_insert(place);
+            self.owners.push(*owner);
+        }
+        let owners = self.owners.iter().map(|owner| *owner as usize);
+        self.plan = Plan::new(owners, &self.family.all);
+    }
+}
+
+/// What some clients told.
+#[derive(Clone, Debug, Default)]
+struct Parcel {
+    sum: Sum,
+    /// Deltas of detectors other than the first one's.
+    refused: u64,
+}
+
+impl Parcel {
+    fn new(sum: Sum) -> Self {
+        Parcel { sum, refused: 0 }
+    }
+}
+
+impl Merge for Parcel {
+    fn merge(&mut self, other: &Self) {
+        self.refused += other.refused;
+        if self.sum.merge(&other.sum).is_err() {
+            self.refused += other.sum.deltas();
+        }
+    }
+}
+
+impl Wire for Parcel {
+    const LEAST: usize = 16;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        let bytes = self.sum.encode();
+        (self.refused, bytes.len()).write(to);
+        to.extend_from_slice(&bytes);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let refused = u64::read(from)?;
+        let count = from.count(1, "as many bytes as a sum has")?;
+        let start = from.at();
+        let sum = Sum::decode(from.bytes(count, "a sum")?);
+        let sum = sum.map_err(|error| match error {
+            perf_anomaly::Error::Decode { at, expected } => Error::Decode {
+                at: start + at,
+                expected,
+            },
+            other => other.into(),
+        })?;
+        Ok(Parcel { sum, refused })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_anomaly::calls::Calls;
+    use perf_anomaly::server::Client;
+    use perf_anomaly::{Detector, Tail, Watch};
+    use perf_core::Nanos;
+
+    /// A client that handed in what it learned of some calls.
+    fn told(post: &Post, steps: u64) -> Vec<Delta> {
+        let calls = Calls::new(Calls::params().check().unwrap());
+        let mut watch = Watch::new(calls, 0, 0).period(Nanos(0));
+        let mut detector = Tail::new(Tail::params().check().unwrap());
+        let mut client = Client::new(5, post.clone()).in_flight(1);
+        let region = watch.region("solve");
+        for step in 0..steps as i64 {
+            for call in 0..20 {
+                let begin = 1_000_000 * step + 10_000 * call;
+                watch.enter(0, region, Nanos(begin));
+                watch.exit(0, region, Nanos(begin + 5_000 + call));
+            }
+            watch.end_step();
+            let calls = watch.sink();
+            let mut judgements = Vec::new();
+            detector.detect(calls.batch().samples(), &mut judgements);
+            client.step(calls, &judgements, &mut detector).unwrap();
+        }
+        post.office().outgoing.clone()
+    }
+
+    #[test]
+    fn a_delta_waits_once_however_often_it_is_sent() {
+        // One delta may be on its way; it is sent again in each step.
+        assert_eq!(told(&Post::new(), 4).len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_sum_is_an_error_with_its_place() {
+        let delta = &told(&Post::new(), 1)[0];
+        let server = Server::new(Server::params().check().unwrap());
+        let parcel = Parcel::new(server.sum(delta).unwrap());
+        let bytes = parcel.to_bytes();
+        assert_eq!(Parcel::from_bytes(&bytes).unwrap().sum, parcel.sum);
+        for end in 0..bytes.len() {
+            let error = Parcel::from_bytes(&bytes[..end]).unwrap_err();
+            assert!(
+                matches!(error, Error::Decode { at, .. } if at <= end),
+                "{error}"
+            );
+        }
+        for at in 0..bytes.len() {
+            // Whatever it is then, it is a sum or an error, and a server takes it or says why not.
+            let mut odd = bytes.clone();
+            odd[at] ^= 0x55;
+            if let Ok(odd) = Parcel::from_bytes(&odd) {
+                let _ = server.clone().add(&odd.sum);
+            }
+        }
+    }
+
+    #[test]
+    fn detectors_that_differ_are_counted() {
+        let server = Server::new(Server::params().check().unwrap());
+        let delta = &told(&Post::new(), 1)[0];
+        let mut other = delta.clone();
+        other.model = perf_anomaly::Model::Sstd(Default::default());
+        let mut first = Parcel::new(server.sum(delta).unwrap());
+        first.merge(&Parcel::new(server.sum(&other).unwrap()));
+        assert_eq!((first.sum.deltas(), first.refused), (1, 1));
+    }
+}

@@ -1,0 +1,338 @@
+//! [`Round`]: once up the tree, and down again.
+
+use super::mail::{DOWN, Incoming, Outgoing, UP, Way};
+use super::{Family, Part, Plan};
+use crate::{Error, Reader, Result, Wire};
+use mpi::topology::SimpleCommunicator;
+use perf_core::Merge;
+use std::sync::Arc;
+
+/// What a rank tells, beside its parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Told {
+    /// The lowest rank of which something is wrong, and what.
+    wrong: Option<(u64, String)>,
+    /// Whether all ranks are done, and the lowest one that is.
+    is_done: bool,
+    first_done: Option<u64>,
+    /// What is new to be known by all, with the rank that tells: numbers of clients.
+    pub(crate) news: Vec<(u64, u32)>,
+}
+
+impl Told {
+    /// By a rank that goes on.
+    pub(crate) fn new(rank: usize, is_done: bool, news: Vec<u64>) -> Self {
+        let news = news.into_iter().map(|one| (one, rank as u32));
+        Told {
+            wrong: None,
+            is_done,
+            first_done: is_done.then_some(rank as u64),
+            news: news.collect(),
+        }
+    }
+
+    fn fail(&mut self, rank: usize, error: &Error) {
+        let mine = (rank as u64, error.to_string());
+        self.wrong = Some(match self.wrong.take() {
+            Some(known) => known.min(mine),
+            None => mine,
+        });
+    }
+
+    fn add(&mut self, other: Told) {
+        self.wrong = match (self.wrong.take(), other.wrong) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        self.is_done &= other.is_done;
+        self.first_done = match (self.first_done, other.first_done) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        self.news.extend(other.news);
+    }
+}
+
+impl Wire for Told {
+    const LEAST: usize = 1 + 1 + 1 + 8;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        self.wrong.write(to);
+        self.is_done.write(to);
+        self.first_done.write(to);
+        self.news.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Told {
+            wrong: Wire::read(from)?,
+            is_done: Wire::read(from)?,
+            first_done: Wire::read(from)?,
+            news: Wire::read(from)?,
+        })
+    }
+}
+
+/// What all ranks hear.
+#[derive(Debug)]
+pub(crate) struct Heard<T> {
+    /// What they have together; `None` if nobody had anything.
+    pub(crate) whole: Option<T>,
+    /// Whether all are done, and the lowest rank that is.
+    pub(crate) all_done: bool,
+    pub(crate) first_done: Option<usize>,
+    /// What is new, in order.
+    pub(crate) news: Vec<(u64, u32)>,
+    /// Bytes that this rank sent and received.
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// A round on its way. It goes on when it is asked to, and never waits.
+#[derive(Debug)]
+pub(crate) struct Round<T> {
+    rank: usize,
+    family: Family,
+    told: Told,
+    parts: Vec<Part<T>>,
+    /// What went wrong on this rank.
+    error: Option<Error>,
+    limit: u64,
+    way: Way,
+    sent: u64,
+    received: u64,
+    state: State<T>,
+}
+
+#[derive(Debug)]
+enum State<T> {
+    /// Hears of its children.
+    Gathers(Vec<Incoming>),
+    /// Tells its parent, and hears of it.
+    Rises(Outgoing, Incoming),
+    /// Tells its children.
+    Falls(Vec<Outgoing>, Result<(Told, Option<T>)>),
+    Over,
+}
+
+impl<T: Merge + Wire> Round<T> {
+    /// Begins with the parts of this rank, or with what is wrong with them.
+    pub(crate) fn new(
+        (rank, size): (usize, usize),
+        told: Told,
+        parts: Result<Vec<Part<T>>>,
+        (limit, way): (u64, Way),
+    ) -> Self {
+        let family = Family::new(rank, size);
+        let children = family.children.iter();
+        let children = children.map(|child| Incoming::new(*child, UP, limit));
+        let state = State::Gathers(children.collect());
+        let mut round = Round {
+            rank,
+            family,
+            told,
+            parts: Vec::new(),
+            error: None,
+            limit,
+            way,
+            sent: 0,
+            received: 0,
+            state,
+        };
+        match parts {
+            Ok(parts) => round.parts = parts,
+            Err(error) => round.fail(error),
+        }
+        round
+    }
+
+    /// From here on it is about what is wrong, on all ranks.
+    fn fail(&mut self, error: Error) {
+        self.told.fail(self.rank, &error);
+        self.parts = Vec::new();
+        self.error.get_or_insert(error);
+    }
+
+    /// Goes on as far as messages that arrived allow, and gives what all heard once they did. `at_top` may take
+    /// out of the whole what need not go down; rank 0 calls it.
+    pub(crate) fn poll(
+        &mut self,
+        comm: &SimpleCommunicator,
+        plan: &Plan,
+        at_top: &mut dyn FnMut(&mut T),
+    ) -> Option<Result<Heard<T>>> {
+        if let State::Gathers(children) = &mut self.state {
+            let way = self.way;
+            let is_there: Vec<bool> = children
+                .iter_mut()
+                .map(|child| child.poll(comm, way))
+                .collect();
+            if is_there.contains(&false) {
+                return None;
+            }
+            self.gathered();
+            self.rise(plan, at_top);
+        }
+        if let State::Rises(out, back) = &mut self.state {
+            if !out.poll(comm, self.way) || !back.poll(comm, self.way) {
+                return None;
+            }
+            self.turn();
+        }
+        if let State::Falls(out, _) = &mut self.state {
+            let way = self.way;
+            let is_out: Vec<bool> = out.iter_mut().map(|out| out.poll(comm, way)).collect();
+            if is_out.contains(&false) {
+                return None;
+            }
+        }
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Falls(_, heard) => Some(heard.and_then(|heard| self.heard(heard))),
+            // Asked again, after all was said.
+            _ => Some(Err(Error::Background("the round is over".into()))),
+        }
+    }
+
+    /// Reads what the children told.
+    fn gathered(&mut self) {
+        let State::Gathers(children) = std::mem::replace(&mut self.state, State::Over) else {
+            return;
+        };
+        for child in children {
+            let from = child.from();
+            match self.read::<(Told, Vec<Part<T>>)>(child) {
+                Ok((told, parts)) => {
+                    self.told.add(told);
+                    self.parts.extend(parts);
+                }
+                Err(error) => self.fail(error.sent_by(from)),
+            }
+        }
+    }
+
+    fn read<V: Wire>(&mut self, message: Incoming) -> Result<V> {
+        let limit = self.limit;
+        let bytes = message.into_bytes().map_err(|got| too_long(got, limit))?;
+        self.received += bytes.len() as u64;
+        V::from_bytes(&bytes)
+    }
+
+    /// What there is goes up; at the top it turns.
+    fn rise(&mut self, plan: &Plan, at_top: &mut dyn FnMut(&mut T)) {
+        let parts = plan.settle(std::mem::take(&mut self.parts));
+        let Some(parent) = self.family.parent else {
+            return self.top(parts, at_top);
+        };
+        let mut bytes = (std::mem::take(&mut self.told), parts).to_bytes();
+        if bytes.len() as u64 > self.limit {
+            let error = too_long(bytes.len() as u64, self.limit);
+            self.told.fail(self.rank, &error);
+            self.error.get_or_insert(error);
+            bytes = (std::mem::take(&mut self.told), Vec::<Part<T>>::new()).to_bytes();
+        }
+        self.sent += bytes.len() as u64;
+        self.state = State::Rises(
+            Outgoing::new(parent, UP, Arc::new(bytes)),
+            Incoming::new(parent, DOWN, self.limit),
+        );
+    }
+
+    fn top(&mut self, mut parts: Vec<Part<T>>, at_top: &mut dyn FnMut(&mut T)) {
+        let mut told = std::mem::take(&mut self.told);
+        told.news.sort_unstable();
+        let twice = told.news.windows(2).find_map(|two| match two {
+            [(one, first), (other, second)] if one == other => Some((*one, *first, *second)),
+            _ => None,
+        });
+        if let Some((client, first, second)) = twice {
+            let ranks = format!("ranks {first} and {second}");
+            told.fail(
+                second as usize,
+                &Error::Parameter {
+                    name: "the number of a client",
+                    value: format!("{client} on {ranks}"),
+                    range: "on one rank, once",
+                },
+            );
+        }
+        if parts.len() > 1 {
+            // Places that are not there, or twice.
+            told.fail(
+                self.rank,
+                &Error::Decode {
+                    at: 0,
+                    expected: "parts of places that there are, each once",
+                },
+            );
+        }
+        let mut whole = parts.pop().map(|part| part.value);
+        whole = whole.filter(|_| told.wrong.is_none());
+        if let Some(whole) = &mut whole {
+            at_top(whole);
+        }
+        if self.family.children.is_empty() {
+            self.state = State::Falls(Vec::new(), Ok((told, whole)));
+            return;
+        }
+        let mut down = (told, whole);
+        let mut bytes = down.to_bytes();
+        if bytes.len() as u64 > self.limit {
+            down.0
+                .fail(self.rank, &too_long(bytes.len() as u64, self.limit));
+            down.1 = None;
+            bytes = down.to_bytes();
+        }
+        self.fall(Arc::new(bytes), Ok(down));
+    }
+
+    /// What came down goes on as it is, whatever it says.
+    fn turn(&mut self) {
+        let State::Rises(_, back) = std::mem::replace(&mut self.state, State::Over) else {
+            return;
+        };
+        let limit = self.limit;
+        let (bytes, down) = match back.into_bytes() {
+            Ok(bytes) => {
+                self.received += bytes.len() as u64;
+                let down = <(Told, Option<T>)>::from_bytes(&bytes);
+                (bytes, down)
+            }
+            Err(got) => (Vec::new(), Err(too_long(got, limit))),
+        };
+        let parent = self.family.parent.unwrap_or_default();
+        self.fall(Arc::new(bytes), down.map_err(|error| error.sent_by(parent)));
+    }
+
+    fn fall(&mut self, bytes: Arc<Vec<u8>>, heard: Result<(Told, Option<T>)>) {
+        self.sent += (bytes.len() * self.family.children.len()) as u64;
+        let children = self.family.children.iter();
+        let out = children.map(|child| Outgoing::new(*child, DOWN, Arc::clone(&bytes)));
+        self.state = State::Falls(out.collect(), heard);
+    }
+
+    fn heard(&mut self, (told, whole): (Told, Option<T>)) -> Result<Heard<T>> {
+        match (self.error.take(), told.wrong) {
+            (Some(error), _) => Err(error),
+            (None, Some((rank, what))) => Err(Error::Elsewhere {
+                rank: rank as usize,
+                what,
+            }),
+            (None, None) => Ok(Heard {
+                whole,
+                all_done: told.is_done,
+                first_done: told.first_done.map(|rank| rank as usize),
+                news: told.news,
+                sent: self.sent,
+                received: self.received,
+            }),
+        }
+    }
+}
+
+fn too_long(got: u64, limit: u64) -> Error {
+    Error::TooLong {
+        what: "parts of a whole",
+        got,
+        limit,
+    }
+}
