@@ -8,10 +8,10 @@ use perfkit::formats::streams::{Streams, TraceBuilder};
 use perfkit::formats::tau::Tau;
 use perfkit::formats::{Error, OpenOptions, Recording, Result, chrome, nsys, paraver, rocprof};
 use perfkit_mutate::verdict::Verdict;
-use perfkit_mutate::{analyse, recordings, seeds};
+use perfkit_mutate::{analyse, live, recordings, seeds};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 fn options() -> OpenOptions<'static> {
     OpenOptions::new().threads(1)
@@ -48,6 +48,48 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder().join(name);
     std::fs::write(&path, bytes).expect("a file can be written");
     path
+}
+
+/// A reader or decoder, the most bytes of its inputs, and what is done with them.
+type Target = (&'static str, usize, fn(&[u8]));
+
+/// All readers and decoders.
+pub const TARGETS: &[Target] = &[
+    ("otf2", 64 << 10, otf2),
+    ("cube", 64 << 10, cube),
+    ("cube3", 32 << 10, cube3),
+    ("tau", 16 << 10, tau),
+    ("ppk", 16 << 10, ppk),
+    ("paraver", 32 << 10, paraver),
+    ("pcf", 16 << 10, pcf),
+    ("cluster", 16 << 10, cluster),
+    ("adios", 64 << 10, adios),
+    ("streams", 16 << 10, streams),
+    ("ndjson", 16 << 10, ndjson),
+    ("chrome", 32 << 10, chrome),
+    ("rocprof", 32 << 10, rocprof),
+    ("nsys", 64 << 10, nsys),
+    ("wire", 64 << 10, wire),
+    ("live_wire", 64 << 10, live_wire),
+    ("http", 32 << 10, http),
+    ("store", 64 << 10, store),
+    ("provenance", 32 << 10, provenance),
+    ("spectra", 64 << 10, spectra),
+];
+
+/// The target that `PERFKIT_FUZZ` names. Without it all names are told, each with the most bytes of its inputs.
+pub fn target() -> fn(&[u8]) {
+    static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();
+    *TARGET.get_or_init(|| {
+        let name = std::env::var("PERFKIT_FUZZ").unwrap_or_default();
+        if let Some(target) = TARGETS.iter().find(|target| target.0 == name) {
+            return target.2;
+        }
+        for (name, most, _) in TARGETS {
+            println!("{name} {most}");
+        }
+        std::process::exit(2)
+    })
 }
 
 /// An OTF2 archive of one location.
@@ -168,6 +210,39 @@ pub fn rocprof(data: &[u8]) {
 /// A database of Nsight Systems.
 pub fn nsys(data: &[u8]) {
     recorded(nsys::open(&[file("fuzz.sqlite", data)], &options()));
+}
+
+/// Tables, definitions and formulas of clusters.
+pub fn cluster(data: &[u8]) {
+    judge(recordings::clusters(data));
+}
+
+/// Messages to and from a server.
+pub fn live_wire(data: &[u8]) {
+    judge(live::bodies(data));
+}
+
+/// Requests that a server is asked before it is replaced: it grows with each.
+const REQUESTS: u32 = 256;
+
+/// A request, as it comes out of HTTP.
+pub fn http(data: &[u8]) {
+    static SERVER: Mutex<Option<(live::Server, u32)>> = Mutex::new(None);
+    let mut server = SERVER.lock().expect("no panic is survived");
+    if server.as_ref().is_none_or(|(_, asked)| *asked == REQUESTS) {
+        *server = None;
+        let new = live::Server::new(&folder().join("fuzz.store"));
+        *server = Some((new.expect("a server can be made"), 0));
+    }
+    if let Some((server, asked)) = server.as_mut() {
+        *asked += 1;
+        judge(server.answer(data));
+    }
+}
+
+/// A database of a server.
+pub fn store(data: &[u8]) {
+    judge(live::database(&file("fuzz.store", data)));
 }
 
 /// Bytes of the parameter server.

@@ -4,6 +4,7 @@
 pub mod analyse;
 pub mod damage;
 pub mod layers;
+pub mod live;
 pub mod made;
 pub mod places;
 pub mod recordings;

@@ -4,7 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use perf_testdata::{cosmo, random};
 use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::provenance::{Lines, Recorder};
+use perfkit::anomaly::provenance::{Lines, Recorder, Store};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
 use perfkit::core::{CancelToken, EventSource, MetricId, Nanos, Profile};
@@ -56,6 +56,8 @@ pub fn write(folder: &Path) -> Done {
     for version in [1, 2] {
         fs::write(folder.join(format!("version{version}.ppk")), ppk(version))?;
     }
+    fs::write(folder.join("x.DATA.csv"), CLUSTERS)?;
+    fs::write(folder.join("clustering.xml"), CLUSTERING)?;
     gpu(folder)?;
     wire(folder)
 }
@@ -157,6 +159,24 @@ const TSV: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\
 0\t4\t0\t0\t0\tMETADATA\tHostname\t\t\t\tnode0
 1\t9\t0\t0\t0\tEXIT\tmain\t\t\t\t
 ";
+
+const CLUSTERS: &str = "# Instance,TaskId,ThreadId,Begin_Time,End_Time,Duration, Line, d_IPC, n_IPC,ClusterID
+0,1,0,10,30,20,9,1.5, 0.25,6
+1,2,0,40,70,30,11,0.5, 1.0,0
+";
+
+const CLUSTERING: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<clustering_definition use_duration="yes" apply_log="yes" normalize_data="yes" duration_filter="1000" threshold_filter="1.5">
+  <clustering_algorithm name="DBSCAN"><epsilon>0.04</epsilon><min_points>4</min_points></clustering_algorithm>
+  <clustering_parameters>
+    <single_event apply_log="yes" name="Instructions"><event_type>42000050</event_type></single_event>
+    <mixed_events operation="/" apply_log="no" name="IPC">
+      <event_type_a>42000050</event_type_a><event_type_b>42000059</event_type_b>
+    </mixed_events>
+  </clustering_parameters>
+  <extrapolation_parameters><single_event name="L1"><event_type>42000000</event_type></single_event></extrapolation_parameters>
+</clustering_definition>
+"#;
 
 const TAU: &str = "3 templated_functions_MULTI_TIME
 # Name Calls Subrs Excl Incl ProfileCalls # <metadata><attribute><name>Hostname</name><value>node0</value></attribute></metadata>
@@ -273,6 +293,9 @@ impl Exchange for Kept {
     }
 }
 
+/// Entries of a message.
+const ENTRIES: usize = 8;
+
 /// Models, deltas, views and a server of each detector, and the records of anomalies.
 fn wire(folder: &Path) -> Done {
     let trace = cosmo::trace();
@@ -299,6 +322,16 @@ fn wire(folder: &Path) -> Done {
         while replay.next_step(&mut monitor)? {}
         monitor.finish()?;
         let file = |end: &str| folder.join(format!("{name}.{end}"));
+        if name == "tail" {
+            let mut entries = Vec::new();
+            Lines::open(file("provenance"))?.each(&mut |entry| {
+                entries.push(entry);
+                Ok(())
+            })?;
+            entries.truncate(ENTRIES);
+            let first = kept.with(|(_, deltas, _)| deltas.first().cloned())?;
+            crate::live::write(folder, &first.ok_or("nothing was sent")?, entries)?;
+        }
         kept.with(|(server, deltas, views)| -> std::io::Result<()> {
             fs::write(file("server"), server.encode())?;
             if let Some(model) = server.model() {

@@ -4,10 +4,13 @@ use crate::analyse;
 use crate::verdict::Verdict;
 use perfkit::anomaly::provenance::{Lines, Query, Store};
 use perfkit::anomaly::server::{Delta, Server, View};
-use perfkit::anomaly::{Error, Model};
+use perfkit::anomaly::{Drift, Error, Model};
+use perfkit::core::Limits;
+use perfkit::formats::paraver::clustered;
 use perfkit::spectral::{AxisFilter, RankParams, Spectra};
+use perfkit::track::Formula;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Files that are one recording.
@@ -30,10 +33,11 @@ impl Recording {
     pub fn survive(&self, folder: &Path) -> Verdict {
         let path = folder.join(&self.open);
         match self.format.as_str() {
-            "wire" => match fs::read(&path) {
-                Ok(bytes) => wire(&bytes),
-                Err(_) => Verdict::Refused,
-            },
+            "wire" => read(&path, wire),
+            "body" => read(&path, |bytes| crate::live::bodies(bytes)),
+            "request" => read(&path, |bytes| crate::live::request(&path, bytes)),
+            "store" => crate::live::database(&path),
+            "cluster" => read(&path, clusters),
             "provenance" => provenance(&path),
             "spectra" => spectra(&path),
             "otf2" => match analyse::archive(&path) {
@@ -42,6 +46,13 @@ impl Recording {
             },
             _ => analyse::open(&path),
         }
+    }
+}
+
+fn read(path: &Path, survive: impl FnOnce(&[u8]) -> Verdict) -> Verdict {
+    match fs::read(path) {
+        Ok(bytes) => survive(&bytes),
+        Err(_) => Verdict::Refused,
     }
 }
 
@@ -100,6 +111,12 @@ fn walk(root: &Path, folder: &Path, all: &mut Vec<Recording>) -> io::Result<()> 
             Some((_, "delta" | "view" | "server" | "model")) => {
                 add("wire", file, vec![file.clone()], all);
             }
+            Some((_, kind @ ("body" | "request" | "store"))) => {
+                add(kind, file, vec![file.clone()], all);
+            }
+            _ if is_of_clusters(&root.join(file)) => {
+                add("cluster", file, vec![file.clone()], all);
+            }
             Some((_, "provenance")) => add("provenance", file, vec![file.clone()], all),
             Some((_, "spectra")) => add("spectra", file, vec![file.clone()], all),
             _ => {
@@ -145,6 +162,52 @@ fn everything(root: &Path, folder: &Path, all: &mut Vec<PathBuf>) -> io::Result<
     Ok(())
 }
 
+/// What the established burst clustering writes.
+fn is_of_clusters(path: &Path) -> bool {
+    let is_definition = || {
+        let mut head = Vec::new();
+        let read = fs::File::open(path).map(|file| file.take(1024).read_to_end(&mut head));
+        let head = String::from_utf8_lossy(&head);
+        read.is_ok_and(|read| read.is_ok()) && head.contains("<clustering_definition")
+    };
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("csv") => clustered::Data::is_one(path),
+        Some("xml") => is_definition(),
+        _ => false,
+    }
+}
+
+/// A table of clusters, a definition of a clustering, or a formula of a metric.
+pub fn clusters(bytes: &[u8]) -> Verdict {
+    let outcomes = [
+        clustered::Data::read(bytes, "cluster.DATA.csv", &Limits::default()).err(),
+        clustered::Definition::parse(bytes, "cluster.xml").err(),
+    ];
+    let mut is_value = Formula::parse(&String::from_utf8_lossy(bytes)).is_ok();
+    for error in outcomes {
+        match error.as_ref().map(Verdict::of) {
+            None => is_value = true,
+            Some(Verdict::Unlocated(what)) => return Verdict::Unlocated(what),
+            Some(_) => {}
+        }
+    }
+    match is_value {
+        true => Verdict::Value,
+        false => Verdict::Refused,
+    }
+}
+
+/// Whether an error of the detection says where it is, or what it is about.
+pub(crate) fn located(error: &Error) -> bool {
+    match error {
+        Error::Decode { .. } | Error::OtherModel { .. } | Error::OtherSession { .. } => true,
+        Error::Store { file, .. } => !file.is_empty(),
+        // A line of its own.
+        Error::Entry(what) => !what.is_empty(),
+        _ => false,
+    }
+}
+
 /// Bytes of a model, a delta, a view or a server: each decoder sees them, and what it makes of them is
 /// used.
 pub fn wire(bytes: &[u8]) -> Verdict {
@@ -153,6 +216,7 @@ pub fn wire(bytes: &[u8]) -> Verdict {
         Delta::decode(bytes).and_then(use_delta).err(),
         View::decode(bytes).map(|view| drop(view.encode())).err(),
         use_server(bytes).err(),
+        use_drift(bytes).err(),
     ];
     let mut is_value = false;
     for error in errors {
@@ -195,6 +259,13 @@ fn use_server(bytes: &[u8]) -> perfkit::anomaly::Result<()> {
     server.publish();
     server.functions();
     server.encode();
+    Ok(())
+}
+
+fn use_drift(bytes: &[u8]) -> perfkit::anomaly::Result<()> {
+    let drift = Drift::decode(Drift::params().check()?, bytes)?;
+    drift.changes();
+    drift.encode();
     Ok(())
 }
 

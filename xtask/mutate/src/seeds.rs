@@ -1,14 +1,17 @@
 //! What fuzzers start from: a folder a target, with small inputs in it.
 
 use crate::{made, recordings};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Largest input that is worth a place.
+/// Largest input that is worth a place, and how many of each target are: the smallest ones.
 const MOST: usize = 64 << 10;
+const SEEDS: usize = 40;
 
-/// Writes what each fuzzer of `fuzz/` starts from: `folder/TARGET/NAME`.
+/// Writes what each fuzzer of `fuzz/` starts from: `folder/TARGET/NAME`, from what is made, what is bundled
+/// and, where there is one, the corpus.
 ///
 /// # Errors
 /// What the system and the writers of recordings say.
@@ -16,55 +19,86 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     let source = folder.join(".made");
     made::write(&source)?;
     let bundled = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data"));
-    for root in [source.as_path(), bundled] {
-        for one in recordings::below(root)? {
-            let read = |file: &Path| fs::read(one.root.join(file));
-            let mut inputs = Vec::new();
-            match one.format.as_str() {
-                "otf2" => inputs.push(("otf2", join(&parts(&one)?))),
-                "adios" => inputs.push(("adios", join(&parts(&one)?))),
-                "paraver" => {
-                    for file in &one.files {
-                        let is_trace = *file == one.open;
-                        inputs.push((if is_trace { "paraver" } else { "pcf" }, read(file)?));
-                    }
-                }
-                "tau" if one.open.extension().is_some_and(|end| end == "ppk") => {
-                    inputs.push(("ppk", read(&one.open)?));
-                }
-                "tau" => {
-                    for file in &one.files {
-                        inputs.push(("tau", read(file)?));
-                    }
-                }
-                "cube" if one.open.extension().is_some_and(|end| end == "cube") => {
-                    inputs.push(("cube3", read(&one.open)?));
-                }
-                "cube" => inputs.push(("cube", read(&one.open)?)),
-                "streams" if one.open.extension().is_some_and(|end| end == "ndjson") => {
-                    inputs.push(("ndjson", read(&one.open)?));
-                }
-                "streams" => inputs.push(("streams", read(&one.open)?)),
-                "chrome" => inputs.push(("chrome", read(&one.open)?)),
-                "rocprof" => inputs.push(("rocprof", read(&one.open)?)),
-                "nsys" => inputs.push(("nsys", read(&one.open)?)),
-                "wire" => inputs.push(("wire", read(&one.open)?)),
-                "provenance" => inputs.push(("provenance", read(&one.open)?)),
-                "spectra" => inputs.push(("spectra", read(&one.open)?)),
-                _ => {}
+    let corpus = std::env::var_os("PERFKIT_CORPUS").map(PathBuf::from);
+    let mut all = Vec::new();
+    for root in [source.as_path(), bundled].into_iter().chain(corpus.as_deref()) {
+        all.extend(recordings::below(root)?);
+    }
+    all.sort_by(|one, other| (one.size, &one.open).cmp(&(other.size, &other.open)));
+    let mut taken = BTreeMap::<&str, usize>::new();
+    for one in &all {
+        if one.size > LARGEST {
+            break;
+        }
+        for (at, (target, bytes)) in inputs(one)?.into_iter().enumerate() {
+            let taken = taken.entry(target).or_default();
+            if bytes.len() > MOST || *taken == SEEDS {
+                continue;
             }
-            for (at, (target, bytes)) in inputs.into_iter().enumerate() {
-                let stem = one.open.to_string_lossy().replace('/', "-");
-                let to = folder.join(target);
-                fs::create_dir_all(&to)?;
-                if bytes.len() <= MOST {
-                    fs::write(to.join(format!("{at}-{stem}")), bytes)?;
-                }
-            }
+            *taken += 1;
+            let stem = one.open.to_string_lossy().replace('/', "-");
+            let to = folder.join(target);
+            fs::create_dir_all(&to)?;
+            fs::write(to.join(format!("{at}-{stem}")), bytes)?;
         }
     }
     fs::remove_dir_all(source)?;
     Ok(())
+}
+
+/// Largest recording that is looked at: of one with many files a few are taken.
+const LARGEST: u64 = 16 << 20;
+
+/// What fuzzers make of a recording: targets and inputs.
+fn inputs(one: &recordings::Recording) -> Result<Vec<(&'static str, Vec<u8>)>, Box<dyn Error>> {
+    let whole = |target| Ok(vec![(target, fs::read(one.root.join(&one.open))?)]);
+    let ends = |end: &str| one.open.extension().is_some_and(|found| found == end);
+    let each = |name: &dyn Fn(&Path) -> &'static str| {
+        let files = one.files.iter().take(4);
+        let read = files.map(|file| Ok((name(file), fs::read(one.root.join(file))?)));
+        read.collect()
+    };
+    match one.format.as_str() {
+        "otf2" => Ok(vec![("otf2", join(&parts(one)?))]),
+        "adios" => Ok(vec![("adios", join(&parts(one)?))]),
+        "paraver" => each(&|file| if file == one.open { "paraver" } else { "pcf" }),
+        "tau" if ends("ppk") => whole("ppk"),
+        "tau" => each(&|_| "tau"),
+        "cube" if ends("cube") => whole("cube3"),
+        "cube" => whole("cube"),
+        "streams" if ends("ndjson") => whole("ndjson"),
+        "streams" => whole("streams"),
+        "chrome" => whole("chrome"),
+        "rocprof" => whole("rocprof"),
+        "wire" => whole("wire"),
+        "provenance" => whole("provenance"),
+        "spectra" => whole("spectra"),
+        "cluster" => whole("cluster"),
+        "body" => whole("live_wire"),
+        "request" => whole("http"),
+        "nsys" => Ok(vec![("nsys", database(&one.root.join(&one.open))?)]),
+        "store" => Ok(vec![("store", database(&one.root.join(&one.open))?)]),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// A database on small pages: those of a usual one are mostly empty.
+#[cfg(feature = "nsys")]
+fn database(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let copy = std::env::temp_dir().join(format!("perfkit-seed-{}", std::process::id()));
+    fs::copy(path, &copy)?;
+    let open = rusqlite::Connection::open(&copy)?;
+    open.query_row("pragma journal_mode = delete", [], |_| Ok(()))?;
+    open.execute_batch("pragma page_size = 512; vacuum")?;
+    open.close().map_err(|(_, error)| error)?;
+    let bytes = fs::read(&copy)?;
+    fs::remove_file(copy)?;
+    Ok(bytes)
+}
+
+#[cfg(not(feature = "nsys"))]
+fn database(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    Ok(fs::read(path)?)
 }
 
 /// The parts of an archive that fuzzers damage: its heads, then the smallest of the rest.

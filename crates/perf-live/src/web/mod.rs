@@ -1,4 +1,5 @@
-//! [`Service`]: the web of a server: messages of clients, the page, its questions and its news.
+//! [`Service`]: the web of a server: messages of clients, the page, its questions and its news. [`Offline`]
+//! is the same without a network.
 
 mod api;
 mod app;
@@ -6,12 +7,14 @@ mod body;
 mod events;
 mod guard;
 mod metrics;
+mod offline;
 mod params;
 mod patient;
 mod query;
 mod write;
 
 pub use app::Source;
+pub use offline::{Offline, Reply};
 pub use params::{CheckedWebParams, WebParams};
 
 use crate::{Error, Result, wire};
