@@ -5,6 +5,7 @@
 //! at pinned versions; system packages are the business of `.ci/run`.
 
 mod counting;
+mod features;
 mod files;
 mod tools;
 
@@ -13,8 +14,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use counting::{TestCount, run_tests};
+pub(crate) use files::at;
 use files::{bytes_below, contents, folders_of};
-use tools::{install, locked_version, version};
+pub(crate) use tools::install;
+use tools::{locked_version, version};
 
 use crate::{Outcome, cargo, execute, is_installed, output_of, root};
 
@@ -29,9 +32,9 @@ const STEPS: &[Step] = &[
         clippy,
     ),
     Step(
-        "bare",
-        "each library crate without its default features, and with each alone",
-        bare,
+        "features",
+        "each crate with its features in every combination, or with two at a time",
+        features::combinations,
     ),
     Step(
         "msrv",
@@ -50,14 +53,9 @@ const STEPS: &[Step] = &[
     ),
     Step("test", "cargo test, on the corpus where there is one", test),
     Step(
-        "oracles",
-        "clusters against another library, which only this step compiles",
-        oracles,
-    ),
-    Step(
-        "features",
-        "readers and writers that `cargo test` leaves out: Nsight Systems, Perfetto",
-        features_off,
+        "optional",
+        "tests of features that `cargo test` leaves out: serde, Nsight Systems, Perfetto, linfa",
+        features::optional,
     ),
     Step(
         "mpi",
@@ -75,6 +73,11 @@ const STEPS: &[Step] = &[
         pages,
     ),
     Step("docs", "documentation, warnings denied", docs),
+    Step(
+        "api",
+        "what each crate offers is what docs/api has",
+        |gate| crate::api::check(&gate.libraries),
+    ),
     Step("tour", "the tour, as the README runs it", tour),
     Step(
         "golden",
@@ -132,8 +135,14 @@ struct Gate {
 
 impl Gate {
     fn new() -> Result<Self, String> {
-        let mut gate = Self {
-            libraries: Vec::new(),
+        let (libraries, left_out) = libraries()?;
+        for (name, program) in NEEDS {
+            if left_out.iter().any(|it| it == name) {
+                println!("{name} is left out: there is no {program}");
+            }
+        }
+        Ok(Self {
+            libraries,
             programs: [
                 "perfkit-examples",
                 "perfkit-benches",
@@ -142,21 +151,18 @@ impl Gate {
             ]
             .map(String::from)
             .into(),
-            left_out: Vec::new(),
+            left_out,
             tests: None,
-        };
-        for name in folders_of(&root().join("crates"))? {
-            let need = NEEDS.iter().find(|need| need.0 == name);
-            match need {
-                Some((_, program)) if !is_installed(program) => {
-                    println!("{name} is left out: there is no {program}");
-                    gate.left_out.push(name);
-                }
-                _ => gate.libraries.push(name),
-            }
-        }
-        Ok(gate)
+        })
     }
+}
+
+/// The library crates, and those that are left out because a program of the system is not there.
+pub(crate) fn libraries() -> Result<(Vec<String>, Vec<String>), String> {
+    let needed = |name: &String| NEEDS.iter().find(|need| need.0 == name);
+    let can_be_built = |name: &String| needed(name).is_none_or(|need| is_installed(need.1));
+    let names = folders_of(&root().join("crates"))?;
+    Ok(names.into_iter().partition(can_be_built))
 }
 
 /// Runs the steps named in `arguments`, or all.
@@ -236,7 +242,7 @@ fn print_summary(ran: &[Ran], total: Duration) {
 }
 
 /// Where cargo builds.
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
@@ -266,44 +272,6 @@ fn clippy(gate: &mut Gate) -> Outcome {
         )?;
     }
     Ok(())
-}
-
-/// Clippy again rather than check: an import that only a default feature uses is a warning here.
-/// Each feature alone as well, since who wants one format names one.
-fn bare(gate: &mut Gate) -> Outcome {
-    let features = features()?;
-    for name in &gate.libraries {
-        println!("   {name}");
-        let alone = features.get(name).into_iter().flatten();
-        for feature in std::iter::once("").chain(alone.map(String::as_str)) {
-            execute(cargo(&["clippy", "--quiet", "--locked"]).args([
-                "--no-default-features",
-                "--features",
-                feature,
-                "--package",
-                name,
-                "--",
-                "--deny",
-                "warnings",
-            ]))?;
-        }
-    }
-    Ok(())
-}
-
-/// The features of each package of the workspace, but for `default`.
-fn features() -> Result<BTreeMap<String, Vec<String>>, String> {
-    let arguments = ["metadata", "--format-version=1", "--locked", "--no-deps"];
-    let metadata: serde_json::Value = serde_json::from_str(&output_of(&mut cargo(&arguments))?)
-        .map_err(|error| format!("cargo metadata is not JSON: {error}"))?;
-    let packages = metadata["packages"].as_array();
-    let packages = packages.ok_or("cargo metadata lists no packages")?;
-    let own = |package: &serde_json::Value| {
-        let features = package["features"].as_object()?.keys();
-        let named = features.filter(|name| *name != "default").cloned();
-        Some((package["name"].as_str()?.to_string(), named.collect()))
-    };
-    Ok(packages.iter().filter_map(own).collect())
 }
 
 /// Compares what each package of the lock file declares with what the workspace declares. This and
@@ -393,24 +361,6 @@ fn test(gate: &mut Gate) -> Outcome {
     }
     gate.tests = Some(count);
     Ok(())
-}
-
-/// Tests behind a feature that `cargo test` leaves out, since it brings 50 crates.
-fn oracles(_: &mut Gate) -> Outcome {
-    let arguments = ["test", "--quiet", "--locked", "--package", "perf-track"];
-    execute(cargo(&arguments).args(["--features", "linfa", "--test", "cluster_linfa"]))
-}
-
-/// Tests behind features that are no defaults, since they compile the C of SQLite or bring protobuf.
-fn features_off(_: &mut Gate) -> Outcome {
-    let arguments = ["test", "--quiet", "--locked", "--package", "perf-formats"];
-    let mut command = cargo(&arguments);
-    command.args(["--features", "nsys,perfetto", "--test", "nsys"]);
-    command.args(["--test", "perfetto"]);
-    if let Some(folder) = corpus() {
-        command.env("PERFKIT_CORPUS", folder);
-    }
-    execute(&mut command)
 }
 
 /// A few seconds of the smallest recordings of each format, always the same damage.

@@ -1,7 +1,9 @@
 //! `cargo xtask TASK`: everything the project does to itself.
 
+mod api;
 mod ci;
 mod compare;
+mod coverage;
 mod mpi;
 mod mutate;
 mod pages;
@@ -27,6 +29,16 @@ const TASKS: &[Task] = &[
         "golden",
         "write what the examples print into their golden files",
         ci::golden,
+    ),
+    Task(
+        "api",
+        "write down what each crate offers, in docs/api",
+        api::run,
+    ),
+    Task(
+        "coverage",
+        "which lines the tests run, a line a crate, or with --missed a line a file",
+        coverage::run,
     ),
     Task(
         "compare",

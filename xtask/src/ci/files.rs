@@ -54,6 +54,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// An error of the file system with the path it is about.
-pub(super) fn at(path: &Path, error: &std::io::Error) -> String {
+pub(crate) fn at(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }

@@ -9,7 +9,7 @@ use crate::{cargo, execute, output_of, root};
 
 /// Installs a program of crates.io, unless that very version is there, and returns where it is.
 /// Debug builds: they are made in half the time and run for a second.
-pub(super) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
+pub(crate) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
     let path = tools_folder()?.join(program);
     let installed = |path: &Path| {
         let text = output_of(Command::new(path).arg("--version")).ok()?;

@@ -1,0 +1,180 @@
+//! `cargo xtask api`: what each crate offers, as text in `docs/api`, so that a change of it shows in review.
+//!
+//! rustdoc tells as JSON what is public, which is unstable: `RUSTC_BOOTSTRAP` is set for rustdoc alone, and
+//! what it reads is compiled without. cargo-public-api makes lines of it, and [`tidy`] leaves of those what
+//! people read. All features are on.
+
+mod tidy;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::ci::{at, install, libraries, target};
+use crate::{Outcome, cargo, execute, output_of, root};
+
+/// Pinned, since each version reads one format.
+const CARGO_PUBLIC_API: &str = "0.52.0";
+
+/// The Rust whose rustdoc writes that format, 57.
+const RUST: &str = "1.95";
+
+/// Types that cannot be used by several threads at a time, or not leave theirs, and why. All others are
+/// `Send`, `Sync` and `Unpin`, or are as far as what they are made of is.
+const TIED: &[(&str, &str)] = &[
+    ("perf_anomaly::Monitor", "has a detector and a store"),
+    ("perf_anomaly::Report", "has a detector and a store"),
+    ("perf_anomaly::Unfinished", "has a report"),
+    ("perf_anomaly::provenance::Recorder", "has a store"),
+    (
+        "perf_anomaly::provenance::Sqlite",
+        "has a connection to a database",
+    ),
+    ("perf_anomaly::spans::Spans", "has a monitor"),
+    (
+        "perf_formats::otf2::Writer",
+        "borrows a sink, which may be anything",
+    ),
+    (
+        "perf_formats::paraver::Reader",
+        "has a source, which need not be shared",
+    ),
+    (
+        "perf_formats::streams::Streams",
+        "has sources, which need not be shared",
+    ),
+    ("perf_live::client::Kept", "has a store"),
+    (
+        "perf_mpi::Lockstep",
+        "speaks MPI, on the thread that began it",
+    ),
+    ("perf_mpi::Ranks", "speaks MPI, on the thread that began it"),
+];
+
+/// Whether this rustdoc writes what the tool reads.
+fn is_possible() -> Result<bool, String> {
+    let version = output_of(Command::new("rustdoc").arg("--version"))?;
+    Ok(version.starts_with(&format!("rustdoc {RUST}.")))
+}
+
+/// Writes what all crates offer, but for those whose system library is not there.
+pub(crate) fn run(_: &[String]) -> Outcome {
+    let (libraries, _) = libraries()?;
+    let folder = folder();
+    std::fs::create_dir_all(&folder).map_err(|error| at(&folder, &error))?;
+    for (name, text) in listings(&libraries)? {
+        let path = folder.join(format!("{name}.txt"));
+        std::fs::write(&path, text).map_err(|error| at(&path, &error))?;
+    }
+    Ok(())
+}
+
+/// Compares what crates offer with what is written down.
+pub(crate) fn check(libraries: &[String]) -> Outcome {
+    if !is_possible()? {
+        let wanted =
+            format!("cargo-public-api {CARGO_PUBLIC_API} reads what rustdoc {RUST} writes");
+        if std::env::var_os("CI").is_some() {
+            return Err(format!(
+                "{wanted}: pin the version of both that fits this Rust"
+            ));
+        }
+        println!("   left out: {wanted}");
+        return Ok(());
+    }
+    let mut changed = Vec::new();
+    for (name, text) in listings(libraries)? {
+        let path = folder().join(format!("{name}.txt"));
+        let known = std::fs::read_to_string(&path).unwrap_or_default();
+        let items = text.lines().filter(|line| !line.is_empty()).count();
+        println!("   {name}: {items} lines");
+        if known != text {
+            print_difference(&known, &text);
+            changed.push(name);
+        }
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let changed = changed.join(", ");
+    Err(format!(
+        "what these offer is not what docs/api has: {changed}; if it is meant to change, `cargo xtask api` \
+         writes it down"
+    ))
+}
+
+fn folder() -> PathBuf {
+    root().join("docs/api")
+}
+
+/// Lines that only one of two texts has: those of the old one first.
+fn print_difference(old: &str, new: &str) {
+    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+    for line in old.lines() {
+        *counts.entry(line).or_default() -= 1;
+    }
+    for line in new.lines() {
+        *counts.entry(line).or_default() += 1;
+    }
+    for (sign, way) in [('-', -1), ('+', 1)] {
+        let of_one = counts.iter().filter(|(_, count)| count.signum() == way);
+        for (line, _) in of_one.filter(|(line, _)| !line.is_empty()) {
+            println!("   {sign} {line}");
+        }
+    }
+}
+
+/// What each published crate offers, by its name.
+fn listings(libraries: &[String]) -> Result<Vec<(String, String)>, String> {
+    install("cargo-public-api", CARGO_PUBLIC_API)?;
+    let published: Vec<&String> = libraries
+        .iter()
+        .filter(|name| *name != "perf-testdata")
+        .collect();
+    let mut command = cargo(&["doc", "--quiet", "--locked", "--no-deps"]);
+    command.args(["--lib", "--all-features"]);
+    for name in &published {
+        command.args(["--package", name]);
+    }
+    command.env("RUSTDOC", rustdoc()?);
+    command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
+    execute(&mut command)?;
+    let list = |name: &String| Ok((name.clone(), listing(name)?));
+    published.into_iter().map(list).collect()
+}
+
+/// A rustdoc that knows unstable options. A variable for all of cargo would compile everything anew.
+fn rustdoc() -> Result<PathBuf, String> {
+    let folder = target().join("api");
+    std::fs::create_dir_all(&folder).map_err(|error| at(&folder, &error))?;
+    let path = folder.join("rustdoc");
+    let script = "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n";
+    std::fs::write(&path, script).map_err(|error| at(&path, &error))?;
+    make_executable(&path)?;
+    Ok(path)
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> Outcome {
+    use std::os::unix::fs::PermissionsExt;
+    let permissions = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(path, permissions).map_err(|error| at(path, &error))
+}
+
+#[cfg(not(unix))]
+fn make_executable(path: &Path) -> Outcome {
+    Err(format!("{}: only Unix runs this script", path.display()))
+}
+
+/// What a crate offers, of what rustdoc wrote.
+fn listing(name: &str) -> Result<String, String> {
+    let path = target().join(format!("doc/{}.json", name.replace('-', "_")));
+    let mut command = cargo(&["public-api", "--omit", "blanket-impls", "--rustdoc-json"]);
+    let lines = output_of(command.arg(&path))?;
+    let listing = tidy::tidy(&name.replace('-', "_"), &lines);
+    let known = |of: &&String| TIED.iter().any(|(name, _)| name == of);
+    match listing.tied.iter().find(|of| !known(of)) {
+        Some(of) => Err(format!("{of} is not Send, not Sync or not Unpin: see TIED")),
+        None => Ok(listing.text),
+    }
+}

@@ -1,0 +1,284 @@
+//! Lines of cargo-public-api for people: a line for all traits of a type, and short names.
+
+/// What a crate offers.
+pub(super) struct Listing {
+    /// A line an item, an empty line before each type.
+    pub(super) text: String,
+    /// Types that lack `Send`, `Sync` or `Unpin`, whatever their parameters are.
+    pub(super) tied: Vec<String>,
+}
+
+/// Traits that a type has or lacks by what it is made of: only their absence is worth a line.
+const AUTOMATIC: [&str; 3] = ["Send", "Sync", "Unpin"];
+
+/// What rustc thinks of types, and nobody writes down.
+const OF_RUSTC: [&str; 5] = [
+    "Freeze",
+    "UnsafeUnpin",
+    "StructuralPartialEq",
+    "UnwindSafe",
+    "RefUnwindSafe",
+];
+
+/// Puts the lines of a crate, named as in paths, in order for people.
+pub(super) fn tidy(krate: &str, lines: &str) -> Listing {
+    let mut out = Out::new(krate);
+    // The type whose implementation of a trait is being listed.
+    let mut of_trait: Option<String> = None;
+    for line in lines.lines() {
+        if let Some(found) = Implementation::parse(line) {
+            of_trait = found.is_of_trait().then(|| found.name());
+            out.implementation(found);
+            continue;
+        }
+        // What a trait asks for is said by its name; which type it chose is not.
+        let repeated = of_trait.as_ref().is_some_and(|name| is_inside(line, name));
+        if !repeated || line.starts_with("pub type ") {
+            out.item(line);
+        }
+    }
+    out.finish()
+}
+
+/// Whether a line is about something inside of a type: a method, a constant.
+fn is_inside(line: &str, name: &str) -> bool {
+    let words = line.split(' ').find(|word| word.contains("::"));
+    let rest = words.and_then(|path| path.strip_prefix(name));
+    rest.is_some_and(|rest| rest.starts_with("::") || rest.starts_with('<'))
+}
+
+/// `impl<PARAMETERS> TRAIT for TYPE where BOUNDS`.
+struct Implementation<'a> {
+    /// With their angle brackets; empty where there are none.
+    parameters: &'a str,
+    /// The trait; empty where methods are the type's own.
+    of: &'a str,
+    /// The type and its bounds.
+    what: &'a str,
+}
+
+impl<'a> Implementation<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let rest = line.strip_prefix("impl")?;
+        let (parameters, rest) = match rest.strip_prefix(' ') {
+            Some(rest) => ("", rest),
+            None => {
+                let end = closing(rest)?;
+                (&rest[..end], rest[end..].strip_prefix(' ')?)
+            }
+        };
+        let (of, what) = rest.split_once(" for ").unwrap_or(("", rest));
+        Some(Self {
+            parameters,
+            of,
+            what,
+        })
+    }
+
+    fn is_of_trait(&self) -> bool {
+        !self.of.is_empty()
+    }
+
+    /// The path of the type, without parameters and bounds.
+    fn name(&self) -> String {
+        let end = self.what.find(['<', ' ']).unwrap_or(self.what.len());
+        self.what[..end].to_string()
+    }
+}
+
+/// Where the angle bracket is closed that the text begins with: the byte behind it.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut before = ' ';
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            // The arrow of a function closes nothing.
+            '>' if before != '-' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + letter.len_utf8());
+        }
+        before = letter;
+    }
+    None
+}
+
+/// The text as it grows, and the traits that wait to be put on one line.
+struct Out<'a> {
+    krate: &'a str,
+    listing: Listing,
+    /// Traits of one type, its parameters, and the type.
+    waiting: Option<(Vec<String>, String, String)>,
+}
+
+impl<'a> Out<'a> {
+    fn new(krate: &'a str) -> Self {
+        let listing = Listing {
+            text: String::new(),
+            tied: Vec::new(),
+        };
+        Self {
+            krate,
+            listing,
+            waiting: None,
+        }
+    }
+
+    fn implementation(&mut self, found: Implementation<'_>) {
+        if !found.is_of_trait() {
+            // Methods stand below their type anyway.
+            self.flush();
+            return;
+        }
+        let of = self.short(found.of);
+        if OF_RUSTC.contains(&of.trim_start_matches('!')) {
+            return;
+        }
+        match of.strip_prefix('!') {
+            Some(name) if AUTOMATIC.contains(&name) => self.listing.tied.push(found.name()),
+            None if AUTOMATIC.contains(&&*of) && !found.what.contains(" where ") => return,
+            _ => {}
+        }
+        let (parameters, what) = (self.short(found.parameters), self.short(found.what));
+        match &mut self.waiting {
+            Some(waiting) if waiting.1 == parameters && waiting.2 == what => waiting.0.push(of),
+            _ => {
+                self.flush();
+                self.waiting = Some((vec![of], parameters, what));
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some((traits, parameters, what)) = self.waiting.take() {
+            let traits = traits.join(" + ");
+            let text = &mut self.listing.text;
+            text.push_str(&format!("impl{parameters} {traits} for {what}\n"));
+        }
+    }
+
+    fn item(&mut self, line: &str) {
+        self.flush();
+        let line = self.short(line);
+        let starts = ["struct", "enum", "trait", "mod", "union"];
+        let mut words = line.split(' ').skip_while(|word| *word != "pub").skip(1);
+        if words.next().is_some_and(|word| starts.contains(&word)) {
+            self.listing.text.push('\n');
+        }
+        self.listing.text.push_str(&line);
+        self.listing.text.push('\n');
+    }
+
+    fn finish(mut self) -> Listing {
+        self.flush();
+        let text = self.listing.text.trim_start().to_string();
+        let mut tied = self.listing.tied;
+        tied.sort();
+        tied.dedup();
+        Listing { text, tied }
+    }
+
+    /// Paths as people write them: those of the crate from its root on, those of others without the
+    /// modules between, those of the standard library by their last part.
+    fn short(&self, line: &str) -> String {
+        let mut text = String::new();
+        let mut rest = line;
+        while let Some(at) = rest.find(is_of_path) {
+            let (before, path) = rest.split_at(at);
+            let end = path.find(|it| !is_of_path(it)).unwrap_or(path.len());
+            text.push_str(before);
+            text.push_str(&self.short_path(&path[..end]));
+            rest = &path[end..];
+        }
+        text.push_str(rest);
+        text
+    }
+
+    fn short_path(&self, path: &str) -> String {
+        let parts: Vec<&str> = path.split("::").collect();
+        match parts[..] {
+            [first, _, ..] if first == self.krate => path[first.len() + 2..].to_string(),
+            [
+                "core" | "alloc" | "std",
+                ..,
+                module,
+                last @ ("Error" | "Result"),
+            ] if module != "result" => {
+                // `io::Result`, but `io::error::Result` is where it stands.
+                let module = if module == "error" && parts.contains(&"io") {
+                    "io"
+                } else {
+                    module
+                };
+                format!("{module}::{last}")
+            }
+            ["core" | "alloc" | "std", .., last] => last.to_string(),
+            [first, _, .., last] if first.starts_with("perf_") => format!("{first}::{last}"),
+            _ => path.to_string(),
+        }
+    }
+}
+
+/// Letters of a path, its colons among them.
+fn is_of_path(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_' || letter == ':'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str = "\
+pub mod perf_x
+pub mod perf_x::deep
+pub struct perf_x::deep::Kept<T>
+pub perf_x::deep::Kept::at: core::option::Option<perf_core::time::Nanos>
+impl<T> perf_x::deep::Kept<T>
+pub fn perf_x::deep::Kept<T>::read(&self, &mut dyn std::io::Read) -> std::io::error::Result<T>
+impl<T> core::iter::traits::iterator::Iterator for perf_x::deep::Kept<T>
+pub type perf_x::deep::Kept<T>::Item = alloc::vec::Vec<T>
+pub fn perf_x::deep::Kept<T>::next(&mut self) -> core::option::Option<alloc::vec::Vec<T>>
+impl<T> core::fmt::Debug for perf_x::deep::Kept<T>
+pub fn perf_x::deep::Kept<T>::fmt(&self, &mut core::fmt::Formatter<'_>) -> core::fmt::Result
+impl<T> !core::marker::Sync for perf_x::deep::Kept<T>
+impl<T> core::marker::Freeze for perf_x::deep::Kept<T>
+impl<T> core::marker::Send for perf_x::deep::Kept<T> where T: core::marker::Send
+impl<T> core::marker::Unpin for perf_x::deep::Kept<T>
+pub fn perf_x::open() -> core::result::Result<(), perf_x::Error>
+";
+
+    #[test]
+    fn traits_stand_on_a_line_and_paths_are_short() {
+        let listing = tidy("perf_x", LINES);
+        let wanted = "\
+pub mod perf_x
+
+pub mod deep
+
+pub struct deep::Kept<T>
+pub deep::Kept::at: Option<perf_core::Nanos>
+pub fn deep::Kept<T>::read(&self, &mut dyn Read) -> io::Result<T>
+impl<T> Iterator for deep::Kept<T>
+pub type deep::Kept<T>::Item = Vec<T>
+impl<T> Debug + !Sync for deep::Kept<T>
+impl<T> Send for deep::Kept<T> where T: Send
+pub fn open() -> Result<(), Error>
+";
+        assert_eq!(listing.text, wanted);
+        assert_eq!(listing.tied, ["perf_x::deep::Kept"]);
+    }
+
+    #[test]
+    fn parameters_end_where_their_bracket_is_closed() {
+        let line = "impl<F: core::ops::function::Fn() -> u32> core::clone::Clone for perf_x::A<F>";
+        let found = Implementation::parse(line).expect("it is one");
+        assert_eq!(found.parameters, "<F: core::ops::function::Fn() -> u32>");
+        assert_eq!(
+            (found.of, found.name().as_str()),
+            ("core::clone::Clone", "perf_x::A")
+        );
+        assert!(Implementation::parse("pub fn perf_x::implement()").is_none());
+    }
+}

@@ -1,0 +1,71 @@
+//! Crates with their features in the combinations that matter, and tests of features that are no defaults.
+
+use super::{Gate, corpus, install};
+use crate::{Outcome, cargo, execute, output_of};
+
+/// Pinned, so that a new release cannot turn the gate red.
+const CARGO_HACK: &str = "0.6.46";
+
+/// Crates with too many features for every combination, and how those are combined.
+const MANY: &[(&str, &[&str])] = &[
+    // Readers share code by twos and threes (`any(...)`): what nobody uses shows with one or two of them.
+    ("perf-formats", &["--feature-powerset", "--depth", "2"]),
+    // Each feature re-exports a crate and is one of theirs: no two meet.
+    ("perfkit", &["--each-feature", "--exclude-all-features"]),
+];
+
+/// Clippy rather than check: an import that only one feature uses is a warning without it. All features at
+/// once are in the step `clippy`. Nothing of tests is compiled, so that their dependencies bring no feature.
+pub(super) fn combinations(gate: &mut Gate) -> Outcome {
+    install("cargo-hack", CARGO_HACK)?;
+    for (name, how) in MANY {
+        combine(how, &[name])?;
+    }
+    let all = gate.libraries.iter().chain(&gate.programs);
+    let names = all.map(String::as_str);
+    let rest: Vec<&str> = names
+        .filter(|name| MANY.iter().all(|many| many.0 != *name))
+        .collect();
+    combine(&["--feature-powerset"], &rest)
+}
+
+/// Says what it did only where it fails: there are 170 combinations.
+fn combine(how: &[&str], packages: &[&str]) -> Outcome {
+    println!("   {}: {}", packages.join(", "), how.join(" "));
+    let mut command = cargo(&["hack", "clippy", "--quiet", "--locked"]);
+    command.args(how).args(["--exclude-features", "default"]);
+    for name in packages {
+        command.args(["--package", name]);
+    }
+    output_of(command.args(["--", "--deny", "warnings"])).map(drop)
+}
+
+/// Features that are no defaults, since they compile the C of SQLite, bring protobuf, or 50 crates of
+/// another library that clusters, and the tests that need them. Built at once, so once.
+const OPTIONAL: &[(&str, &[&str], &[&str])] = &[
+    ("perf-core", &["serde"], &["serde"]),
+    ("perf-formats", &["nsys", "perfetto"], &["nsys", "perfetto"]),
+    ("perf-track", &["linfa"], &["cluster_linfa"]),
+    (
+        "perfkit-examples",
+        &["nsys", "sqlite"],
+        &["detect", "devices"],
+    ),
+];
+
+pub(super) fn optional(_: &mut Gate) -> Outcome {
+    let mut command = cargo(&["test", "--quiet", "--locked"]);
+    for (package, features, tests) in OPTIONAL {
+        command.args(["--package", package]);
+        for feature in *features {
+            command.args(["--features", &format!("{package}/{feature}")]);
+        }
+        for test in *tests {
+            command.args(["--test", test]);
+        }
+    }
+    if let Some(folder) = corpus() {
+        command.env("PERFKIT_CORPUS", folder);
+    }
+    execute(&mut command)
+}
