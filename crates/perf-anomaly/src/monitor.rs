@@ -1,10 +1,12 @@
 //! [`Monitor`]: events in, judged calls out, and all that follows from them.
 
-use crate::calls::{Batch, Calls};
+use crate::calls::{Batch, Call, Calls};
 use crate::detect::{Losses, Place};
 use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
-use crate::{Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Unfinished};
+use crate::{
+    Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Unfinished,
+};
 use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits};
 
 /// A sink that judges the calls of each step: [`Calls`] and a [`Detector`], and where wanted a
@@ -160,6 +162,42 @@ impl Monitor {
     /// What is said of each of them.
     pub fn judgements(&self) -> &[Judgement] {
         &self.judgements
+    }
+
+    /// The abnormal calls of the last step, with what the detector was asked and what it answered, in the
+    /// order of the batch. Empty where the step was not judged.
+    ///
+    /// ```
+    /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+    /// use perf_core::Nanos;
+    /// let calls = Calls::new(Calls::params().check()?);
+    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// let mut watch = Watch::new(monitor, 0, 0);
+    /// let solve = watch.region("solve");
+    /// for k in 0..1000 {
+    ///     let length = if k == 900 { 5_000_000 } else { 50_000 + k * 37 % 1000 };
+    ///     watch.enter(0, solve, Nanos(10_000_000 * k));
+    ///     watch.exit(0, solve, Nanos(10_000_000 * k + length));
+    /// }
+    /// watch.end_step();
+    /// let monitor = watch.sink();
+    /// let slow: Vec<_> = monitor.anomalies().collect();
+    /// let [(call, sample, judgement)] = slow[..] else { panic!("one call was slow") };
+    /// assert_eq!(monitor.calls().region_name(call.region), Some((0, "solve")));
+    /// assert_eq!(sample.runtime, Nanos(5_000_000));
+    /// assert!(judgement.severity(sample) > Nanos(4_900_000));
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn anomalies(&self) -> impl Iterator<Item = (&Call, &Sample, &Judgement)> {
+        let batch = self.calls.batch();
+        let judged = batch
+            .calls()
+            .iter()
+            .zip(batch.samples())
+            .zip(&self.judgements);
+        judged
+            .filter(|(_, judgement)| judgement.label.is_anomaly())
+            .map(|((call, sample), judgement)| (call, sample, judgement))
     }
 
     /// The calls, to ask for names, stacks and health.

@@ -53,7 +53,7 @@ pub use sstd::Sstd;
 pub use strict::{StrictChecked, StrictParams};
 pub use tail::{Sketch, Tail, TailChecked, TailParams};
 
-use crate::{FunctionId, Judgement, Result, Sample};
+use crate::{Error, FunctionId, Judgement, Result, Sample};
 
 /// Tells which calls are abnormal, and learns from them what is normal.
 ///
@@ -76,6 +76,13 @@ use crate::{FunctionId, Judgement, Result, Sample};
 /// assert_eq!(judgements[1000].label, Label::TooSlow);
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```
+///
+/// # A detector of your own
+/// Four methods are needed: [`name`](Self::name), [`detect`](Self::detect), [`rejudge`](Self::rejudge)
+/// and [`ignore`](Self::ignore). The others have a meaning for a detector that keeps what it knows to
+/// itself: its model is [`Model::Own`], which merges with nothing, so that ranks judge alone, and it has
+/// no thresholds. One that learns overrides [`forget`](Self::forget) and [`describe`](Self::describe),
+/// too. The cookbook of the project has a whole one.
 pub trait Detector: std::fmt::Debug + Send + Sync {
     /// A short name: `tail`, `sstd`, `hbos`, `copod`.
     fn name(&self) -> &'static str;
@@ -89,52 +96,87 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// appends one judgement a sample to `judgements`.
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>);
 
-    /// Learns from calls without judging them.
-    fn learn(&mut self, samples: &[Sample]);
+    /// Learns from calls without judging them. Default: judges them and drops what it says.
+    fn learn(&mut self, samples: &[Sample]) {
+        self.detect(samples, &mut Vec::with_capacity(samples.len()));
+    }
 
     /// Judges calls by what is known now, and learns nothing: with the final model of a run, what
     /// was said too early is said again. Appends one judgement a sample to `judgements`.
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>);
 
-    /// All that is known now.
-    fn snapshot(&self) -> Model;
+    /// All that is known now. Default: [`Model::Own`].
+    fn snapshot(&self) -> Model {
+        Model::Own
+    }
 
     /// What was learned since the last call; at first, all that was learned since the detector was
-    /// made, [`restored`](Self::restore) or [`adopted`](Self::adopt) a view.
-    fn take_delta(&mut self) -> Model;
+    /// made, [`restored`](Self::restore) or [`adopted`](Self::adopt) a view. Default: [`Model::Own`].
+    fn take_delta(&mut self) -> Model {
+        Model::Own
+    }
 
     /// Takes a view of all ranks in place of its own, and adds what it learned since
-    /// [`take_delta`](Self::take_delta), which the view cannot have yet.
+    /// [`take_delta`](Self::take_delta), which the view cannot have yet. Default: there is nothing to
+    /// take from [`Model::Own`].
     ///
     /// # Errors
     /// [`Error::OtherModel`](crate::Error::OtherModel) if the view is of another detector.
-    fn adopt(&mut self, view: &Model) -> Result<()>;
+    fn adopt(&mut self, view: &Model) -> Result<()> {
+        match view {
+            Model::Own => Ok(()),
+            other => Err(Error::OtherModel {
+                expected: self.name(),
+                found: other.name(),
+            }),
+        }
+    }
 
-    /// Forgets everything and goes on from a snapshot.
+    /// Forgets everything and goes on from a snapshot. Default: as [`adopt`](Self::adopt), with nothing
+    /// to forget.
     ///
     /// # Errors
     /// As [`adopt`](Self::adopt); then nothing is forgotten.
-    fn restore(&mut self, snapshot: &Model) -> Result<()>;
+    fn restore(&mut self, snapshot: &Model) -> Result<()> {
+        self.adopt(snapshot)
+    }
 
     /// What is known of a function, as names and numbers for people and for stores: `calls` first;
-    /// times in nanoseconds. Empty where nothing is known.
-    fn describe(&self, function: FunctionId) -> Vec<(String, f64)>;
+    /// times in nanoseconds. Empty where nothing is known, and by default.
+    fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
+        let _ = function;
+        Vec::new()
+    }
 
     /// Starts over with a function: what was known of it is forgotten here, such as after a
     /// [change](crate::Drift). What was not told yet is still in [`take_delta`](Self::take_delta), and a
-    /// view that is [adopted](Self::adopt) later knows what all ranks know.
-    fn forget(&mut self, function: FunctionId);
+    /// view that is [adopted](Self::adopt) later knows what all ranks know. Default: there is nothing to
+    /// forget.
+    fn forget(&mut self, function: FunctionId) {
+        let _ = function;
+    }
 
     /// Whether calls of a function are neither judged nor learned: they are
     /// [`Label::Ignored`](crate::Label::Ignored).
     fn ignore(&mut self, function: FunctionId, ignored: bool);
 
     /// A threshold for one function in place of that of the parameters, in the same unit; `None`
-    /// takes it back.
+    /// takes it back. Default: a detector has no thresholds.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) if the threshold is out of its range.
-    fn set_threshold(&mut self, function: FunctionId, threshold: Option<f64>) -> Result<()>;
+    /// [`Error::Parameter`](crate::Error::Parameter) if the threshold is out of its range, as any is for
+    /// a detector without.
+    fn set_threshold(&mut self, function: FunctionId, threshold: Option<f64>) -> Result<()> {
+        let _ = function;
+        match threshold {
+            None => Ok(()),
+            Some(value) => Err(Error::Parameter {
+                name: "threshold",
+                value: value.to_string(),
+                range: "none, since this detector has no thresholds",
+            }),
+        }
+    }
 }
 
 /// Run times of strict detectors are whole microseconds.

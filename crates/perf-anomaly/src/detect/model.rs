@@ -83,6 +83,7 @@ impl Merge for ScoredHistogram {
 /// | [`Tail`](Self::Tail) | exact: counts are added, any order gives the same bytes |
 /// | [`Sstd`](Self::Sstd) | exact up to rounding, about 1e-12 relative |
 /// | [`Hbos`](Self::Hbos), [`Copod`](Self::Copod) | totals, extremes and thresholds exact; each merge moves a count by up to one bin |
+/// | [`Own`](Self::Own) | nothing to merge |
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Model, Sample, Sstd};
@@ -107,6 +108,9 @@ pub enum Model {
     Hbos(Functions<ScoredHistogram>),
     /// Of [`Copod`](crate::Copod).
     Copod(Functions<ScoredHistogram>),
+    /// Of a detector that keeps what it knows to itself, as one of your own may: no function, nothing
+    /// to merge.
+    Own,
 }
 
 impl Model {
@@ -117,6 +121,7 @@ impl Model {
             Model::Sstd(_) => "sstd",
             Model::Hbos(_) => "hbos",
             Model::Copod(_) => "copod",
+            Model::Own => "own",
         }
     }
 
@@ -126,6 +131,7 @@ impl Model {
             Model::Tail(functions) => functions.len(),
             Model::Sstd(functions) => functions.len(),
             Model::Hbos(functions) | Model::Copod(functions) => functions.len(),
+            Model::Own => 0,
         }
     }
 
@@ -144,6 +150,7 @@ impl Model {
             (Model::Sstd(mine), Model::Sstd(theirs)) => mine.merge(theirs),
             (Model::Hbos(mine), Model::Hbos(theirs)) => mine.merge(theirs),
             (Model::Copod(mine), Model::Copod(theirs)) => mine.merge(theirs),
+            (Model::Own, Model::Own) => {}
             (mine, theirs) => return Err(other_model(mine.name(), theirs)),
         }
         Ok(())
@@ -169,6 +176,7 @@ impl Model {
             Model::Sstd(functions) => Model::Sstd(map(functions, number)),
             Model::Hbos(functions) => Model::Hbos(map(functions, number)),
             Model::Copod(functions) => Model::Copod(map(functions, number)),
+            Model::Own => Model::Own,
         }
     }
 
@@ -179,6 +187,7 @@ impl Model {
             Model::Sstd(_) => Model::Sstd(Functions::default()),
             Model::Hbos(_) => Model::Hbos(Functions::default()),
             Model::Copod(_) => Model::Copod(Functions::default()),
+            Model::Own => Model::Own,
         }
     }
 
@@ -189,6 +198,7 @@ impl Model {
             (Model::Sstd(mine), Model::Sstd(theirs)) => mine.replace(theirs),
             (Model::Hbos(mine), Model::Hbos(theirs)) => mine.replace(theirs),
             (Model::Copod(mine), Model::Copod(theirs)) => mine.replace(theirs),
+            (Model::Own, Model::Own) => {}
             (mine, theirs) => return Err(other_model(mine.name(), theirs)),
         }
         Ok(())
@@ -201,6 +211,7 @@ impl Model {
             Model::Sstd(functions) => Model::Sstd(functions.filtered(is_wanted)),
             Model::Hbos(functions) => Model::Hbos(functions.filtered(is_wanted)),
             Model::Copod(functions) => Model::Copod(functions.filtered(is_wanted)),
+            Model::Own => Model::Own,
         }
     }
 
@@ -213,6 +224,7 @@ impl Model {
             Model::Tail(functions) => all(functions, end),
             Model::Sstd(functions) => all(functions, end),
             Model::Hbos(functions) | Model::Copod(functions) => all(functions, end),
+            Model::Own => true,
         }
     }
 
@@ -224,6 +236,7 @@ impl Model {
             Model::Hbos(functions) | Model::Copod(functions) => {
                 functions.unordered().for_each(|(one, _)| take(one));
             }
+            Model::Own => {}
         }
     }
 
@@ -236,6 +249,7 @@ impl Model {
             Model::Tail(functions) => ids(functions),
             Model::Sstd(functions) => ids(functions),
             Model::Hbos(functions) | Model::Copod(functions) => ids(functions),
+            Model::Own => Vec::new(),
         }
     }
 
@@ -266,6 +280,7 @@ impl Model {
             Model::Sstd(_) => 1,
             Model::Hbos(_) => 2,
             Model::Copod(_) => 3,
+            Model::Own => 4,
         };
         to.u32(MAGIC);
         to.u16(VERSION);
@@ -276,6 +291,7 @@ impl Model {
             Model::Hbos(functions) | Model::Copod(functions) => {
                 functions.write(to, ScoredHistogram::encode);
             }
+            Model::Own => {}
         }
     }
 
@@ -303,6 +319,7 @@ impl Model {
             1 => Functions::read(from, 1, Moments::decode).map(Model::Sstd),
             2 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Hbos),
             3 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Copod),
+            4 => Ok(Model::Own),
             _ => Err(from.error(1, "the kind of a model")),
         }
     }
