@@ -8,7 +8,7 @@ pub use params::{Dimension, Scale, ScaleMode, ScaleParams, Shift};
 pub use transform::{FrameAxis, Transform, TransformAxis};
 
 use crate::bursts::Amount;
-use crate::{Bursts, Error, Kind, Points, Result};
+use crate::{Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result};
 use perf_core::Nanos;
 
 /// The points of one frame.
@@ -93,6 +93,42 @@ impl ScaledFrame {
             }
         }
         Ok(of_bursts)
+    }
+
+    /// The frame of these bursts with the clusters of their points: numbered by falling time, so that
+    /// cluster 1 takes the most. Bursts that are no point are noise.
+    ///
+    /// ```
+    /// use perf_core::{CancelToken, Nanos};
+    /// use perf_track::cluster::{Clusterer, Dbscan};
+    /// use perf_track::{Burst, Bursts, ClusterId, Dimension, Scale, Thread};
+    /// let mut bursts = Bursts::new(["flops"]);
+    /// let thread = bursts.add_thread(Thread::default())?;
+    /// for at in 0..12 {
+    ///     // Eight short bursts of 1 flop, then four long ones of 9.
+    ///     let (length, flops) = if at < 8 { (5, 1.0) } else { (90, 9.0) };
+    ///     let (begin, end) = (Nanos(100 * at), Nanos(100 * at + length));
+    ///     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[flops])?;
+    /// }
+    /// let scale = Scale::params().dimension(Dimension::new("flops").log(true)).check()?;
+    /// let scaled = scale.fit(&[&bursts])?;
+    /// let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);
+    /// let labels = dbscan.cluster(scaled.frames[0].points()?, &(), &CancelToken::new())?;
+    /// let frame = scaled.frames[0].frame("run 7", bursts, &labels)?;
+    /// assert_eq!(frame.labels().sizes(), [4, 8]);
+    /// assert_eq!(frame.labels().as_slice()[0], ClusterId(2));
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Not one label a point, or a point of a burst that is not there.
+    pub fn frame(&self, name: impl Into<String>, bursts: Bursts, labels: &Labels) -> Result<Frame> {
+        let durations = bursts.durations();
+        let time = |row: &u32| durations.get(*row as usize).copied();
+        let times: Vec<f64> = self.rows.iter().filter_map(time).collect();
+        let labels = labels.by_weight(&times)?;
+        let all = self.spread(labels.as_slice(), &bursts, ClusterId::NOISE)?;
+        Frame::new(name, bursts, Labels::new(all))
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Measured`]: the metrics of a frame's bursts.
 
 use super::trends::Metric;
-use crate::{Bursts, ClusterId, Error, Result};
+use crate::{Bursts, ClusterId, Error, Frame, Result};
 
 /// The bursts of a frame by cluster, with their metrics.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +42,17 @@ impl Measured {
         };
         self.columns.push((metric, values));
         Ok(self)
+    }
+
+    /// All bursts of a frame with their clusters: `duration` in ns, and all their metrics. What is
+    /// measured goes by clusters, so that noise counts for none.
+    ///
+    /// # Errors
+    /// None: a frame has one label a burst.
+    pub fn of_frame(frame: &Frame) -> Result<Self> {
+        // `Bursts::push` saw to it that there are fewer than 2^32.
+        let rows: Vec<u32> = (0..frame.bursts().len() as u32).collect();
+        Measured::of(frame.bursts(), &rows, frame.labels().as_slice())
     }
 
     /// Some bursts of a recording with their clusters: `duration` in ns, and all their metrics.
