@@ -1,26 +1,7 @@
 //! How a recording is opened.
 
-#[cfg(any(
-    feature = "otf2",
-    feature = "paraver",
-    feature = "cube",
-    feature = "tau",
-    feature = "streams",
-    feature = "chrome",
-    feature = "rocprof"
-))]
 use crate::{Error, Result};
-use perf_core::{CancelToken, Limits, Progress, TimeRange};
-#[cfg(any(
-    feature = "otf2",
-    feature = "paraver",
-    feature = "cube",
-    feature = "tau",
-    feature = "streams",
-    feature = "chrome",
-    feature = "rocprof"
-))]
-use perf_core::{Diagnostics, Weight};
+use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Weight};
 
 /// How regions that several ranks define each for itself are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -156,27 +137,47 @@ impl<'a> OpenOptions<'a> {
     }
 }
 
-/// What readers do with the options.
-#[cfg(any(
-    feature = "otf2",
-    feature = "paraver",
-    feature = "cube",
-    feature = "tau",
-    feature = "streams",
-    feature = "chrome",
-    feature = "rocprof"
-))]
+/// What readers do with the options, those of a format of your own too.
 impl OpenOptions<'_> {
-    /// Reports `amount` of `total` bytes, 0 where nobody knows, and stops if that was asked for.
-    pub(crate) fn advance(&self, amount: u64, total: u64) -> Result<()> {
+    /// Reports that `amount` more of `total` bytes were read, 0 where nobody knows, and stops if that was
+    /// asked for. A reader calls it now and then.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// use perf_formats::{Error, OpenOptions};
+    /// let stop = CancelToken::new();
+    /// let options = OpenOptions::new().cancel(stop.clone());
+    /// assert!(options.advance(4096, 0).is_ok());
+    /// stop.cancel();
+    /// assert!(matches!(options.advance(4096, 0), Err(Error::Cancelled(_))));
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn advance(&self, amount: u64, total: u64) -> Result<()> {
         if let Some(progress) = self.progress {
             progress.advance("read", amount, total);
         }
         Ok(self.cancel.check()?)
     }
 
-    /// In strict mode, the first repair or loss as an error.
-    pub(crate) fn judge(&self, found: &Diagnostics) -> Result<()> {
+    /// In strict mode, the first repair or loss as an error. A reader calls it when it is done, with all
+    /// that it found.
+    ///
+    /// ```
+    /// use perf_core::{Diagnostics, Place, Rule, Weight};
+    /// use perf_formats::OpenOptions;
+    /// const CUT: Rule = Rule { name: "cut", what: "the last line is cut", weight: Weight::Loss };
+    /// let mut found = Diagnostics::default();
+    /// found.add(CUT, Place::file("jobs.txt").at(118));
+    /// assert!(OpenOptions::new().judge(&found).is_ok());
+    /// let error = OpenOptions::new().strict(true).judge(&found).expect_err("one line is cut");
+    /// assert_eq!(error.to_string(), "jobs.txt, byte 118: the last line is cut (cut)");
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Strict`].
+    pub fn judge(&self, found: &Diagnostics) -> Result<()> {
         match self.strict {
             true => judge(found),
             false => Ok(()),
@@ -191,15 +192,6 @@ impl OpenOptions<'_> {
 }
 
 /// The first repair or loss, as an error.
-#[cfg(any(
-    feature = "otf2",
-    feature = "paraver",
-    feature = "cube",
-    feature = "tau",
-    feature = "streams",
-    feature = "chrome",
-    feature = "rocprof"
-))]
 pub(crate) fn judge(found: &Diagnostics) -> Result<()> {
     let mut bad = found.iter().filter(|(rule, _)| rule.weight != Weight::Note);
     match bad.next() {
