@@ -52,3 +52,7 @@ pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/cookbook.md")]
+struct Cookbook;
