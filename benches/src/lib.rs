@@ -1,10 +1,12 @@
 //! What the measuring programs and benches share.
 
+pub mod curves;
 pub mod inputs;
+pub mod scaling;
 pub mod stream;
 
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Costs of a stretch of work in this process.
 #[derive(Debug)]
@@ -36,6 +38,41 @@ impl Meter {
         );
         let _ = write!(line, " rss_kb={}", peak_memory().unwrap_or_default());
         line
+    }
+}
+
+/// Costs of some stretches of work, without what lies between them.
+///
+/// ```
+/// let mut stretches = perfkit_benches::Stretches::default();
+/// assert_eq!(stretches.measure(|| 1 + 1), 2);
+/// assert!(stretches.costs(1).starts_with("cpu_s=0.0"));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stretches {
+    cpu: Duration,
+    wall: Duration,
+}
+
+impl Stretches {
+    /// Does one more stretch of work.
+    pub fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let (wall, cpu) = (Instant::now(), cpu_time::ProcessTime::now());
+        let done = work();
+        self.cpu += cpu.elapsed();
+        self.wall += wall.elapsed();
+        done
+    }
+
+    /// As [`Meter::costs`], for each of `times` that the same work was done.
+    pub fn costs(&self, times: u32) -> String {
+        let each = |all: Duration| all.as_secs_f64() / f64::from(times.max(1));
+        format!(
+            "cpu_s={:.9} wall_s={:.9} rss_kb={}",
+            each(self.cpu),
+            each(self.wall),
+            peak_memory().unwrap_or_default()
+        )
     }
 }
 

@@ -1,12 +1,12 @@
 """Correlates views in the frequency domain with FFTW (pyfftw) and prints one line: answers, then costs.
 
-python3 spectral.py correlate FILE SHAPE VIEWS f32|f64 lanes|inside
+python3 spectral.py correlate FILE SHAPE VIEWS f32|f64 lanes|inside|scipy
     view 0 of FILE against VIEWS of the others, cycled: product, inverse transform, extremes
-python3 spectral.py forward FILE SHAPE VIEWS f32|f64 lanes|inside
+python3 spectral.py forward FILE SHAPE VIEWS f32|f64 lanes|inside|scipy
     transforms of views
 
 FILE holds views as doubles, one after the other. Two threads share the views (`lanes`) or each transform
-(`inside`). Axes are sorted, the longest last: FFTW is faster so. Planning and reading are not timed.
+(`inside`); with `scipy`, its transforms with two workers take the place of FFTW's. Axes are sorted, the longest last: FFTW is faster so. Planning and reading are not timed.
 """
 
 import resource
@@ -58,6 +58,9 @@ def main():
     half = sizes[:-1] + [sizes[-1] // 2 + 1]
     axes = tuple(range(len(sizes)))
     lanes, inside = (THREADS, 1) if split == "lanes" else (1, THREADS)
+    is_scipy = split == "scipy"
+    if is_scipy:
+        import scipy.fft
 
     def plan(backward):
         one, two = pyfftw.empty_aligned(sizes, real), pyfftw.empty_aligned(half, compl)
@@ -77,8 +80,16 @@ def main():
         plans = [forward] + [plan(False) for _ in range(lanes - 1)]
         for one in plans:
             one.input_array[...] = view(1)
+        values = view(1)
+
+        def transform(lane, _):
+            if is_scipy:
+                scipy.fft.rfftn(values, workers=THREADS)
+            else:
+                plans[lane].execute()
+
         start = time.perf_counter(), time.process_time()
-        on_lanes(views, lanes, lambda lane, _: plans[lane].execute())
+        on_lanes(views, lanes, transform)
         finish(start, f"views={views}")
         return
 
@@ -102,10 +113,13 @@ def main():
         other, energy = others[number % len(others)]
         inverse = plans[lane]
         numpy.multiply(reference, other, out=inverse.input_array)
-        inverse.execute()
-        out = inverse.output_array.reshape(-1)
         # pyfftw's execute leaves the sum without 1/|T|, and so does the power.
         norm = (power * energy) ** 0.5
+        if is_scipy:
+            out = scipy.fft.irfftn(inverse.input_array, sizes, norm="forward", workers=THREADS).reshape(-1)
+        else:
+            inverse.execute()
+            out = inverse.output_array.reshape(-1)
         high, low = out.argmax(), out.argmin()
         peak = max(abs(float(out[high])), abs(float(out[low]))) / norm
         best[lane] = max(best[lane], peak)

@@ -4,22 +4,30 @@
 //! turns, so that a change in the load of the machine hits all of them. A runner prints one line of
 //! `key=value` pairs: costs (`cpu_s`, `wall_s`, `rss_kb`) and answers, which must agree.
 //!
-//! A peer that is not installed is named with its package and left out.
+//! A peer that is not installed is named with its package and left out. What was measured is kept in
+//! `docs/benchmarks`, a line a race, and `docs/benchmarks.md` is written from all that is there.
 
 mod adios;
+mod anomaly;
+mod asked;
 mod cluster;
 mod cube;
+mod document;
 mod gpu;
 mod otf2;
+mod others;
 mod paraver;
 mod race;
+mod results;
 mod spectral;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{Outcome, execute, is_installed, output_of, root};
+use crate::machine::{machine, today};
+use crate::{Outcome, execute, is_installed, output_of, root, target_folder};
 use race::Race;
+use results::Occasion;
 
 /// Name, what is compared, and the function that sets the races up.
 struct Comparison(
@@ -41,7 +49,7 @@ const COMPARISONS: &[Comparison] = &[
     ),
     Comparison(
         "spectral",
-        "correlation of views in the frequency domain, with FFTW",
+        "correlation of views in the frequency domain, with FFTW and SciPy",
         spectral::races,
     ),
     Comparison(
@@ -64,15 +72,25 @@ const COMPARISONS: &[Comparison] = &[
         "utilisation of devices, with Holistic Trace Analysis",
         gpu::races,
     ),
+    Comparison(
+        "anomaly",
+        "detection of abnormal calls, on streams that are made up",
+        anomaly::races,
+    ),
 ];
 
-const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N]
+const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N] [--only WORDS] [--prepare] [--page]
+    --only: races whose title has these words in it; --prepare: programs and inputs alone; --page: the page alone
     otf2: [--locations N] [--events N] [--archive ANCHOR]
     spectral: [--shape NEKBONE|psOpen|Sweep3D] [--full]: 9 GB each of views, of memory and of spectra in a file";
 
 /// What the command line may change.
 struct Options {
     repeats: usize,
+    /// Part of the title of the races that are run.
+    only: Option<String>,
+    /// Nothing is run, but all is built and generated.
+    prepare: bool,
     locations: u32,
     events: u32,
     archive: Option<PathBuf>,
@@ -86,6 +104,8 @@ struct Options {
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut options = Options {
         repeats: 5,
+        only: None,
+        prepare: false,
         locations: 1024,
         events: 20_000,
         archive: None,
@@ -101,23 +121,38 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             "--locations" => options.locations = number(value()?)?,
             "--events" => options.events = number(value()?)?,
             "--full" => options.full = true,
+            "--prepare" => options.prepare = true,
+            "--page" => return document::write(),
+            "--only" => options.only = Some(value()?.into()),
             "--shape" => options.shape = Some(value()?.to_lowercase()),
             "--archive" => options.archive = Some(absolute(value()?)?),
             name if COMPARISONS.iter().any(|entry| entry.0 == name) => named.push(name),
             _ => return Err(USAGE.into()),
         }
     }
-    println!("{}", machine());
+    let (machine, date) = (machine(), today());
+    println!("{machine}");
+    let occasion = Occasion {
+        date: &date,
+        machine: &machine,
+    };
     for Comparison(name, what, races) in COMPARISONS {
         if !named.is_empty() && !named.contains(name) {
             continue;
         }
         println!("\n== {name}: {what}; {} runs each", options.repeats);
-        for race in races(&options)? {
-            print!("\n{}", race.run(options.repeats)?);
+        let races = races(&options)?;
+        let wanted = |race: &&Race| match &options.only {
+            Some(words) => race.title.contains(words.as_str()),
+            None => true,
+        };
+        for race in races.iter().filter(wanted).filter(|_| !options.prepare) {
+            let measured = race.run(options.repeats)?;
+            print!("\n{measured}");
+            results::keep(name, race, &measured, &occasion)?;
         }
     }
-    Ok(())
+    document::write()
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -130,29 +165,11 @@ fn absolute(path: &str) -> Result<PathBuf, String> {
     std::fs::canonicalize(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// The processor and how many of its cores are ours: a figure without them says nothing.
-fn machine() -> String {
-    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = processors
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
-        .map_or("unknown processor", |(_, model)| model);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{model}, {cores} cores")
-}
-
 /// A folder for programs and input that comparisons make, below cargo's target folder.
 fn workshop() -> Result<PathBuf, String> {
     let folder = target_folder()?.join("compare");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(folder)
-}
-
-/// This program is `<target>/<profile>/xtask`, wherever the target folder is.
-fn target_folder() -> Result<PathBuf, String> {
-    let program = std::env::current_exe().map_err(|error| format!("xtask: {error}"))?;
-    let folder = program.parent().and_then(Path::parent);
-    Ok(folder.ok_or("xtask is not in a target folder")?.into())
 }
 
 /// Compiles `data/peers/NAME.c`.

@@ -4,11 +4,13 @@ mod api;
 mod ci;
 mod compare;
 mod coverage;
+mod machine;
 mod mpi;
 mod mutate;
 mod pages;
 mod python;
 mod record;
+mod scaling;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -42,7 +44,7 @@ const TASKS: &[Task] = &[
     ),
     Task(
         "compare",
-        "run established tools beside perfkit and print the ratios",
+        "run established tools beside perfkit, and write docs/benchmarks.md",
         compare::run,
     ),
     Task(
@@ -54,6 +56,11 @@ const TASKS: &[Task] = &[
         "pages",
         "open every page in headless Chromium and use it (or those named)",
         pages::run,
+    ),
+    Task(
+        "scaling",
+        "measure how costs grow with size, and write docs/scaling.md",
+        scaling::run,
     ),
     Task(
         "record",
@@ -87,6 +94,13 @@ fn main() -> ExitCode {
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// This program is `<target>/<profile>/xtask`, wherever the target folder is.
+fn target_folder() -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|error| format!("xtask: {error}"))?;
+    let folder = program.parent().and_then(Path::parent);
+    Ok(folder.ok_or("xtask is not in a target folder")?.into())
 }
 
 /// Cargo, run from the root of the workspace, with these arguments.

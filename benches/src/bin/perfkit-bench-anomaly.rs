@@ -9,16 +9,24 @@
 //! deltas of RANKS (default 10,240) ranks of one step in which TOUCHED (default: all) of FUNCTIONS (default
 //! 100) functions were called 50 times each, other ones on each rank, and answer each with an encoded view:
 //! below 1 s, it keeps up with a step a second.
+//!
+//! `perfkit-bench-anomaly merge [FUNCTIONS] [moments|tail]` merges the model of FUNCTIONS functions (default 1,000)
+//! into another of the same; the costs are those of one merge. `perfkit-bench-anomaly spans` enters spans of
+//! `tracing` that are watched, and others that a layer sees which does nothing; the cost is the difference, a span.
 
 use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Recorder};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
+use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Detector, Monitor, Sstd, Tail};
 use perfkit::core::{EventSink, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
-use perfkit_benches::Meter;
 use perfkit_benches::stream::Synthetic;
-use std::time::Instant;
+use perfkit_benches::{Stretches, inputs};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use tracing::{Dispatch, dispatcher, info_span};
+use tracing_subscriber::prelude::*;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -33,18 +41,34 @@ fn main() {
             words.get(3).is_some_and(|word| word == "tail"),
             number(4, usize::MAX),
         ),
-        Some(mode @ ("labels" | "provenance")) => stream(mode, number(1, 2_000_000)),
+        Some(mode @ ("labels" | "provenance")) => {
+            stream(mode, number(1, 2_000_000), number(2, 100));
+        }
+        Some("merge") => merge(
+            number(1, 1_000),
+            words.get(2).is_some_and(|word| word == "tail"),
+        ),
+        Some("spans") => spans(),
         _ => eprintln!(
-            "usage: perfkit-bench-anomaly labels|provenance [EVENTS] | server [RANKS] [FUNCTIONS] [moments|tail] [TOUCHED]"
+            "usage: perfkit-bench-anomaly labels|provenance [EVENTS] [FUNCTIONS]
+       perfkit-bench-anomaly server [RANKS] [FUNCTIONS] [moments|tail] [TOUCHED]
+       perfkit-bench-anomaly merge [FUNCTIONS] [moments|tail]
+       perfkit-bench-anomaly spans"
         ),
     }
 }
 
-fn stream(mode: &str, events: usize) {
+fn detector(is_tail: bool) -> Box<dyn Detector> {
+    match is_tail {
+        true => Box::new(Tail::new(Tail::params().check().expect("defaults"))),
+        false => Box::new(Sstd::new(Sstd::params().check().expect("defaults"))),
+    }
+}
+
+fn stream(mode: &str, events: usize, functions: usize) {
     let calls = Calls::params().context(if mode == "labels" { 0 } else { 5 });
     let calls = Calls::new(calls.check().expect("values in range"));
-    let tail = Tail::new(Tail::params().check().expect("defaults"));
-    let mut monitor = Monitor::new(calls, Box::new(tail));
+    let mut monitor = Monitor::new(calls, detector(true));
     let file = std::env::temp_dir().join("perfkit-bench-anomaly.jsonl");
     if mode == "provenance" {
         let store = Lines::create(&file).expect("the temporary folder can be written");
@@ -52,35 +76,32 @@ fn stream(mode: &str, events: usize) {
         monitor = monitor.record(Recorder::new(params, Box::new(store)));
     }
     let stream: StreamId = monitor.stream(StreamKey::default());
-    let regions: Vec<RegionId> = (0..100)
+    let regions: Vec<RegionId> = (0..functions)
         .map(|at| monitor.region(0, &format!("function_{at}")))
         .collect();
     let mut source = Synthetic::default();
     let mut step: Vec<(Nanos, StreamEvent)> = Vec::with_capacity(100_016);
     let (mut done, mut number) = (0, 0);
-    let mut seconds = 0.0;
-    let meter = Meter::start();
+    let mut stretches = Stretches::default();
     while done < events {
         step.clear();
         while step.len() < 100_000.min(events - done) {
             source.phase(&regions, &mut step);
         }
-        let started = Instant::now();
-        for (at, event) in &step {
-            monitor.push(stream, *at, *event);
-        }
-        monitor.end_step(number);
-        seconds += started.elapsed().as_secs_f64();
+        stretches.measure(|| {
+            for (at, event) in &step {
+                monitor.push(stream, *at, *event);
+            }
+            monitor.end_step(number);
+        });
         done += step.len();
         number += 1;
     }
-    let started = Instant::now();
-    let report = monitor.finish().expect("the store can be written");
-    seconds += started.elapsed().as_secs_f64();
+    let report = stretches.measure(|| monitor.finish());
+    let report = report.expect("the store can be written");
     let losses = report.losses.total();
     print!(
-        "{mode} events={done} detect_s={seconds:.4} events_per_s={:.3e} calls={} anomalies={}",
-        done as f64 / seconds,
+        "{mode} events={done} functions={functions} calls={} anomalies={}",
         losses.calls,
         losses.anomalies()
     );
@@ -92,7 +113,7 @@ fn stream(mode: &str, events: usize) {
             reduction.factor().unwrap_or_default()
         );
     }
-    println!(" {}", meter.costs());
+    println!(" {}", stretches.costs(1));
     // It is in the temporary folder; if it cannot be removed, it is there.
     let _ = std::fs::remove_file(file);
 }
@@ -133,10 +154,7 @@ fn deltas(functions: usize, is_tail: bool, touched: usize, server: &mut Server) 
         let regions: Vec<RegionId> = (0..functions)
             .map(|at| calls.region(0, &format!("function_{at}")))
             .collect();
-        let mut detector: Box<dyn Detector> = match is_tail {
-            true => Box::new(Tail::new(Tail::params().check().expect("defaults"))),
-            false => Box::new(Sstd::new(Sstd::params().check().expect("defaults"))),
-        };
+        let mut detector = detector(is_tail);
         let mut client = Client::new(u64::from(rank), Recorded::default());
         let mut at = 0;
         for step in 0..2 {
@@ -196,29 +214,78 @@ fn server(ranks: usize, functions: usize, is_tail: bool, touched: usize) {
         })
         .collect();
     let bytes: usize = messages.iter().map(Vec::len).sum::<usize>() / messages.len();
-    let (mut seconds, mut answered) = (0.0, 0);
-    let meter = Meter::start();
+    let (mut stretches, mut answered) = (Stretches::default(), 0);
     for round in 0..ranks.div_ceil(messages.len()) {
         let count = messages.len().min(ranks - round * messages.len());
-        let started = Instant::now();
-        for message in messages.iter().take(count) {
-            let mut delta = Delta::decode(message).expect("it was just written");
-            delta.client += (round * messages.len()) as u64;
-            delta
-                .steps
-                .iter_mut()
-                .for_each(|step| step.rank = delta.client as u32);
-            let view = server.take(&delta).expect("it is sound");
-            answered += view.encode().len();
-        }
-        seconds += started.elapsed().as_secs_f64();
+        stretches.measure(|| {
+            for message in messages.iter().take(count) {
+                let mut delta = Delta::decode(message).expect("it was just written");
+                delta.client += (round * messages.len()) as u64;
+                delta
+                    .steps
+                    .iter_mut()
+                    .for_each(|step| step.rank = delta.client as u32);
+                let view = server.take(&delta).expect("it is sound");
+                answered += view.encode().len();
+            }
+        });
     }
     println!(
-        "server ranks={ranks} functions={functions} touched={} model={} delta_bytes={bytes} view_bytes={} step_s={seconds:.4} deltas_per_s={:.0} {}",
+        "server ranks={ranks} functions={functions} touched={} model={} delta_bytes={bytes} view_bytes={} {}",
         touched.min(functions),
         if is_tail { "tail" } else { "moments" },
         answered / ranks,
-        ranks as f64 / seconds,
-        meter.costs()
+        stretches.costs(1)
     );
+}
+
+fn merge(functions: usize, is_tail: bool) {
+    const TIMES: u32 = 2_000;
+    let functions = u32::try_from(functions).expect("a number of functions");
+    let mut detector = detector(is_tail);
+    detector.learn(&inputs::samples(functions, 100 * functions as usize));
+    let delta = detector.take_delta();
+    let mut server = delta.clone();
+    let mut stretches = Stretches::default();
+    stretches.measure(|| {
+        for _ in 0..TIMES {
+            server
+                .merge(black_box(&delta))
+                .expect("they are of one kind");
+        }
+    });
+    println!("functions={functions} {}", stretches.costs(TIMES));
+}
+
+/// Wall time of a span: that of the program's own thread, since the calls are judged on another one.
+fn spans() {
+    const SPANS: u32 = 4_000;
+    const TURNS: u32 = 100;
+    let registry = Dispatch::new(tracing_subscriber::registry());
+    let calls = Calls::new(Calls::params().check().expect("defaults"));
+    let (layer, watching) = Spans::new(Monitor::new(calls, detector(true)))
+        .start()
+        .expect("a thread can be started");
+    let watched = Dispatch::new(tracing_subscriber::registry().with(layer));
+    let each = |subscriber: &Dispatch| {
+        dispatcher::with_default(subscriber, || {
+            let started = Instant::now();
+            for _ in 0..SPANS {
+                info_span!("work").in_scope(|| black_box(1));
+            }
+            started.elapsed()
+        })
+    };
+    // The least of many turns: both take turns, and wait for the other thread to have judged.
+    let (mut least, mut base) = (Duration::MAX, Duration::MAX);
+    for _ in 0..TURNS {
+        base = base.min(each(&registry));
+        least = least.min(each(&watched));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let left_out = watching.left_out();
+    watching.finish().expect("no store and no server");
+    let beyond = least.saturating_sub(base).as_secs_f64() / f64::from(SPANS);
+    let peak = perfkit_benches::peak_memory().unwrap_or_default();
+    println!("spans=1 left_out={left_out} cpu_s={beyond:.9} wall_s={beyond:.9} rss_kb={peak}");
 }

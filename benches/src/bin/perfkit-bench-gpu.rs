@@ -79,8 +79,12 @@ fn busy(paths: &[String]) -> Outcome<String> {
         let device = device.replace(' ', "");
         line += &format!(" {device}:work={work} {device}:busy_ns={busy}");
     }
-    let bad = found.repairs();
-    Ok(format!("{line} repairs={bad} {}", meter.costs()))
+    let (bad, costs) = (found.repairs(), meter.costs());
+    let mut bytes = 0;
+    for path in paths {
+        bytes += std::fs::metadata(path)?.len();
+    }
+    Ok(format!("{line} bytes={bytes} repairs={bad} {costs}"))
 }
 
 fn hta(path: &str) -> Outcome<String> {

@@ -6,7 +6,7 @@ use perfkit::core::{CancelToken, Event, LocationId, LocationView, Ticks, TimeRan
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::otf2::{NewArchive, Reader, WriteOptions, Writer};
-use perfkit_benches::Meter;
+use perfkit_benches::{Meter, peak_memory};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -173,7 +173,8 @@ fn refold(anchor: &Path, threads: usize) -> Outcome<String> {
         cpu += cpu_from.elapsed().as_secs_f64() / TIMES as f64;
     }
     let cells = fold.cells().len();
+    let peak = peak_memory().unwrap_or_default();
     Ok(format!(
-        "cells={cells} cpu_s={cpu:.5} wall_s={wall:.5} rss_kb=0"
+        "cells={cells} cpu_s={cpu:.6} wall_s={wall:.6} rss_kb={peak}"
     ))
 }

@@ -64,7 +64,9 @@ fn run(args: &[String]) -> Outcome<String> {
                     }
                 }
             }
-            Ok(format!("records={records} sum={sum} {}", meter.costs()))
+            let costs = meter.costs();
+            let bytes = std::fs::metadata(path)?.len();
+            Ok(format!("records={records} bytes={bytes} sum={sum} {costs}"))
         }
         "trace" => {
             let (trace, _) = read_trace(path, &options)?;

@@ -42,6 +42,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             title: format!("every event: {name}"),
             by: "cpu_s",
             work: "events",
+            asked: Vec::new(),
             runners: vec![
                 Runner::new("perfkit", Ok(vec![text(&ours), text(&folder)])),
                 Runner::new("adios2, tables only", peer),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::asked::Asked;
 use super::race::{Race, Runner};
 use super::{Options, target_folder, workshop};
 use crate::python::python;
@@ -55,10 +56,11 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
         let words = ["dbscan", &text(file), eps, "10"];
         they("scikit-learn (pip)", "sklearn", words)
     };
-    let dbscan = |title: &str, file: &Path, options: &[&str], eps: &str| Race {
+    let dbscan = |title: &str, file: &Path, options: &[&str], eps: &str, asked| Race {
         title: title.into(),
         by: "cpu_s",
         work: "points",
+        asked,
         runners: vec![
             Runner::new("perfkit", we("dbscan", file, options)),
             Runner::new("linfa", we("linfa", file, options)),
@@ -77,23 +79,39 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let track = [text(&release.join(TRACK)), "0.04".into()];
     let track = epoch().map(|files| track.into_iter().chain(files).collect());
     Ok(vec![
-        dbscan("DBSCAN of 10,000 points, eps 0.01", &small, &dense, "0.01"),
+        dbscan(
+            "DBSCAN of 10,000 points, eps 0.01",
+            &small,
+            &dense,
+            "0.01",
+            Vec::new(),
+        ),
         dbscan(
             "DBSCAN of 100,000 points, eps 0.002",
             &middle,
             &sparse,
             "0.002",
+            Vec::new(),
         ),
         dbscan(
             "DBSCAN of 100,000 points, eps 0.01",
             &middle,
             &dense,
             "0.01",
+            vec![Asked::Seconds(0.1), Asked::Memory(50.0)],
         ),
+        Race {
+            title: "DBSCAN of 5 million points, eps 0.0005, on one core".into(),
+            by: "cpu_s",
+            work: "points",
+            asked: vec![Asked::Seconds(10.0), Asked::Memory(1000.0)],
+            runners: vec![Runner::new("perfkit", we("dbscan", &large, &two[..2]))],
+        },
         Race {
             title: "what a second core is worth: DBSCAN of 5 million points, eps 0.0005".into(),
             by: "wall_s",
             work: "points",
+            asked: vec![Asked::Faster(1, 1.6)],
             runners: vec![
                 Runner::new("perfkit, 2 threads", we("dbscan", &large, &two)),
                 Runner::new("perfkit, 1 thread", we("dbscan", &large, &two[..2])),
@@ -103,6 +121,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             title: "HDBSCAN of 100,000 points".into(),
             by: "cpu_s",
             work: "points",
+            asked: Vec::new(),
             runners: vec![
                 Runner::new("perfkit", we("hdbscan", &middle, &sizes)),
                 Runner::new("hdbscan", package),
@@ -112,12 +131,14 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             title: "alignment of 1,024 threads of 1,000 bursts, 1 % of them another on each".into(),
             by: "cpu_s",
             work: "columns",
+            asked: vec![Asked::Seconds(10.0), Asked::Memory(1000.0)],
             runners: vec![Runner::new("perfkit", Ok(align.collect()))],
         },
         Race {
             title: "tracking EPOCH on 2, 4 and 16 tasks, from files to objects".into(),
             by: "wall_s",
             work: "clusters",
+            asked: vec![Asked::Seconds(1.0)],
             runners: vec![Runner::new("perfkit", track)],
         },
     ])

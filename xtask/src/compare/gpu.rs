@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::asked::Asked;
 use super::race::{Race, Runner};
 use super::{Options, target_folder, workshop};
 use crate::python::python;
@@ -22,6 +23,20 @@ const FILES: [&str; 4] = [
     "param/dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json",
 ];
 
+/// A file that is far larger than what is kept of it.
+const HUGE: &str = "2G";
+
+/// A file of about so many bytes, made once.
+fn generated(ours: &Path, file: &Path, size: &str) -> Result<PathBuf, String> {
+    if !file.exists() {
+        // Under another name until it is whole.
+        let part = file.with_extension("part");
+        execute(Command::new(ours).arg("generate").arg(&part).arg(size))?;
+        std::fs::rename(&part, file).map_err(|error| error.to_string())?;
+    }
+    Ok(file.into())
+}
+
 /// Builds our program, writes a large file unless it is there, and lists the races.
 ///
 /// Both sides print what Holistic Trace Analysis calls idle, compute and non-compute time, by its rules,
@@ -31,17 +46,13 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
     let ours = target_folder()?.join("release").join(OURS);
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let large = workshop()?.join("kineto-200k.json");
-    if !large.exists() {
-        // Under another name until it is whole.
-        let part = large.with_extension("part");
-        execute(Command::new(&ours).arg("generate").arg(&part).arg(SIZE))?;
-        std::fs::rename(&part, &large).map_err(|error| error.to_string())?;
-    }
+    let workshop = workshop()?;
+    let large = generated(&ours, &workshop.join("kineto-200k.json"), SIZE)?;
+    let huge = generated(&ours, &workshop.join("kineto-2g.json"), HUGE)?;
     let planted = root().join("data/gpu/planted-6x14.json.gz");
     let mut files: Vec<(String, PathBuf)> = vec![
         ("bundled, 6 devices of 14 streams".into(), planted),
-        ("generated, 200,000 events".into(), large),
+        ("generated, 200,000 events".into(), large.clone()),
     ];
     if let Some(corpus) = std::env::var_os("PERFKIT_CORPUS") {
         let corpus = PathBuf::from(corpus).join("gpu");
@@ -58,11 +69,38 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             title: format!("how busy devices are: {name}"),
             by: "cpu_s",
             work: "events",
+            asked: match file.starts_with(&workshop) {
+                true => vec![Asked::Faster(1, 20.0), Asked::Leaner(1, 10.0)],
+                false => Vec::new(),
+            },
             runners: vec![
                 Runner::new("perfkit", Ok(vec![text(&ours), "hta".into(), text(&file)])),
                 Runner::new("Holistic Trace Analysis", peer),
             ],
         }
     };
-    Ok(files.into_iter().map(race).collect())
+    let busy = |title: &str, file: &Path, asked: Vec<Asked>| Race {
+        title: title.into(),
+        by: "cpu_s",
+        work: "bytes",
+        asked,
+        runners: vec![Runner::new(
+            "perfkit",
+            Ok(vec![text(&ours), "busy".into(), text(file)]),
+        )],
+    };
+    let mut races: Vec<Race> = files.into_iter().map(race).collect();
+    let rate = Asked::Rate(200.0);
+    races.push(busy(
+        "Kineto, 200,000 events, to busy time",
+        &large,
+        vec![rate],
+    ));
+    let memory = Asked::Beyond(500.0);
+    races.push(busy(
+        "Kineto, 2 GB, to busy time",
+        &huge,
+        vec![rate, memory],
+    ));
+    Ok(races)
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::asked::Asked;
 use super::race::{Race, Runner};
 use super::{Options, target_folder, workshop};
 use crate::{cargo, execute, root};
@@ -33,21 +34,23 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let python = Ok(vec!["python3".into(), text(&peer), text(&file)]);
     Ok(vec![
         Race {
-            title: "every record, on one core".into(),
+            title: "every record of a `.prv`, on one core".into(),
             by: "cpu_s",
-            work: "records",
+            work: "bytes",
+            asked: vec![Asked::Rate(300.0)],
             runners: vec![
                 Runner::new("perfkit", we("records", "1")),
                 Runner::new("Python, split at colons", python),
             ],
         },
         Race {
-            title: "as a trace; what a second core is worth".into(),
+            title: "what a second core is worth: a `.prv` as a trace".into(),
             by: "wall_s",
             work: "events",
+            asked: Vec::new(),
             runners: vec![
-                Runner::new("perfkit, 1 thread", we("trace", "1")),
                 Runner::new("perfkit, 2 threads", we("trace", "2")),
+                Runner::new("perfkit, 1 thread", we("trace", "1")),
             ],
         },
     ])

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::process::Command;
 
+use super::asked::{Asked, time};
+use super::others::Watch;
 use crate::output_of;
 
 /// Costs differ from run to run; every other key of a runner's line is an answer.
@@ -32,31 +35,97 @@ pub(crate) struct Race {
     pub(crate) by: &'static str,
     /// The answer that counts the work, for a rate in millions a second.
     pub(crate) work: &'static str,
+    /// What the first runner must reach.
+    pub(crate) asked: Vec<Asked>,
     pub(crate) runners: Vec<Runner>,
 }
 
 impl Race {
-    /// Lets everyone run `repeats` times, in turns.
-    pub(crate) fn run(&self, repeats: usize) -> Result<Table<'_>, String> {
+    /// Lets everyone run `repeats` times, in turns. Turns in which others had much of the machine are made again,
+    /// as many as were asked for at most.
+    pub(crate) fn run(&self, repeats: usize) -> Result<Measured, String> {
         let mut runs: Vec<Vec<Figures>> = self.runners.iter().map(|_| Vec::new()).collect();
         let mut answers = BTreeMap::new();
-        for _ in 0..repeats {
+        let (mut turns, mut quiet, mut others) = (0, 0, 0.0_f64);
+        while quiet < repeats && turns < 2 * repeats {
+            let watch = Watch::start();
             for (runner, runs) in self.runners.iter().zip(&mut runs) {
                 let Ok(words) = &runner.command else { continue };
                 let figures = one_run(words)?;
                 agree(&mut answers, &figures, &runner.name)?;
                 runs.push(figures);
             }
+            let cores = watch.cores().unwrap_or_default();
+            turns += 1;
+            quiet += usize::from(cores < MUCH);
+            others = others.max(cores);
         }
-        let work = answers
-            .get(self.work)
-            .and_then(|(_, text)| text.parse().ok());
-        Ok(Table {
-            race: self,
-            runs,
-            work,
+        let costs = self.runners.iter().zip(&runs);
+        let costs = costs.map(|(runner, runs)| Cost {
+            name: runner.name.clone(),
+            command: match &runner.command {
+                Ok(words) => portable(words),
+                Err(_) => String::new(),
+            },
+            missing: runner.command.as_ref().err().map(|name| (*name).into()),
+            figures: Figure::of(runs, self.by),
+        });
+        let costs = costs.collect();
+        let answers: BTreeMap<String, String> = answers
+            .into_iter()
+            .map(|(key, (_, value))| (key, value))
+            .collect();
+        let count = answers.get(self.work).and_then(|text| text.parse().ok());
+        Ok(Measured {
+            title: self.title.clone(),
+            by: self.by.into(),
+            work: self.work.into(),
+            count,
+            answers,
+            costs,
+            turns,
+            quiet,
+            others,
         })
     }
+}
+
+/// Cores that others have of a machine that is not quiet.
+const MUCH: f64 = 0.05;
+
+/// A command without the folders of this machine: programs by their bare name, files of the workspace from
+/// its root, those of the target folder from `target`.
+fn portable(words: &[String]) -> String {
+    let root = crate::root();
+    let target = super::target_folder().unwrap_or_default();
+    let corpus = std::env::var("PERFKIT_CORPUS").unwrap_or_default();
+    let word = |(at, word): (usize, &String)| {
+        let path = Path::new(word);
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        match (at, name) {
+            (0, Some(name)) => return name.into_owned(),
+            (_, Some(_)) if path.is_absolute() => {}
+            _ => return word.clone(),
+        }
+        let bases = [
+            (target.as_path(), "target"),
+            (Path::new(&corpus), "$PERFKIT_CORPUS"),
+        ];
+        let bases = bases.into_iter().filter(|(base, _)| base.is_absolute());
+        for (base, name) in bases {
+            if let Ok(rest) = path.strip_prefix(base) {
+                return format!("{name}/{}", rest.display());
+            }
+        }
+        match path.strip_prefix(&root) {
+            Ok(rest) => rest.display().to_string(),
+            Err(_) => path
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        }
+    };
+    let words: Vec<String> = words.iter().enumerate().map(word).collect();
+    words.join(" ")
 }
 
 /// The pairs of one line.
@@ -100,63 +169,105 @@ fn agree(
     Ok(())
 }
 
-/// What a race cost each runner. A ratio is the cost of a runner over that of the first, minimum by
-/// minimum: the minimum is what the machine does when nothing else asks for it.
-pub(crate) struct Table<'a> {
-    race: &'a Race,
-    runs: Vec<Vec<Figures>>,
-    work: Option<f64>,
+/// What a race cost each runner.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) title: String,
+    pub(crate) by: String,
+    pub(crate) work: String,
+    /// How much work there was.
+    pub(crate) count: Option<f64>,
+    /// What all runners agree on.
+    pub(crate) answers: BTreeMap<String, String>,
+    pub(crate) costs: Vec<Cost>,
+    /// How often everyone ran, how often of that on a quiet machine, and how many cores others had at most.
+    pub(crate) turns: usize,
+    pub(crate) quiet: usize,
+    pub(crate) others: f64,
 }
 
-impl Table<'_> {
-    /// Minimum and median of a cost over the runs of one runner.
-    fn cost(&self, runner: usize, key: &str) -> Option<(f64, f64)> {
-        let values = self.runs[runner].iter();
-        min_and_median(
-            values
-                .filter_map(|run| run.get(key)?.parse().ok())
-                .collect(),
-        )
+/// What it cost one of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cost {
+    pub(crate) name: String,
+    pub(crate) command: String,
+    /// The package to install first.
+    pub(crate) missing: Option<String>,
+    pub(crate) figures: Option<Figure>,
+}
+
+/// Seconds of the cost that counts, least and median; least wall time; the largest of all peaks of memory, since
+/// a peak that is sometimes reached must be there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) least: f64,
+    pub(crate) median: f64,
+    pub(crate) wall: f64,
+    pub(crate) megabytes: f64,
+}
+
+impl Figure {
+    fn of(runs: &[Figures], by: &str) -> Option<Self> {
+        let values = |key: &str| -> Vec<f64> {
+            let values = runs.iter().filter_map(|run| run.get(key)?.parse().ok());
+            values.collect()
+        };
+        let (least, median) = min_and_median(values(by))?;
+        let (wall, _) = min_and_median(values("wall_s"))?;
+        let kib = values("rss_kb").into_iter().fold(0.0, f64::max);
+        Some(Figure {
+            least,
+            median,
+            wall,
+            megabytes: kib * 1024.0 / 1e6,
+        })
     }
 }
 
-impl fmt::Display for Table<'_> {
+impl Measured {
+    /// A number among the answers.
+    pub(crate) fn answer(&self, name: &str) -> Option<f64> {
+        self.answers.get(name)?.parse().ok()
+    }
+
+    /// How many times as much a runner costs as the first, minimum by minimum: the minimum is what the machine
+    /// does when nothing else asks for it.
+    pub(crate) fn ratio(&self, runner: usize) -> Option<f64> {
+        let first = self.costs.first()?.figures?;
+        Some(self.costs.get(runner)?.figures?.least / first.least)
+    }
+}
+
+impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = self.race.by;
-        writeln!(f, "{}", self.race.title)?;
+        let Measured { turns, quiet, .. } = self;
         writeln!(
             f,
-            "  {:<34} {:>10} {:>9} {:>9} {:>9} {:>8}  ratio",
-            "",
-            format!("{by} min"),
-            "median",
-            "M/s",
-            "wall min",
-            "MB"
+            "{} ({quiet} of {turns} turns on a quiet machine)",
+            self.title
         )?;
-        let first = self.cost(0, by).map(|(least, _)| least);
-        for (index, runner) in self.race.runners.iter().enumerate() {
-            write!(f, "  {:<34}", runner.name)?;
-            if let Err(package) = runner.command {
+        let by = format!("{} min", self.by);
+        writeln!(
+            f,
+            "  {:<34} {by:>10} {:>9} {:>9} {:>9} {:>8}  ratio",
+            "", "median", "M/s", "wall min", "MB"
+        )?;
+        for (index, cost) in self.costs.iter().enumerate() {
+            write!(f, "  {:<34}", cost.name)?;
+            let Some(figure) = cost.figures else {
+                let package = cost.missing.as_deref().unwrap_or("?");
                 writeln!(f, " not installed: it is in the package {package}")?;
                 continue;
-            }
-            let (Some((least, median)), Some(wall), Some(memory)) = (
-                self.cost(index, by),
-                self.cost(index, "wall_s"),
-                self.cost(index, "rss_kb"),
-            ) else {
-                writeln!(f, " printed no figures")?;
-                continue;
             };
-            write!(f, " {least:>10.3} {median:>9.3}")?;
-            match self.work {
-                Some(work) => write!(f, " {:>9.2}", work / least / 1e6)?,
+            let texts = [figure.least, figure.median].map(time);
+            write!(f, " {:>10} {:>9}", texts[0], texts[1])?;
+            match self.count {
+                Some(work) => write!(f, " {:>9.2}", work / figure.least / 1e6)?,
                 None => write!(f, " {:>9}", "-")?,
             }
-            write!(f, " {:>9.3} {:>8.1}", wall.0, memory.1 / 1024.0)?;
-            match first {
-                Some(first) => writeln!(f, " {:>6.2}", least / first)?,
+            write!(f, " {:>9} {:>8.1}", time(figure.wall), figure.megabytes)?;
+            match self.ratio(index) {
+                Some(ratio) => writeln!(f, " {ratio:>6.2}")?,
                 None => writeln!(f)?,
             }
         }
@@ -209,13 +320,20 @@ mod tests {
             title: "reading".into(),
             by: "cpu_s",
             work: "events",
+            asked: vec![Asked::Rate(3.0), Asked::Faster(1, 2.0)],
             runners: vec![
                 Runner::new("ours", Ok(words)),
                 Runner::new("theirs", Err("libtheirs-dev")),
             ],
         };
-        let text = race.run(2).map(|table| table.to_string());
-        let text = text.unwrap_or_else(|error| error);
+        let measured = race.run(2);
+        let judged = measured.as_ref().map(|measured| {
+            let judged = race.asked.iter().map(|asked| asked.judge(measured));
+            judged.map(|one| one.map(|one| one.met)).collect::<Vec<_>>()
+        });
+        // Nobody is faster than one who did not run.
+        assert_eq!(judged, Ok(vec![Some(true), None]));
+        let text = measured.map_or_else(|error| error, |table| table.to_string());
         assert!(text.contains("libtheirs-dev"), "{text}");
         assert!(text.contains("4.00"), "{text}");
         assert!(text.contains("1.00"), "{text}");

@@ -1,0 +1,167 @@
+//! What is measured: which program, which sizes, and what a million ranks would be.
+
+use std::path::Path;
+
+/// A curve.
+pub(super) struct Plan {
+    /// Name in the table of results.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    /// What grows.
+    pub(super) axis: &'static str,
+    pub(super) sizes: &'static [u64],
+    /// The size that a run on 2^20 ranks has, and why; nothing where the cost does not depend on ranks.
+    pub(super) million: Option<(f64, &'static str)>,
+    pub(super) program: &'static str,
+    /// Arguments that make an input in a folder; nothing if the program makes its own.
+    pub(super) prepare: fn(u64, &Path) -> Option<Vec<String>>,
+    pub(super) words: fn(u64, &Path) -> Vec<String>,
+}
+
+const MILLION: f64 = 1_048_576.0;
+const WIDE: &[u64] = &[64, 256, 1_024, 4_096, 16_384];
+const HERE: &str = "perfkit-bench-scaling";
+const OTF2: &str = "perfkit-bench-otf2";
+const ANOMALY: &str = "perfkit-bench-anomaly";
+
+fn nothing(_: u64, _: &Path) -> Option<Vec<String>> {
+    None
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(String::from).collect()
+}
+
+fn archive(locations: u64, events: u64, folder: &Path) -> Option<Vec<String>> {
+    let folder = folder.display().to_string();
+    let sizes = words(&format!("--locations {locations} --events {events}"));
+    Some(
+        ["generate".to_string(), folder]
+            .into_iter()
+            .chain(sizes)
+            .collect(),
+    )
+}
+
+/// The archive of a folder opens by the folder's name.
+fn decode(folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let rest = words("--threads 1");
+    ["decode".to_string(), folder]
+        .into_iter()
+        .chain(rest)
+        .collect()
+}
+
+pub(super) const PLANS: &[Plan] = &[
+    Plan {
+        name: "otf2-locations",
+        title: "reading OTF2",
+        axis: "locations of 1,000 events",
+        sizes: WIDE,
+        million: Some((MILLION, "a location a rank")),
+        program: OTF2,
+        prepare: |size, folder| archive(size, 1_000, folder),
+        words: |_, folder| decode(folder),
+    },
+    Plan {
+        name: "otf2-events",
+        title: "reading OTF2",
+        axis: "events on each of 64 locations",
+        sizes: &[1_000, 4_000, 16_000, 64_000, 256_000],
+        million: None,
+        program: OTF2,
+        prepare: |size, folder| archive(64, size, folder),
+        words: |_, folder| decode(folder),
+    },
+    Plan {
+        name: "profile-locations",
+        title: "a profile of a trace",
+        axis: "locations of 1,000 events",
+        sizes: WIDE,
+        million: Some((MILLION, "a location a rank")),
+        program: HERE,
+        prepare: nothing,
+        words: |size, _| words(&format!("one profile {size} 1000")),
+    },
+    Plan {
+        name: "fold-locations",
+        title: "timelines and a fold of all",
+        axis: "locations of 1,000 events",
+        sizes: WIDE,
+        million: Some((MILLION, "a location a rank")),
+        program: HERE,
+        prepare: nothing,
+        words: |size, _| words(&format!("one fold {size} 1000")),
+    },
+    Plan {
+        name: "correlate-points",
+        title: "correlating 16 views",
+        axis: "points of the grid",
+        sizes: &[4_096, 16_384, 65_536, 262_144, 1_048_576],
+        million: Some((MILLION, "a point a rank")),
+        program: HERE,
+        prepare: nothing,
+        words: |size, _| words(&format!("one correlate {size} 16")),
+    },
+    Plan {
+        name: "correlate-views",
+        title: "correlating views",
+        axis: "views of 4,096 points",
+        sizes: &[64, 256, 1_024, 4_096, 16_384],
+        million: None,
+        program: HERE,
+        prepare: nothing,
+        words: |size, _| words(&format!("one correlate 4096 {size}")),
+    },
+    Plan {
+        name: "dbscan-points",
+        title: "DBSCAN",
+        axis: "points, equally dense",
+        sizes: &[10_000, 40_000, 160_000, 640_000, 2_560_000, 10_240_000],
+        million: Some((100.0 * MILLION, "100 bursts a rank")),
+        program: HERE,
+        prepare: nothing,
+        words: |size, _| words(&format!("one dbscan {size}")),
+    },
+    Plan {
+        name: "track-frames",
+        title: "tracking",
+        axis: "frames of 20 clusters",
+        sizes: &[2, 4, 8, 16, 32],
+        million: None,
+        program: HERE,
+        prepare: nothing,
+        words: |size, _| words(&format!("one track {size} 20 500")),
+    },
+    Plan {
+        name: "detect-events",
+        title: "detection",
+        axis: "events of 100 functions",
+        sizes: &[125_000, 500_000, 2_000_000, 8_000_000, 32_000_000],
+        million: None,
+        program: ANOMALY,
+        prepare: nothing,
+        words: |size, _| words(&format!("labels {size} 100")),
+    },
+    Plan {
+        name: "detect-functions",
+        title: "detection",
+        axis: "functions in 2 million events",
+        sizes: &[10, 100, 1_000, 10_000, 100_000],
+        million: None,
+        program: ANOMALY,
+        prepare: nothing,
+        words: |size, _| words(&format!("labels 2000000 {size}")),
+    },
+    Plan {
+        name: "server-ranks",
+        title: "the server's step",
+        axis: "ranks of 100 functions",
+        sizes: &[160, 640, 2_560, 10_240, 40_960],
+        million: Some((MILLION, "a delta a rank")),
+        program: ANOMALY,
+        prepare: nothing,
+        words: |size, _| words(&format!("server {size} 100 moments 100")),
+    },
+];

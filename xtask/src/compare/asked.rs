@@ -1,0 +1,207 @@
+//! What was asked of the first runner of a race, and whether it holds.
+
+use super::race::{Cost, Measured};
+
+/// A bar for the first runner of a race.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked {
+    /// Millions of units of work a second, at least.
+    Rate(f64),
+    /// Seconds of the cost that counts, at most.
+    Seconds(f64),
+    /// Megabytes of memory, at most.
+    Memory(f64),
+    /// Megabytes of memory beyond the answer `kept_bytes`, at most.
+    Beyond(f64),
+    /// At least so many times as fast as the runner of this number.
+    Faster(usize, f64),
+    /// At least so many times less memory than that runner.
+    Leaner(usize, f64),
+    /// A number among the answers that is at least this.
+    Answer(&'static str, f64),
+}
+
+/// A bar, what was measured, and the peer that is nearest to it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) bar: String,
+    pub(crate) ours: String,
+    /// Another runner and its figure.
+    pub(crate) peer: Option<(String, String)>,
+    /// How many times better than the peer.
+    pub(crate) ratio: Option<f64>,
+    pub(crate) met: bool,
+}
+
+impl Asked {
+    /// What it comes to; nothing where a runner that is needed did not run.
+    pub(crate) fn judge(self, measured: &Measured) -> Option<Judged> {
+        let ours = measured.costs.first()?.figures.as_ref()?;
+        let at = match self {
+            Asked::Faster(at, _) | Asked::Leaner(at, _) => at,
+            _ => 1,
+        };
+        let peer = measured.costs.get(at);
+        let theirs = peer.and_then(|peer| Some((peer, peer.figures.as_ref()?)));
+        let work = measured.count;
+        let unit = &measured.work;
+        let judged = |bar: String,
+                      least: bool,
+                      limit: f64,
+                      of: &dyn Fn(&super::race::Figure) -> Option<f64>,
+                      text: &dyn Fn(f64) -> String| {
+            let value = of(ours)?;
+            let other = theirs.and_then(|(peer, figures)| Some((peer, of(figures)?)));
+            let ratio = other.map(|(_, other)| match least {
+                true => value / other,
+                false => other / value,
+            });
+            Some(Judged {
+                bar,
+                ours: text(value),
+                peer: other.map(|(peer, other): (&Cost, f64)| (peer.name.clone(), text(other))),
+                ratio,
+                met: match least {
+                    true => value >= limit,
+                    false => value <= limit,
+                },
+            })
+        };
+        let rate = |figure: &super::race::Figure| Some(work? / figure.least / 1e6);
+        let seconds = |figure: &super::race::Figure| Some(figure.least);
+        let memory =
+            |figure: &super::race::Figure| Some(figure.megabytes).filter(|value| *value > 0.0);
+        match self {
+            Asked::Rate(least) => judged(
+                format!("at least {least} M {unit}/s"),
+                true,
+                least,
+                &rate,
+                &|value| format!("{} M/s", digits(value)),
+            ),
+            Asked::Seconds(most) => judged(
+                format!("at most {}", time(most)),
+                false,
+                most,
+                &seconds,
+                &time,
+            ),
+            Asked::Memory(most) => judged(
+                format!("at most {most} MB"),
+                false,
+                most,
+                &memory,
+                &megabytes,
+            ),
+            Asked::Beyond(most) => {
+                let kept = measured.answer("kept_bytes")? / 1e6;
+                let beyond = ours.megabytes - kept;
+                Some(Judged {
+                    bar: format!("at most {most} MB beyond the {kept:.0} MB that are kept"),
+                    ours: megabytes(beyond),
+                    peer: None,
+                    ratio: None,
+                    met: beyond <= most,
+                })
+            }
+            Asked::Faster(_, least) => {
+                let (peer, _) = theirs?;
+                let bar = format!("{least} times as fast as {}", peer.name);
+                let mut judged = judged(bar, false, 0.0, &seconds, &time)?;
+                judged.met = judged.ratio? >= least;
+                Some(judged)
+            }
+            Asked::Leaner(_, least) => {
+                let (peer, _) = theirs?;
+                let bar = format!("1/{least} of the memory of {}", peer.name);
+                let mut judged = judged(bar, false, 0.0, &memory, &megabytes)?;
+                judged.met = judged.ratio? >= least;
+                Some(judged)
+            }
+            Asked::Answer(name, least) => {
+                let value = measured.answer(name)?;
+                Some(Judged {
+                    bar: format!("{name} of at least {least}"),
+                    ours: digits(value),
+                    peer: None,
+                    ratio: None,
+                    met: value >= least,
+                })
+            }
+        }
+    }
+}
+
+/// A time in the unit that suits, of three digits.
+pub(crate) fn time(seconds: f64) -> String {
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
+    let unit = units.iter().find(|(size, _)| seconds >= 0.9995 * size);
+    let (size, name) = unit.copied().unwrap_or((1e-9, "ns"));
+    format!("{} {name}", digits(seconds / size))
+}
+
+pub(crate) fn megabytes(value: f64) -> String {
+    format!("{} MB", digits(value))
+}
+
+/// Three digits, or all of those before the point.
+pub(crate) fn digits(value: f64) -> String {
+    let places = match value.abs() {
+        value if value >= 99.95 => 0,
+        value if value >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::race::Figure;
+    use super::*;
+
+    fn measured() -> Measured {
+        let cost = |name: &str, least: f64, megabytes: f64| Cost {
+            name: name.into(),
+            command: String::new(),
+            missing: None,
+            figures: Some(Figure {
+                least,
+                median: least,
+                wall: least,
+                megabytes,
+            }),
+        };
+        Measured {
+            title: "reading".into(),
+            by: "cpu_s".into(),
+            work: "events".into(),
+            count: Some(2e6),
+            answers: [("kept_bytes".to_string(), "4000000".to_string())].into(),
+            costs: vec![cost("ours", 0.02, 10.0), cost("theirs", 0.5, 40.0)],
+            turns: 1,
+            quiet: 1,
+            others: 0.0,
+        }
+    }
+
+    #[test]
+    fn bars_are_held_against_what_was_measured() {
+        let of = |asked: Asked| asked.judge(&measured());
+        let rate = of(Asked::Rate(60.0)).map(|it| (it.ours, it.peer, it.met));
+        let peer = Some(("theirs".to_string(), "4.00 M/s".to_string()));
+        assert_eq!(rate, Some(("100 M/s".into(), peer, true)));
+        let faster = of(Asked::Faster(1, 30.0)).map(|it| (it.ours, it.ratio, it.met));
+        assert_eq!(faster, Some(("20.0 ms".into(), Some(25.0), false)));
+        let leaner = of(Asked::Leaner(1, 4.0)).map(|it| (it.bar, it.met));
+        assert_eq!(leaner, Some(("1/4 of the memory of theirs".into(), true)));
+        assert_eq!(of(Asked::Beyond(5.0)).map(|it| it.met), Some(false));
+        assert_eq!(of(Asked::Answer("nothing", 1.0)), None);
+        assert_eq!(of(Asked::Faster(2, 1.0)), None);
+    }
+
+    #[test]
+    fn times_have_the_unit_that_suits() {
+        let texts = [1.5, 0.05, 5e-5, 1e-7].map(time);
+        assert_eq!(texts, ["1.50 s", "50.0 ms", "50.0 us", "100 ns"]);
+    }
+}

@@ -1,0 +1,202 @@
+//! `docs/benchmarks.md`, from the results of all comparisons.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::asked::{digits, time};
+use super::{COMPARISONS, results};
+use crate::root;
+
+const HEAD: &str = "\
+# Benchmarks
+
+Established tools beside perfkit: on the same input, in turns, in the same minutes, and giving the same answers, or the
+comparison stops. `cargo xtask compare NAME` runs one comparison and writes its rows and this page; programs and
+inputs are made on the way, peers that are not installed are named with their package. Rows that were not run again stay
+as they were: each says when it was measured and how often. The least of the runs counts, since it is what the machine does
+when nothing else asks for it; the median beside it says how much they scatter. A machine is called quiet where others had
+less than 0.05 cores; runs beside others are made again, once.
+
+CPU time is user and system time of all threads of the work that is asked for; where a peer must import or plan first,
+that is not counted. Memory is the peak of the whole process, in megabytes of 10^6 bytes.
+How costs grow with the size of recordings stands in [scaling.md](scaling.md).
+";
+
+/// Writes the page anew.
+pub(crate) fn write() -> Result<(), String> {
+    let mut all = Vec::new();
+    for comparison in COMPARISONS {
+        all.push((comparison.0, comparison.1, results::read(comparison.0)?));
+    }
+    let path = root().join("docs/benchmarks.md");
+    std::fs::write(&path, page(&all)).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Comparisons: name, what it is, lines.
+fn page(all: &[(&str, &str, Vec<Value>)]) -> String {
+    let mut machines: Vec<&str> = Vec::new();
+    for line in all.iter().flat_map(|(_, _, lines)| lines) {
+        let machine = text(line, "machine");
+        if !machines.contains(&machine) {
+            machines.push(machine);
+        }
+    }
+    let mut page = HEAD.to_string();
+    page += "\n## Machine\n\n";
+    for (at, machine) in machines.iter().enumerate() {
+        let _ = writeln!(page, "{}. {machine}", at + 1);
+    }
+    page += "\n## What was asked\n\n\
+        A ratio is how many times better the first figure is than that of the peer.\n\n\
+        | what | bar | perfkit | peer | ratio | |\n|---|---|---|---|---|---|\n";
+    for line in all.iter().flat_map(|(_, _, lines)| lines) {
+        for asked in list(line, "asked") {
+            page += &bar(text(line, "race"), asked);
+        }
+    }
+    for (name, what, lines) in all {
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            page,
+            "\n## {name}: {what}\n\n`cargo xtask compare {name}`\n"
+        );
+        for line in lines {
+            let machine = machines
+                .iter()
+                .position(|known| *known == text(line, "machine"));
+            page += &race(line, machine.map_or(0, |at| at + 1));
+        }
+    }
+    page
+}
+
+/// A row of what was asked.
+fn bar(race: &str, asked: &Value) -> String {
+    let peer = match (asked["peer"].as_str(), asked["theirs"].as_str()) {
+        (Some(peer), Some(theirs)) => format!("{peer}: {theirs}"),
+        _ => String::new(),
+    };
+    let ratio = asked["ratio"].as_f64().map(digits).unwrap_or_default();
+    let met = match asked["met"].as_bool() {
+        Some(true) => "holds",
+        _ => "**falls short**",
+    };
+    format!(
+        "| {race} | {} | {} | {peer} | {ratio} | {met} |\n",
+        text(asked, "bar"),
+        text(asked, "ours"),
+    )
+}
+
+/// What else the machine did.
+fn load(line: &Value) -> String {
+    let number = |name: &str| line[name].as_f64().unwrap_or_default();
+    let (turns, quiet) = (number("turns"), number("quiet"));
+    match quiet >= turns {
+        true => "on a quiet machine".into(),
+        false => format!(
+            "{quiet:.0} of them on a quiet machine (others had {:.2} cores at most)",
+            number("others")
+        ),
+    }
+}
+
+/// The tables of a race.
+fn race(line: &Value, machine: usize) -> String {
+    let by = match text(line, "by") {
+        "cpu_s" => "CPU",
+        _ => "wall",
+    };
+    let mut out = format!(
+        "\n### {}\n\n{}, {} runs each, {}, machine {machine}.\n\n\
+        | | {by}, least | median | wall | M {}/s | MB | ratio |\n|---|---|---|---|---|---|---|\n",
+        text(line, "race"),
+        text(line, "date"),
+        line["turns"],
+        load(line),
+        text(line, "work"),
+    );
+    let runners = list(line, "runners");
+    let first = runners.first().and_then(|runner| runner["least"].as_f64());
+    for runner in runners {
+        let name = text(runner, "name");
+        let Some(least) = runner["least"].as_f64() else {
+            let package = text(runner, "missing");
+            let _ = writeln!(out, "| {name} | not installed ({package}) | | | | | |");
+            continue;
+        };
+        let number = |key: &str| runner[key].as_f64();
+        let rate = line["count"]
+            .as_f64()
+            .map(|count| digits(count / least / 1e6));
+        let ratio = first.map(|first| digits(least / first));
+        let megabytes = number("mb").filter(|value| *value > 0.0).map(digits);
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} | {} | {} | {} | {} |",
+            time(least),
+            number("median").map(time).unwrap_or_default(),
+            number("wall").map(time).unwrap_or_default(),
+            rate.unwrap_or_default(),
+            megabytes.unwrap_or_default(),
+            ratio.unwrap_or_default(),
+        );
+    }
+    out += "\n```sh\n";
+    for runner in runners.iter().filter(|runner| runner["least"].is_f64()) {
+        let _ = writeln!(out, "{}", text(runner, "command"));
+    }
+    out + "```\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_page_has_bars_tables_commands_and_who_is_missing() {
+        let line = json!({
+            "race": "reading", "by": "cpu_s", "work": "events", "count": 2e6, "date": "2026-11-22",
+            "machine": "a machine", "turns": 3, "quiet": 1, "others": 0.5,
+            "runners": [
+                {"name": "ours", "least": 0.5, "median": 0.6, "wall": 0.5, "mb": 12.0, "command": "ours file"},
+                {"name": "theirs", "least": 1.0, "median": 1.1, "wall": 1.0, "mb": 24.0, "command": "theirs file"},
+                {"name": "others", "missing": "libothers"},
+            ],
+            "asked": [{"bar": "at most 1 s", "ours": "500 ms", "met": true, "peer": "theirs", "theirs": "1.00 s", "ratio": 2.0}],
+        });
+        let page = page(&[
+            ("one", "what it is", vec![line]),
+            ("two", "never run", Vec::new()),
+        ]);
+        assert!(page.contains("1. a machine\n"), "{page}");
+        let row = "| reading | at most 1 s | 500 ms | theirs: 1.00 s | 2.00 | holds |";
+        assert!(page.contains(row), "{page}");
+        let row = "| theirs | 1.00 s | 1.10 s | 1.00 s | 2.00 | 24.0 | 2.00 |";
+        assert!(page.contains(row), "{page}");
+        assert!(
+            page.contains("| others | not installed (libothers) |"),
+            "{page}"
+        );
+        assert!(
+            page.contains("```sh\nours file\ntheirs file\n```"),
+            "{page}"
+        );
+        assert!(!page.contains("never run"), "{page}");
+        let turns =
+            "3 runs each, 1 of them on a quiet machine (others had 0.50 cores at most), machine 1.";
+        assert!(page.contains(turns), "{page}");
+    }
+}

@@ -1,0 +1,44 @@
+//! `cargo xtask scaling`: how costs grow with the size of what is analysed.
+
+use std::process::Command;
+
+use crate::machine::{machine, today};
+use crate::{Outcome, cargo, execute, root};
+
+/// The programs of `perfkit-benches` that do the work. The last one calls the others.
+const PROGRAMS: [&str; 3] = [
+    "perfkit-bench-otf2",
+    "perfkit-bench-anomaly",
+    "perfkit-bench-scaling",
+];
+
+/// Builds the programs and measures what is named, or all; the page and its pictures are drawn from all that was
+/// ever measured. `--draw` measures nothing.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let mut build = cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "perfkit-benches",
+    ]);
+    for program in PROGRAMS {
+        build.args(["--bin", program]);
+    }
+    execute(&mut build)?;
+    let release = crate::target_folder()?.join("release");
+    execute(
+        Command::new(release.join(PROGRAMS[2]))
+            .current_dir(root())
+            .env("RAYON_NUM_THREADS", "1")
+            .args([
+                "--machine",
+                &machine(),
+                "--date",
+                &today(),
+                "--docs",
+                "docs",
+            ])
+            .args(arguments),
+    )
+}
