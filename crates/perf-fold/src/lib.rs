@@ -13,6 +13,15 @@
 //!    selects one: `max` what most do, `min` what fewest do, `diff` where they differ, `idle` what
 //!    those do that do something.
 //!
+//! With `c(s)` the streams of a group that are in state `s` at the centre of pixel p of W,
+//!
+//! ```text
+//! t_p  = t0 + floor((2p + 1)(t1 - t0) / 2W)
+//! max  = argmax c        min  = argmin c over states that occur
+//! diff = nothing if all are equal, else min
+//! idle = argmax c over states that are not idle
+//! ```
+//!
 //! ```
 //! use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
 //! // 40 ranks, 4 of which have more and more to do. Any trace will do.

@@ -21,6 +21,38 @@
 //! Each format can do more through a module of its own: [`otf2::Reader`] walks through all events
 //! in order of time without holding them, and [`otf2::Archive`] takes bytes from anywhere.
 //!
+//! ```
+//! use perf_formats::{Formats, OpenOptions};
+//! # #[cfg(feature = "chrome")] {
+//! let file = std::env::temp_dir().join(format!("perf-formats-doc-{}.json", std::process::id()));
+//! let text = r#"{"traceEvents": [{"ph": "X", "name": "solve", "pid": 0, "tid": 1, "ts": 1.5, "dur": 2}, {"#;
+//! std::fs::write(&file, text)?;
+//! // The file is cut: what came before is there, and the cut is counted.
+//! let recording = perf_formats::open(&file, &OpenOptions::new())?;
+//! assert_eq!((recording.format, recording.trace().map(|trace| trace.len())), ("chrome", Some(2)));
+//! assert!(recording.diagnostics.repairs() > 0);
+//! // Strictly, it is an error with its place.
+//! let strict = perf_formats::open(&file, &OpenOptions::new().strict(true));
+//! assert!(strict.expect_err("it is cut").place().is_some());
+//! # std::fs::remove_file(&file)?;
+//! # }
+//! // A format of your own joins the list.
+//! assert!(Formats::default().iter().all(|format| format.name != "mine"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Cost
+//! Traces are held in columns of 12 bytes an enter or leave, profiles row by row as they are asked for, and
+//! text is streamed. [`otf2::Reader::estimate`] tells the memory of an archive before it is read, and
+//! [`Limits::memory`](perf_core::Limits::memory) bounds it. Files are read on all cores, by location and by chunk, unless
+//! [`OpenOptions::threads`] says otherwise; what is read does not depend on it.
+//!
+//! # What to mind
+//! * Look at [`Recording::diagnostics`]: a repair is counted, not shouted.
+//! * A [window](OpenOptions::window) leaves out what began before it: calls that span it are unknown.
+//! * Memory is unlimited by default. Who opens files of strangers sets [`Limits`](perf_core::Limits).
+//! * Names of regions are unified over ranks ([`Unify`]); functions of one name in two libraries are one.
+//!
 //! Input is not trusted: no file makes a reader panic, loop for ever or allocate more than its
 //! bytes warrant. What cannot be read is an [`Error`] that says file, byte and record.
 //!

@@ -52,6 +52,12 @@
 //!
 //! The program `perfkit-live` serves, replays and simulates.
 //!
+//! # What it costs
+//! One thread has the state and the database: it takes all that waits, merges it, writes one transaction, and
+//! answers then, so that batches grow with the load. What waits is bounded in number and bytes, and pages are told what is
+//! new at most four times a second. A client sends what it learned since the last time, and works on while it
+//! waits; `docs/live.md` has addresses and limits.
+//!
 //! # What to mind
 //! * It listens on the loopback interface unless told otherwise. Beyond the machine it belongs behind something
 //!   that encrypts: the token and all answers travel as they are. Whoever reaches it may read.

@@ -29,6 +29,8 @@
 //!     let path = profile.calls().name(rows[found.view].1, profile.regions());
 //!     println!("{:+.3} at {:?} {path}", found.r(), spectra.plan().shift(found.peak));
 //! }
+//! assert!(list.matches.iter().all(|found| found.r().abs() <= 1.0));
+//! assert!(list.matches.is_sorted_by(|one, next| one.r().abs() >= next.r().abs()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -52,6 +54,20 @@
 //! * Rows of a profile with a value that is infinite or no number are skipped and named, or refused ([`Unfit`]).
 //! * Results do not depend on the number of threads. Between processors of different kinds they may differ by
 //!   rounding.
+//!
+//! # Cost
+//! With n = |T| points: a spectrum takes exactly n reals and is made in n log n, once. One view against m
+//! others takes at most m inverse transforms; lists that are pruned take fewer where little goes with the
+//! reference, and one pass over the spectra in any case. [`Spectra::confidence`] takes a transform a view and
+//! surrogate. [`Spectra::builder_in`] keeps spectra on disk, and a few views in memory.
+//!
+//! # What to mind
+//! * R is a quotient. With the known axes filtered away a perfect 1 may be of next to nothing: ask
+//!   [`Spectra::axis_power`] how much of the view the axes hold.
+//! * Every axis is taken for periodic. On a grid that is none, a shift wraps around; R without shift does not.
+//! * An axis of length 1 holds nothing, and one of length 2 cannot tell a shift from a change of sign.
+//! * Among many views something always correlates: [`Confidence`] has a p for all of them together.
+//! * Ranks laid out in another order than the program's make patterns that are none of the program.
 //!
 //! # Threads
 //! Threads share views, not a transform: with fewer views than threads some have nothing to do. FFTW with

@@ -48,6 +48,16 @@
 //! # Ok::<(), perf_track::Error>(())
 //! ```
 //!
+//! # How
+//! A metric `x` is a coordinate by `y = f (ln x - shift - low) / (high - low)` (or without the logarithm), where
+//! `low` and `high` are quantiles of all frames and the shift is that of the frame. A burst with at least
+//! `min_points` within `eps` is core, and cores within `eps` of each other are one cluster (DBSCAN). With the
+//! sequences of all threads in columns, the SPMD score of cluster k is the mean of `n_k(c) / T` over the columns c
+//! it is in, T threads; that of a frame is their mean by time. What two clusters of different frames have in
+//! common is the weighted mean of votes of [`track::Evaluator`]s, and objects are the assignment of largest sum
+//! over all frames. What happens to an object is a power law in the tasks, `x = a p^b`, and
+//! `ln T = ln I - ln IPC - ln f`, exactly.
+//!
 //! # What for what
 //!
 //! | question | item |

@@ -42,6 +42,16 @@
 //! [`ColourMap`] has maps for the colour-blind; [`Palette`] gives a state the same colour in every
 //! picture; [`Theme`] is light or dark.
 //!
+//! # Cost
+//! A picture takes memory for its pixels, at most [`MOST_PIXELS`]. Pages have budgets: a timeline takes its cells along
+//! at several resolutions, a grid beyond some 20,000 cells is coarsened, of more than 200,000 points those that lie
+//! close are one, and each says so in words. All of it reports progress and can be stopped.
+//!
+//! # What to mind
+//! * A picture has no text but what it is given: [`Scene::title`] says in words what is to be seen, for those who
+//!   cannot see it.
+//! * A server must send a page with no laxer content policy than the page's own.
+//!
 //! # Features
 //! * `fold` (default): [`timeline`].
 //! * `topology`, `spectral` (default): [`topology`], and the list of correlated views beside it.

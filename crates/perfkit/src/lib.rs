@@ -3,6 +3,35 @@
 //! This crate re-exports the others under nouns and adds nothing but [`open`]. Who embeds one
 //! analysis depends on its crate alone; who explores depends on this one.
 //!
+//! ```
+//! use perfkit::anomaly::{Monitor, Replay, Tail, calls::Calls};
+//! use perfkit::core::{CancelToken, EventSource, Profile};
+//! use perfkit::fold::{DeviceParams, Devices};
+//!
+//! // Any recording: here six GPUs whose load is known.
+//! let recording = perfkit::open("../../data/gpu/planted-6x14.json.gz")?;
+//! let trace = recording.into_trace().ok_or("holds no trace")?;
+//!
+//! // How busy are its devices?
+//! let devices = Devices::new(trace.view(), &DeviceParams::new())?;
+//! assert_eq!(devices.utilisation(), 0.525);
+//!
+//! // Where does the time go?
+//! let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+//! assert!(profile.metric("exclusive time").is_some());
+//!
+//! // Which calls are abnormal?
+//! let calls = Calls::new(Calls::params().check()?);
+//! let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+//! let mut replay = Replay::in_steps(trace.view(), 10);
+//! while replay.next_step(&mut monitor)? {}
+//! assert!(monitor.finish()?.losses.total().calls > 2_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Every analysis takes a [`Trace`](core::Trace) or a [`Profile`](core::Profile) and none knows where it came from. The
+//! cookbook in the project's `docs` has twenty short programs, its `methods` what is decided and why.
+//!
 //! | here | crate | what |
 //! |---|---|---|
 //! | [`core`] | `perf-core` | time, places, code, traces, profiles |
@@ -13,6 +42,11 @@
 //! | [`track`] | `perf-track` | clusters of CPU bursts, and their tracking across experiments |
 //! | [`anomaly`] | `perf-anomaly` | which calls are abnormal, as they happen |
 //! | [`view`] | `perf-view` | results as pictures and pages |
+//!
+//! # What to mind
+//! * Each crate's documentation has its method with equations, what it costs, and its pitfalls.
+//! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing`, `linfa` and `serde` are asked for.
+//! * Parallel results equal serial ones bit by bit.
 
 #[cfg(feature = "anomaly")]
 pub use perf_anomaly as anomaly;
