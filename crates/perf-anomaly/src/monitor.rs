@@ -129,7 +129,7 @@ impl Monitor {
         Ok(self)
     }
 
-    /// Keeps anomalies with all that is known around them.
+    /// Keeps anomalies with all that is known around them. Default: nothing is kept but counts.
     pub fn record(mut self, recorder: Recorder) -> Self {
         self.recorder = Some(recorder);
         self
@@ -141,7 +141,7 @@ impl Monitor {
         self
     }
 
-    /// Watches for functions that become slower or faster for good.
+    /// Watches for functions that become slower or faster for good. Default: nobody does.
     pub fn watch_drift(mut self, drift: Drift) -> Self {
         self.drift = Some(drift);
         self

@@ -102,7 +102,7 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// What can end the replay between steps and while it waits.
+    /// What can end the replay between steps and while it waits. Default: nothing.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.cancel = token;
         self

@@ -30,25 +30,25 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits with at most `bytes` of events in memory.
+    /// The same limits with at most `bytes` of events in memory. Default: no limit.
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// The same limits with at most `depth` levels.
+    /// The same limits with at most `depth` levels. Default: 4,096.
     pub fn with_depth(mut self, depth: u32) -> Self {
         self.depth = depth;
         self
     }
 
-    /// The same limits with at most `count` definitions of a kind.
+    /// The same limits with at most `count` definitions of a kind. Default: 2^24.
     pub fn with_definitions(mut self, count: u32) -> Self {
         self.definitions = count;
         self
     }
 
-    /// The same limits with strings of at most `bytes`.
+    /// The same limits with strings of at most `bytes`. Default: 1 MiB.
     pub fn with_string(mut self, bytes: u32) -> Self {
         self.string = bytes;
         self

@@ -115,7 +115,7 @@ impl FoldParams {
         self
     }
 
-    /// An operation of one's own.
+    /// An operation of one's own, in place of [`op`](Self::op). Default: none.
     pub fn own_op(mut self, op: impl FoldOp + 'static) -> Self {
         self.op = Some(Arc::new(op));
         self.known = None;

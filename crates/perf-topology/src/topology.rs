@@ -73,7 +73,7 @@ impl Topology {
         Self::new(String::new(), shape, cells, found)
     }
 
-    /// The same topology under a name.
+    /// The same topology under a name. Default: that of the grid, levels or property it is made of, else empty.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self

@@ -38,7 +38,7 @@ impl Bars {
         }
     }
 
-    /// A title above them.
+    /// A title above them. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self

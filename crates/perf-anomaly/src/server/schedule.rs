@@ -55,6 +55,7 @@ impl Schedule {
     }
 
     /// Earlier by as many steps as the number of the rank is more than a multiple of the period.
+    /// Default: all ranks in the same steps.
     pub fn staggered(mut self, rank: u32) -> Self {
         self.offset = u64::from(rank) % self.every;
         self

@@ -62,7 +62,7 @@ impl Spans {
         }
     }
 
-    /// Which rank of which program this process is.
+    /// Which rank of which program this process is. Default: rank 0 of program 0.
     pub fn rank(mut self, program: u32, rank: u32) -> Self {
         (self.program, self.rank) = (program, rank);
         self
@@ -84,7 +84,7 @@ impl Spans {
     /// Calls `what` whenever calls were judged, on the thread of the layer, with their step: to print the
     /// worst calls, or to raise an alarm. That is after each step, before where much comes in one, so
     /// that a number may come more than once, and at the end with what was open. Spans of that thread are
-    /// not watched.
+    /// not watched. Default: nothing is called.
     pub fn each_step(mut self, what: impl FnMut(&mut Monitor, u64) + Send + 'static) -> Self {
         self.each_step = Some(Box::new(what));
         self

@@ -65,7 +65,7 @@ impl DeviceParams {
         Self::default()
     }
 
-    /// Which work is what.
+    /// Which work is what. Default: [`WorkRules::default`].
     pub fn rules(mut self, rules: WorkRules) -> Self {
         self.rules = rules;
         self

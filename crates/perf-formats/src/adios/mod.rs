@@ -142,7 +142,8 @@ impl Adios {
         Ok(())
     }
 
-    /// Calls the program of all files this number, whatever its name.
+    /// Calls the program of all files this number, whatever its name. Default: the number that the file
+    /// gives it, or a free one where two names have the same.
     pub fn program(mut self, number: u32) -> Self {
         self.programs.all = Some(number);
         self

@@ -42,19 +42,19 @@ impl Cut {
         Cut::default()
     }
 
-    /// Only events inside `window`, by corrected time.
+    /// Only events inside `window`, by corrected time. Default: all of time.
     pub fn window(mut self, window: TimeRange) -> Self {
         self.window = window;
         self
     }
 
-    /// Only these locations.
+    /// Only these locations. Default: all.
     pub fn locations(mut self, locations: Vec<LocationId>) -> Self {
         self.locations = Some(locations);
         self
     }
 
-    /// Another name for the new archive.
+    /// Another name for the new archive. Default: that of the old one.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

@@ -71,19 +71,19 @@ impl Default for Follow {
 }
 
 impl Follow {
-    /// Looks whether there is more this often.
+    /// Looks whether there is more this often. Default: 100 ms.
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every;
         self
     }
 
-    /// Waits so long for who is late.
+    /// Waits so long for who is late. Default: 2 s.
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
 
-    /// Takes it for the end when nothing came for so long.
+    /// Takes it for the end when nothing came for so long. Default: never.
     pub fn idle(mut self, after: impl Into<Option<Duration>>) -> Self {
         self.idle = after.into();
         self

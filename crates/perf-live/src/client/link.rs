@@ -94,13 +94,13 @@ impl Who {
         }
     }
 
-    /// What people call the program.
+    /// What people call the program. Default: empty.
     pub fn program_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The host it runs on.
+    /// The host it runs on. Default: empty.
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.host = host.into();
         self

@@ -74,7 +74,7 @@ impl ExtractParams {
         self
     }
 
-    /// Adds a metric that bursts may lack.
+    /// Adds a metric, as a [`Formula`], that bursts may lack. Default: none.
     pub fn also(mut self, formula: impl Into<String>) -> Self {
         self.metrics.push((formula.into(), false));
         self
@@ -100,7 +100,7 @@ impl ExtractParams {
     }
 
     /// Bursts whose `metric` lies out of `[low, high]` are left out. `metric` is the name of one
-    /// asked for, or `duration` in nanoseconds; the value is the raw one.
+    /// asked for, or `duration` in nanoseconds; the value is the raw one. Default: no ranges.
     pub fn range(mut self, metric: impl Into<String>, low: f64, high: f64) -> Self {
         let metric = metric.into();
         self.ranges.push(Limits { metric, low, high });

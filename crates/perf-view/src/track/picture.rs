@@ -56,7 +56,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// A title above it.
+    /// A title above it. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self

@@ -79,19 +79,20 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// The same options with another name.
+    /// The same options with another name. Default: `traces`.
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The same options with another byte order.
+    /// The same options with another byte order. Default: little-endian.
     pub fn with_order(mut self, order: ByteOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// The same options with chunks of another size in bytes, for events and definitions.
+    /// The same options with chunks of another size in bytes, for events and definitions. Default: 1 MiB
+    /// and 4 MiB.
     pub fn with_chunks(mut self, events: u64, definitions: u64) -> Self {
         self.event_chunk = events;
         self.definition_chunk = definitions;
