@@ -30,7 +30,10 @@ const perfkit = (() => {
   const short = (value, unit = "") => {
     if (!Number.isFinite(value)) return "no number";
     if (value === 0) return ("0 " + unit).trim();
-    const found = PREFIXES.find(([scale]) => Math.abs(value) * 1.0005 >= scale);
+    const size = Math.abs(value) * 1.0005;
+    // A prefix without a unit would read as one.
+    if (!unit && size < 1) return size >= 1e-3 ? value.toFixed(2 - Math.floor(Math.log10(size))) : value.toExponential(2);
+    const found = PREFIXES.find(([scale]) => size >= scale);
     return (found ? three(value / found[0]) + " " + found[1] + unit : value.toExponential(2) + " " + unit).trim();
   };
   const time = (nanos) => short(nanos / 1e9, "s");
@@ -52,7 +55,7 @@ const perfkit = (() => {
     const size = Math.max(Math.abs(low), Math.abs(high));
     const [scale, unit] = nanos
       ? [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]].find(([s]) => step >= s || size / s >= 1e4) || [1, "ns"]
-      : PREFIXES.find(([s]) => size * 1.0005 >= s) || [1, ""];
+      : (name || size * 1.0005 >= 1 ? PREFIXES.find(([s]) => size * 1.0005 >= s) : null) || [1, ""];
     const places = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
     const out = [];
     for (let at = Math.ceil(low / step); at * step <= high && out.length < 1000; at++)

@@ -177,11 +177,14 @@ perfkit.view("timeline", (section, data) => {
     }
     const all = [...merged.values()].sort((a, b) => a.number - b.number);
     const most = all.length ? all[all.length - 1].number : 1;
+    // Where many lines lie close they are fainter: what is below is seen through them.
+    const length = all.reduce((sum, { a, b, x, y }) => sum + Math.hypot(y - x, middle(b) - middle(a)), 0);
+    const covered = length / (layout.plot * layout.rows.length * layout.pitch);
+    const faint = Math.min(0.4, Math.max(0.02, 0.03 / covered));
     clipped(context, () => all.forEach((bundle, index) => {
       context.strokeStyle = perfkit.variable("ink");
       const weight = most > 1 ? bundle.number / most : 0;
-      // Where many lines lie close they are fainter: what is below is seen through them.
-      context.globalAlpha = Math.min(0.4, 0.04 + (0.06 * layout.plot) / all.length) + 0.3 * weight * weight;
+      context.globalAlpha = Math.min(0.7, faint * (1 + 2 * weight * weight));
       context.lineWidth = 0.8 + 1.4 * weight;
       context.beginPath();
       context.moveTo(bundle.x, middle(bundle.a));

@@ -124,7 +124,7 @@ impl Axis {
 
     /// A label with one prefix for all ticks.
     fn prefixed(&self, value: f64, step: f64, unit: &str) -> String {
-        let (scale, prefix) = number::prefix(self.low.abs().max(self.high.abs()));
+        let (scale, prefix) = number::prefix(self.low.abs().max(self.high.abs()), unit);
         let places = (-(step / scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
         match value == 0.0 {
             true => "0".into(),

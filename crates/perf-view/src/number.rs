@@ -73,12 +73,16 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Any other number: three digits, a prefix for powers of 1000, and its unit behind it if it has one.
+/// Any other number: three digits, a prefix for powers of 1000, and its unit behind it if it has one. What
+/// is smaller than 1 and has no unit gets no prefix, which would read as a unit.
 ///
 /// ```
 /// use perf_view::number::short;
 /// assert_eq!(short(0.0, ""), "0");
 /// assert_eq!(short(3.46e9, ""), "3.46 G");
+/// assert_eq!(short(0.5, ""), "0.500");
+/// assert_eq!(short(-0.012_34, ""), "-0.0123");
+/// assert_eq!(short(0.000_25, ""), "2.50e-4");
 /// assert_eq!(short(0.000_25, "s"), "250 us");
 /// assert_eq!(short(f64::NAN, "s"), "no number");
 /// ```
@@ -90,6 +94,13 @@ pub fn short(value: f64, unit: &str) -> String {
         return format!("{value} {unit}").trim_end().to_string();
     }
     let size = value.abs() * 1.000_5;
+    if unit.is_empty() && size < 1.0 {
+        let places = 2 - size.log10().floor().max(-9.0) as i32;
+        return match usize::try_from(places) {
+            Ok(places) if size >= 1e-3 => format!("{value:.places$}"),
+            _ => format!("{value:.2e}"),
+        };
+    }
     let found = PREFIXES.iter().find(|(scale, _)| size >= *scale);
     match found {
         Some((scale, prefix)) => format!("{} {prefix}{unit}", digits(value / scale))
@@ -112,8 +123,12 @@ const PREFIXES: [(f64, &str); 9] = [
     (1e-9, "n"),
 ];
 
-/// The prefix for a size, with the power of 1000 that it stands for; none for what is too small.
-pub(crate) fn prefix(size: f64) -> (f64, &'static str) {
+/// The prefix for a size, with the power of 1000 that it stands for; none for what is too small, or small
+/// and without a unit.
+pub(crate) fn prefix(size: f64, unit: &str) -> (f64, &'static str) {
+    if unit.is_empty() && size * 1.000_5 < 1.0 {
+        return (1.0, "");
+    }
     let found = PREFIXES.iter().find(|(scale, _)| size * 1.000_5 >= *scale);
     found.copied().unwrap_or((1.0, ""))
 }
