@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod colouring;
+pub mod compared;
 pub mod detected;
 pub mod drawn;
 pub mod findings;

@@ -12,6 +12,8 @@ mod cluster;
 mod fold;
 #[path = "../inspect.rs"]
 mod inspect;
+#[path = "golden/papers.rs"]
+mod papers;
 #[path = "../tour.rs"]
 mod tour;
 

@@ -1,0 +1,102 @@
+//! Times: what detection takes a rank and step, and what it costs a program that watches itself.
+
+use super::program::{CALLS, Program};
+use super::{Method, STEPS, monitor, shared};
+use perfkit::anomaly::Result as Detected;
+use perfkit::anomaly::spans::Spans;
+use perfkit::core::EventSink;
+use perfkit_examples::compared::Compared;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use tracing::info_span;
+use tracing_subscriber::prelude::*;
+
+/// Microseconds a rank and step, from events to labels and back from the server.
+pub(super) fn ranks() -> Detected<Compared> {
+    const WHY: &str = "theirs, on Summit at 1280, 2000, 2400, 4000 ranks: 0.31, 15.5, 27.9, 41.6 ms to detect and 1.35, 178, 44, 41 ms \
+                       for the exchange, of steps of a second; ours of 24 calls, all ranks and the server on one core";
+    let mut table = Compared::new("Time a rank and step against ranks", "published");
+    for ranks in [1, 10, 100, 1000] {
+        for (about, mut all) in [
+            (
+                "alone",
+                (0..ranks)
+                    .map(|_| monitor(Method::Tail))
+                    .collect::<Detected<Vec<_>>>()?,
+            ),
+            ("with a server", shared(Method::Tail, ranks)?),
+        ] {
+            let (mut program, steps) = (Program::new(ranks), if ranks < 1000 { STEPS } else { 20 });
+            let begin = Instant::now();
+            for step in 0..steps {
+                for (rank, one) in (0..).zip(&mut all) {
+                    program.push(rank, one);
+                    one.end_step(step);
+                }
+            }
+            let each = begin.elapsed().as_secs_f64() / (steps * u64::from(ranks)) as f64;
+            table.row(
+                format!("{ranks} ranks, {about}: us a rank and step of {CALLS} calls"),
+                "see below",
+                (1e6 * each, 1),
+                WHY,
+            );
+        }
+    }
+    Ok(table)
+}
+
+/// Spans of a run of the program that is watched.
+const SPANS: usize = 20_000;
+
+/// A program of short calls, with spans around them, or without.
+fn work(length: usize, is_watched: bool) -> f64 {
+    let begin = Instant::now();
+    let mut sum = 0.0_f64;
+    for step in 0..SPANS {
+        let solve = |sum: &mut f64| {
+            for k in 0..length {
+                *sum = black_box(*sum * 0.999 + (k ^ step) as f64);
+            }
+        };
+        match is_watched {
+            true => info_span!("solve").in_scope(|| solve(&mut sum)),
+            false => solve(&mut sum),
+        }
+    }
+    black_box(sum);
+    begin.elapsed().as_secs_f64()
+}
+
+/// The best of some runs each: with spans that are watched, and without any.
+pub(super) fn overhead() -> Detected<Compared> {
+    const WHY: &str = "theirs is of NWChem with TAU and Chimbuko (TAU alone: 1.85 and 18.27); ours of one thread that enters a span and \
+                       leaves it, the watching thread on the other core";
+    let mut table = Compared::new(
+        "Overhead of being watched, % of the time without",
+        "published",
+    );
+    let (layer, watching) = Spans::new(monitor(Method::Tail)?)
+        .period(Duration::from_millis(100))
+        .start()?;
+    let watched = tracing::Dispatch::new(tracing_subscriber::registry().with(layer));
+    for (length, theirs, ranks) in [(20_000, "1.31", "80 ranks"), (2_000, "24.56", "2560 ranks")] {
+        let (mut plain, mut with) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..7 {
+            plain = plain.min(work(length, false));
+            with = with.min(tracing::dispatcher::with_default(&watched, || {
+                work(length, true)
+            }));
+        }
+        let each = 1e6 * plain / SPANS as f64;
+        table.row(
+            format!("calls of {each:.1} us (theirs: {ranks})"),
+            theirs,
+            (100.0 * (with / plain - 1.0), 2),
+            WHY,
+        );
+    }
+    drop(watched);
+    watching.finish()?;
+    Ok(table)
+}

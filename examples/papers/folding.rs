@@ -1,0 +1,160 @@
+//! The two cases of Weber, "Folding methods for event timelines in performance analysis": COSMO-SPECS and
+//! GPU streams. The slides' recordings are not public: what they show is planted here, and looked for again
+//! in recordings of real runs.
+//!
+//! `cargo run --release --example folding -- --png folding.png`
+
+#[path = "folding/cosmo.rs"]
+mod cosmo;
+#[path = "folding/gpus.rs"]
+mod gpus;
+
+use perf_testdata::cosmo as model;
+use perfkit::core::{TimeRange, Trace};
+use perfkit::fold::{Fold, Folder, GroupBy, Groups, Op, RegionMap, Result as Folding, Timelines};
+use perfkit::view::{Scene, Section, Theme, timeline::Picture};
+use perfkit_examples::cli::{self, Failure, Outcome, input};
+use perfkit_examples::compared::{self, Asked, Compared};
+use perfkit_examples::drawn::{self, failed};
+use perfkit_examples::recording;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+const WHAT: &str =
+    "Redoes the two cases of the slides on timeline folding, COSMO-SPECS and GPU streams, on
+recordings where what they show is planted, and on real ones.";
+
+fn main() -> ExitCode {
+    cli::main(&compared::usage("folding", WHAT), run)
+}
+
+/// The work: arguments in, tables out.
+pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
+    let asked = Asked::parse(args)?;
+    let open = |path: &Path| recording::open(path).map(|found| found.trace);
+    let (weather, devices) = (model::trace(), open(&recording::planted())?);
+    let mut tables = vec![
+        Some(cosmo::cloud(&weather).map_err(input)?),
+        Some(cosmo::growing(&open(&recording::bundled("jacobi-16"))?).map_err(input)?),
+        Some(gpus::gpus(&devices).map_err(input)?),
+        gpus::corpus(&asked)?,
+    ];
+    let skipped = tables[3].is_none().then(|| "corpus absent".to_string());
+    if asked.times {
+        tables.push(Some(times(&weather).map_err(input)?));
+    }
+    let title = "A weather model whose cloud ranks grow slower, and six GPUs";
+    let of = [&weather, &devices];
+    asked
+        .files
+        .write(title, || picture(of, title), || page(of))?;
+    compared::write(&tables, skipped.as_slice(), asked.json, out)
+}
+
+/// A row for each group, over a window.
+fn folded(
+    timelines: &Timelines,
+    by: GroupBy,
+    op: Op,
+    columns: usize,
+    window: TimeRange,
+) -> Folding<(Folder, Fold)> {
+    let params = Folder::params().columns(columns).op(op).check()?;
+    let folder = Folder::new(timelines, Groups::by(timelines, by), params)?;
+    let fold = folder.fold(window)?;
+    Ok((folder, fold))
+}
+
+fn timelines(trace: &Trace) -> Folding<Timelines> {
+    Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)
+}
+
+fn times(trace: &Trace) -> Folding<Compared> {
+    let timelines = timelines(trace)?;
+    let (folder, mut fold) = folded(&timelines, GroupBy::All, Op::Max, 1920, model::SPAN)?;
+    let mut scratch = folder.scratch();
+    let begin = Instant::now();
+    for _ in 0..100 {
+        folder.refold(model::SPAN, &mut scratch, &mut fold)?;
+    }
+    let mut table = Compared::new("Times, on this machine", "published");
+    table.row(
+        "folding 40 streams into 1920 pixels, ms",
+        "not told",
+        (10.0 * begin.elapsed().as_secs_f64(), 3),
+        "",
+    );
+    Ok(table)
+}
+
+/// Both cases, each with the operations that the slides compare.
+fn picture([model, gpus]: [&Trace; 2], title: &str) -> Result<Scene, Failure> {
+    let mut scenes = vec![drawn::headed(title, 1200, Theme::light())];
+    let (of_model, of_gpus) = (
+        timelines(model).map_err(input)?,
+        timelines(gpus).map_err(input)?,
+    );
+    for (timelines, by, op, words) in [
+        (
+            &of_model,
+            GroupBy::All,
+            Op::Max,
+            "max: what most of 40 ranks do",
+        ),
+        (
+            &of_model,
+            GroupBy::All,
+            Op::Diff,
+            "diff: where they differ, and what the fewest do there",
+        ),
+        (
+            &of_gpus,
+            GroupBy::Device,
+            Op::Max,
+            "max: what most of 14 streams do",
+        ),
+        (
+            &of_gpus,
+            GroupBy::Device,
+            Op::Idle,
+            "idle: what those do that do something",
+        ),
+    ] {
+        let (folder, fold) = folded(timelines, by, op, 1000, timelines.range()).map_err(input)?;
+        scenes.push(
+            Picture::new(&folder, &fold)
+                .map_err(failed)?
+                .titled(words)
+                .scene(),
+        );
+    }
+    let width = scenes.iter().map(|scene| scene.width).max().unwrap_or(0);
+    let height = scenes.iter().map(|scene| scene.height).sum();
+    let mut all = Scene::new(width, height, Theme::light().paper).titled(title);
+    let mut below = 0;
+    for scene in &scenes {
+        all.place(scene, [0.0, f64::from(below)]);
+        below += scene.height;
+    }
+    Ok(all)
+}
+
+/// Both, with rows that unfold.
+fn page([model, gpus]: [&Trace; 2]) -> Result<Vec<Section>, Failure> {
+    let part = |trace, by, name| {
+        let timelines = timelines(trace).map_err(input)?;
+        let rows = (Groups::by(&timelines, by), None);
+        drawn::timeline((trace, &timelines), rows, timelines.range(), name)
+    };
+    Ok(vec![
+        part(
+            model,
+            GroupBy::All,
+            ("40 ranks of a weather model", "model"),
+        )?,
+        part(gpus, GroupBy::Device, ("84 streams of six GPUs", "devices"))?,
+    ])
+}

@@ -1,0 +1,172 @@
+//! Twelve planted phases in two frames: how many of them each evaluator finds again.
+
+use super::Bursts;
+use perf_testdata::clusters::{PHASES, phases};
+use perfkit::core::CancelToken;
+use perfkit::track::cluster::{Clusterer, Dbscan};
+use perfkit::track::track::{Mode, Tracking};
+use perfkit::track::{Points, Result as Tracked};
+use perfkit_examples::compared::Compared;
+use std::time::Instant;
+
+/// What happens from one frame to the next.
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    None,
+    Displaced,
+    Outlier,
+    Swapped,
+    Ends,
+}
+
+const CHANGES: [(Change, &str); 5] = [
+    (Change::None, "nothing moves"),
+    (Change::Displaced, "all move by (0.3, -0.25)"),
+    (Change::Outlier, "one burst lies far away"),
+    (Change::Swapped, "two change places"),
+    (Change::Ends, "one ends, one begins"),
+];
+
+/// Twelve phases of 3000 bursts, clustered in each frame by itself, and what each cluster is in truth.
+fn frame(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
+    let mut made = phases(3000, number + 1);
+    let is_second = number == 1;
+    let [x, y] = if is_second && change == Change::Displaced {
+        [0.3, -0.25]
+    } else {
+        [0.0; 2]
+    };
+    if is_second && change == Change::Outlier {
+        made.values.extend([2.5, 2.5]);
+        made.truth.push(0);
+    }
+    let swap = is_second && change == Change::Swapped;
+    let without = match (change, is_second) {
+        (Change::Ends, false) => 9,
+        (Change::Ends, true) => 3,
+        _ => u32::MAX,
+    };
+    // Phases 1 and 2 are swapped by what they are: their callers.
+    let is = |truth: u32| match truth {
+        1 | 2 if swap => 3 - truth,
+        other => other,
+    };
+    let kept = made
+        .values
+        .chunks_exact(2)
+        .zip(&made.truth)
+        .filter(|one| *one.1 != without);
+    let (points, truth): (Vec<[f64; 2]>, Vec<u32>) = kept
+        .map(|(at, truth)| ([at[0] + x, at[1] + y], is(*truth)))
+        .unzip();
+    let points = points.concat();
+    let dbscan = Dbscan::new(Dbscan::params().eps(0.02).min_points(10).check()?);
+    let labels = dbscan.cluster(Points::new(&points, 2)?, &(), &CancelToken::new())?;
+    let labels = labels.by_weight(&vec![1.0; truth.len()])?;
+    let most = |cluster: u32| {
+        let of = |phase: u32| {
+            labels
+                .as_slice()
+                .iter()
+                .zip(&truth)
+                .filter(|one| one.0.0 == cluster && *one.1 == phase)
+                .count()
+        };
+        (0..=PHASES as u32)
+            .max_by_key(|phase| of(*phase))
+            .unwrap_or(0)
+    };
+    let is_what = (1..=labels.clusters() as u32).map(most).collect();
+    const NAMES: [&str; PHASES + 1] = [
+        "", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l",
+    ];
+    let callers = truth
+        .iter()
+        .map(|phase| (*phase > 0).then_some(*phase))
+        .collect();
+    let labels = labels.as_slice().to_vec();
+    Ok((
+        Bursts {
+            points,
+            labels,
+            callers: Some((NAMES.to_vec(), callers)),
+        },
+        is_what,
+    ))
+}
+
+/// How many of the phases are one object in both frames and nothing else.
+pub(super) fn planted(times: bool) -> Tracked<Compared> {
+    let mut table = Compared::new(
+        "Planted: objects that are one phase in both frames, of twelve phases",
+        "planted",
+    );
+    let published = || Tracking::params().mode(Mode::Published);
+    let evaluators = [
+        ("published, distance", published()),
+        (
+            "published, distance and callers",
+            published().use_callers(true),
+        ),
+        (
+            "optimal, without callers",
+            Tracking::params().use_callers(false),
+        ),
+        ("optimal", Tracking::params()),
+    ];
+    let begin = Instant::now();
+    for (change, about) in CHANGES {
+        let ((one, first), (other, second)) = (frame(0, change)?, frame(1, change)?);
+        // As published, each frame goes from 0 to 1 by itself; else both share their space.
+        let own = [one.stretched(), other.stretched()];
+        let (own, joint) = (
+            [own[0].seen(128)?, own[1].seen(256)?],
+            [one.seen(128)?, other.seen(256)?],
+        );
+        for (name, params) in &evaluators {
+            let params = params.clone().check()?;
+            let seen = if params.mode() == Mode::Published {
+                &own
+            } else {
+                &joint
+            };
+            let tracking = Tracking::of(seen, &params, &(), &CancelToken::new())?;
+            let right = tracking.objects.iter().filter(|object| {
+                let frames = object.members.iter().zip([&first, &second]);
+                let truths = frames
+                    .flat_map(|(members, is)| members.iter().filter_map(|id| is.get(id.index()?)));
+                let all: Vec<u32> = truths.copied().collect();
+                let lone = change == Change::Ends && [3, 9].contains(&all[0]);
+                all.iter().all(|one| *one == all[0]) && all.len() == if lone { 1 } else { 2 }
+            });
+            let why = match (change, *name) {
+                (Change::Outlier, "published, distance") => {
+                    "each frame goes from 0 to 1 by itself: one burst that lies far away displaces all others"
+                }
+                (Change::Swapped, "published, distance" | "optimal, without callers") => {
+                    "only callers tell that two changed places"
+                }
+                (Change::Ends, name) if name.starts_with("published") => {
+                    "what is nearest always exists: a phase that ended is tied to another, and one that begins alike"
+                }
+                _ => "",
+            };
+            table.row(
+                format!("{about}: {name}"),
+                PHASES.to_string(),
+                right.count(),
+                why,
+            );
+        }
+    }
+    if times {
+        let each = begin.elapsed().as_secs_f64() / 20.0;
+        table.row(
+            "clustering and tracking two frames, s",
+            "0.24",
+            (each, 3),
+            "theirs: the established tools on the same machine, 128 and 256 tasks, all of the work",
+        );
+    }
+    Ok(table)
+}

@@ -1,0 +1,231 @@
+//! Real series: a solver on 4, 9 and 16 ranks whose work is planted, and EPOCH on 2, 4 and 16 tasks beside
+//! what the established tools find.
+
+use perfkit::core::Nanos;
+use perfkit::track::track::Object;
+use perfkit::view::track::{Picture, View};
+use perfkit_examples::cli::{Failure, Outcome, input};
+use perfkit_examples::compared::{Asked, Compared};
+use perfkit_examples::drawn::{self, Files, failed};
+use perfkit_examples::frames::Axis;
+use perfkit_examples::like;
+use perfkit_examples::recording::bundled;
+use perfkit_examples::series::{Options, Series, track};
+
+const TITLE: &str = "The phases of a solver on 4, 9 and 16 ranks";
+
+/// The bundled series.
+pub(super) fn solver() -> Result<Series, Failure> {
+    let options = Options {
+        axes: Axis::list("duration,work")?,
+        eps: Some(0.04),
+        min_duration: Some(Nanos(20_000)),
+        ..Options::default()
+    };
+    track(
+        &["jacobi-4", "jacobi-9", "jacobi-16"].map(bundled),
+        &options,
+    )
+}
+
+/// Objects that are in all frames, most time first.
+fn throughout(series: &Series) -> impl Iterator<Item = &Object> {
+    let frames = series.frames.len();
+    series
+        .tracking
+        .objects
+        .iter()
+        .filter(move |object| object.frames() == frames)
+}
+
+/// All ranks share one grid of cells: the work of a burst of each phase goes as one by their number.
+pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
+    let mut table = Compared::new(
+        "A real scaling series: a solver on 4, 9 and 16 ranks (jacobi)",
+        "planted",
+    );
+    let all: Vec<_> = throughout(series).collect();
+    table.row("phases in all three runs", "3", all.len(), "");
+    for object in &all {
+        let law = series.trends.fit(object.id, "work", 0.95).map_err(input)?;
+        let about = format!(
+            "object {}: work of a burst goes as ranks to the power of",
+            object.id.0
+        );
+        let why = match object.id.0 {
+            1 => {
+                "it grows from iteration to iteration, and how many of its bursts are in the cluster differs from run to run"
+            }
+            _ => "",
+        };
+        table.row(
+            about,
+            "-1.00",
+            (law.map_or(f64::NAN, |law| law.exponent), 3),
+            why,
+        );
+    }
+    for frame in &series.tracking.frames {
+        let why = "on 16 ranks, what microphysics does at first is a cluster of its own";
+        table.row(
+            format!("{}: % of the clusters' time in objects", frame.name),
+            "100",
+            (100.0 * frame.coverage, 1),
+            if frame.coverage < 0.995 { why } else { "" },
+        );
+    }
+    Ok(table)
+}
+
+/// What the established tools find on 2, 4 and 16 tasks: bursts of 1 ms and more, eps 0.04, 4 points.
+struct Known {
+    tasks: u32,
+    clusters: &'static str,
+    noise: &'static str,
+    score: &'static str,
+    /// Of the dominant cluster: bursts, milliseconds, 1e9 instructions and IPC of a burst.
+    dominant: [&'static str; 4],
+}
+
+const KNOWN: [Known; 3] = [
+    Known {
+        tasks: 2,
+        clusters: "7",
+        noise: "8.7",
+        score: "0.983",
+        dominant: ["22", "878", "3.46", "1.88"],
+    },
+    Known {
+        tasks: 4,
+        clusters: "10",
+        noise: "0.8",
+        score: "0.923",
+        dominant: ["44", "434", "1.73", "1.90"],
+    },
+    Known {
+        tasks: 16,
+        clusters: "19",
+        noise: "0.06",
+        score: "0.739",
+        dominant: ["160", "104", "0.412", "1.88"],
+    },
+];
+
+/// A plasma code, clustered and tracked from its traces on, every step as published.
+pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
+    let traces =
+        [2, 4, 16].map(|tasks| asked.corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz")));
+    let traces: Option<Vec<_>> = traces.into_iter().collect();
+    let (Some(traces), Some(definition)) = (traces, asked.corpus("paraver/reference/epoch1ms.xml"))
+    else {
+        return Ok(None);
+    };
+    let options = Options {
+        like: Some(like::definition(&definition)?),
+        ..Options::default()
+    };
+    let series = track(&traces, &options)?;
+    let mut table = Compared::new(
+        "EPOCH on 2, 4 and 16 tasks, every step as published",
+        "BSC tools",
+    );
+    for ((known, clustered), found) in KNOWN
+        .iter()
+        .zip(&series.frames)
+        .zip(&series.tracking.frames)
+    {
+        let about = |what: &str| format!("{} tasks: {what}", known.tasks);
+        let all = found.clustered_time + found.noise_time;
+        table.row(about("clusters"), known.clusters, found.clusters, "");
+        table.row(
+            about("% of the time in noise"),
+            known.noise,
+            (100.0 * found.noise_time / all, 2),
+            "",
+        );
+        table.row(
+            about("SPMD score"),
+            known.score,
+            (found.score.unwrap_or(f64::NAN), 4),
+            "",
+        );
+        let first: Vec<usize> = clustered
+            .rows
+            .iter()
+            .zip(&clustered.labels)
+            .filter(|one| one.1.0 == 1)
+            .map(|one| *one.0 as usize)
+            .collect();
+        let bursts = clustered.frame.bursts();
+        let mean = |values: &[f64]| {
+            first.iter().filter_map(|row| values.get(*row)).sum::<f64>() / first.len() as f64
+        };
+        let column = |name: &str| {
+            let column = bursts.columns().iter().find(|column| column.name == name);
+            column.map_or(f64::NAN, |column| mean(&column.values))
+        };
+        let [count, time, instructions, ipc] = known.dominant;
+        table.row(
+            about("bursts of the dominant cluster"),
+            count,
+            first.len(),
+            "",
+        );
+        table.row(
+            about("  ms a burst"),
+            time,
+            (mean(&bursts.durations()) / 1e6, 1),
+            "",
+        );
+        table.row(
+            about("  1e9 instructions a burst"),
+            instructions,
+            (column("instructions") / 1e9, 3),
+            "",
+        );
+        table.row(about("  instructions a cycle"), ipc, (column("ipc"), 3), "");
+    }
+    let why = "theirs are of a longer series that holds these three";
+    table.row(
+        "objects, by distance and sequences",
+        "8",
+        series.tracking.objects.len(),
+        why,
+    );
+    let optimal = Options {
+        eps: Some(0.04),
+        min_points: Some(4),
+        axes: Axis::list("ipc,instructions")?,
+        ..Options::default()
+    };
+    let optimal = track(&traces, &optimal)?;
+    let why = "one space for all runs; callers tell apart what clusters on 2 tasks mix, and what begins or ends is an object, too";
+    table.row(
+        "objects, by optimal assignment",
+        "not told",
+        optimal.tracking.objects.len(),
+        why,
+    );
+    table.row(
+        "  objects in all three runs",
+        "not told",
+        throughout(&optimal).count(),
+        "",
+    );
+    Ok(Some(table))
+}
+
+/// The frames of the solver, and how its phases change.
+pub(super) fn draw(files: &Files, series: &Series) -> Outcome {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let found = drawn::series(series)?;
+    let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
+    let section = || {
+        View::new(&found)
+            .named(TITLE, "phases")
+            .section(&(), &Default::default())
+    };
+    files.write(TITLE, scene, || Ok(vec![section().map_err(failed)?]))
+}

@@ -1,0 +1,151 @@
+//! WRF on 128 and 256 tasks: the cross-classification of the paper, and the objects that follow from it.
+
+use super::Bursts;
+use perfkit::core::CancelToken;
+use perfkit::track::track::{Mode, Threshold, TrackParams, Tracking};
+use perfkit::track::{ClusterId, Result as Tracked};
+use perfkit_examples::compared::Compared;
+
+/// Of the bursts of a cluster of one frame, so many percent are nearest to a cluster of the other one.
+type Cross = [&'static [(u32, f64)]; 6];
+
+/// Fig. 3: from 128 into 256 tasks. What clusters 2 have beyond column 6 is not printed.
+const THERE: Cross = [
+    &[(1, 100.0)],
+    &[(2, 78.08)],
+    &[(1, 67.58), (3, 32.42)],
+    &[(3, 0.2), (6, 99.8)],
+    &[(5, 100.0)],
+    &[(3, 100.0)],
+];
+const BACK: Cross = [
+    &[(1, 0.78), (3, 99.22)],
+    &[(2, 45.93)],
+    &[(3, 47.27), (6, 52.73)],
+    &[(4, 100.0)],
+    &[(5, 100.0)],
+    &[(4, 100.0)],
+];
+/// The line of the call before the bursts of clusters 1 to 5, in both runs.
+const LINES: [&str; 5] = ["4939", "4111 and 6060", "6474", "2472", "6474"];
+
+/// Bursts whose nearest neighbours are as printed: 20 000 a cluster, each share of them at a site of its own
+/// with one burst of the other frame. What is not printed is spread over four clusters more.
+fn as_printed() -> [Bursts; 2] {
+    let [mut a, mut b] = [Bursts::default(), Bursts::default()];
+    let mut site = 0;
+    for (cross, is_back) in [(&THERE, false), (&BACK, true)] {
+        for (from, row) in (1..).zip(cross) {
+            let rest = 100.0 - row.iter().map(|one| one.1).sum::<f64>();
+            let others = (7..11)
+                .map(|to| (to, rest / 4.0))
+                .filter(|one| one.1 > 1e-9);
+            for (to, percent) in row.iter().copied().chain(others) {
+                let count = (200.0 * percent).round() as usize;
+                let (own, other) = if is_back {
+                    (&mut b, &mut a)
+                } else {
+                    (&mut a, &mut b)
+                };
+                own.at(site, count, from);
+                other.at(site, 1, to);
+                site += 1;
+            }
+        }
+    }
+    for cluster in 7..11 {
+        a.at(site, 100, cluster);
+        b.at(site, 100, cluster);
+        site += 1;
+    }
+    for frame in [&mut a, &mut b] {
+        let line = |label: &ClusterId| LINES.get(label.0 as usize - 1).map(|_| label.0 - 1);
+        frame.callers = Some((LINES.to_vec(), frame.labels.iter().map(line).collect()));
+    }
+    [a, b]
+}
+
+pub(super) fn wrf() -> Tracked<Compared> {
+    let [a, b] = as_printed();
+    let seen = [a.seen(128)?, b.seen(256)?];
+    let track = |params: TrackParams| {
+        Tracking::of(
+            &seen,
+            &params.mode(Mode::Published).check()?,
+            &(),
+            &CancelToken::new(),
+        )
+    };
+    let tracking = track(Tracking::params())?;
+    let mut table = Compared::new(
+        "WRF on 128 and 256 tasks: % of the bursts of a cluster nearest to each cluster",
+        "published",
+    );
+    let row = |all: &[(u32, f64)]| {
+        let all = all
+            .iter()
+            .map(|(to, percent)| format!("{to}: {percent:.2}"));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    for (about, cross, side) in [("128 into 256", THERE, 0), ("256 into 128", BACK, 1)] {
+        for (from, theirs) in (1..).zip(cross) {
+            let found = tracking.pair(0, 1).map(|pair| &pair.cross[side]);
+            let of = |to| {
+                found
+                    .and_then(|cross| cross.get(ClusterId(from), ClusterId(to)))
+                    .unwrap_or(0.0)
+            };
+            // What is one burst in 20 000 is that which marks a site for the other frame.
+            let ours: Vec<_> = (1..7)
+                .map(|to| (to, 100.0 * of(to)))
+                .filter(|one| one.1 > 0.05)
+                .collect();
+            let why = if from == 2 {
+                "columns beyond 6 are not printed"
+            } else {
+                ""
+            };
+            table.row(
+                format!("{about}, cluster {from}"),
+                row(theirs),
+                row(&ours),
+                why,
+            );
+        }
+    }
+    for (about, params) in [
+        ("links of at least 15 %", Tracking::params()),
+        (
+            "largest links alone",
+            Tracking::params().threshold(Threshold::First),
+        ),
+        ("15 %, and callers", Tracking::params().use_callers(true)),
+    ] {
+        let mut objects = shown(&track(params)?, 6);
+        objects.sort();
+        table.row(
+            format!("objects by {about}"),
+            "not told",
+            objects.join("; "),
+            "every link counts and groups are closed, so that one wrong link ties much together",
+        );
+    }
+    Ok(table)
+}
+
+/// The clusters of each object in each frame, up to a number.
+fn shown(tracking: &Tracking, most: u32) -> Vec<String> {
+    let objects = tracking.objects.iter().map(|object| {
+        let frames = object.members.iter().map(|members| {
+            let ids = members
+                .iter()
+                .filter(|id| id.0 <= most)
+                .map(|id| id.0.to_string());
+            ids.collect::<Vec<_>>().join("+")
+        });
+        frames.collect::<Vec<_>>().join(" = ")
+    });
+    objects
+        .filter(|text| text.chars().any(|letter| letter.is_ascii_digit()))
+        .collect()
+}
