@@ -7,6 +7,7 @@ use perfkit::track::{Amount, Bursts, ClusterId, Delimiter, Dimension, Dropped, E
 use perfkit::view::track::{Clusters, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
+use perfkit_examples::findings;
 use perfkit_examples::frames::{self, usual};
 use perfkit_examples::left_out::{self, share};
 use perfkit_examples::progress::Bar;
@@ -220,7 +221,7 @@ impl Report<'_> {
             "metrics": metrics.collect::<Vec<_>>(),
             "left_out": left_out::json(self.dropped),
             "counted": left_out::counted_json(self.dropped),
-            "findings": left_out::findings_json(self.diagnostics),
+            "findings": findings::json(self.diagnostics),
         })
     }
 

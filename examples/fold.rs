@@ -12,6 +12,7 @@ use perfkit::view::{Scene, timeline::Picture};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::findings;
+use perfkit_examples::names::near;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{counted, shortened};
@@ -216,8 +217,16 @@ impl Operation {
 
     fn find(&self, timelines: &Timelines) -> Result<Op, Failure> {
         let state = |name: &String| {
-            let found = timelines.classes().id(name);
-            found.ok_or_else(|| Failure::Usage(format!("--op: there is no state `{name}`")))
+            let classes = timelines.classes();
+            let known = || classes.names().iter().map(String::as_str);
+            let alike = || match near(name, known(), 8) {
+                none if none.is_empty() => known().take(8).collect(),
+                alike => alike,
+            };
+            classes.id(name).ok_or_else(|| {
+                let alike = alike().join("`, `");
+                Failure::Usage(format!("--op: there is no state `{name}`, but `{alike}`"))
+            })
         };
         Ok(match self {
             Operation::Known(op) => *op,

@@ -75,6 +75,11 @@ struct Asked {
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = parse(args)?;
     let series = series::track(&asked.paths, &asked.options)?;
+    if series.frames.len() == 1 {
+        cli::say(
+            "note: one frame has nothing to be tracked to: name several recordings, or --windows N",
+        );
+    }
     let failed = |path: &PathBuf| {
         let path = path.display().to_string();
         move |error: std::io::Error| Failure::Input(format!("{path}: {error}"))

@@ -1,7 +1,7 @@
 //! What is said about clusters, as JSON, and their bursts as a table.
 
 use super::{Found, How};
-use perfkit_examples::{left_out, radius};
+use perfkit_examples::{findings, left_out, radius};
 use serde_json::json;
 
 impl Found {
@@ -45,7 +45,7 @@ impl Found {
             "no_points": self.no_points().into_iter()
                 .map(|(why, amount)| left_out::amount_json(why, amount)).collect::<Vec<_>>(),
             "counted": left_out::counted_json(&self.from.dropped),
-            "findings": left_out::findings_json(&self.from.diagnostics),
+            "findings": findings::json(&self.from.diagnostics),
         })
     }
 

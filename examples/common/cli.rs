@@ -88,7 +88,11 @@ pub fn main(usage: &str, run: Run) -> ExitCode {
         }
         Err(Failure::Output(error)) => fail(1, &format!("writing the output failed: {error}")),
         Err(Failure::Input(message)) => fail(1, &message),
-        Err(Failure::Usage(message)) => fail(2, &format!("{message}\n\n{usage}")),
+        // All of the usage would push the error off the screen.
+        Err(Failure::Usage(message)) => {
+            let first = usage.lines().next().unwrap_or_default();
+            fail(2, &format!("{message}\n{first}; --help lists the options"))
+        }
     }
 }
 

@@ -31,18 +31,21 @@ impl Found {
     pub fn is_repair(&self) -> bool {
         self.rule.weight != Weight::Note
     }
+
+    /// What a line about it begins with.
+    pub fn word(&self) -> &'static str {
+        if self.is_repair() { "warning" } else { "note" }
+    }
 }
 
 impl std::fmt::Display for Found {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Found { rule, count, first } = self;
-        write!(
-            f,
-            "{} x {}: {} (first: {first})",
-            grouped(*count),
-            rule.name,
-            rule.what
-        )
+        write!(f, "{} x {}: {}", grouped(*count), rule.name, rule.what)?;
+        match first.is_empty() {
+            true => Ok(()),
+            false => write!(f, " (first: {first})"),
+        }
     }
 }
 
@@ -90,8 +93,7 @@ pub fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for found in found(diagnostics) {
-        let word = if found.is_repair() { "warning" } else { "note" };
-        writeln!(out, "{word}: {found}")?;
+        writeln!(out, "{}: {found}", found.word())?;
     }
     for (what, count) in mended(counts) {
         if count > 0 {

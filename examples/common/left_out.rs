@@ -1,7 +1,8 @@
-//! What filters left out, and what readers found: as a table, a sentence, JSON, on standard error.
+//! What filters left out: as a table, a sentence, JSON, and on standard error with what readers found.
 
+use crate::findings;
 use crate::table::{self, grouped};
-use perfkit::core::{Diagnostics, Nanos, Weight};
+use perfkit::core::{Diagnostics, Nanos};
 use perfkit::track::{Amount, Dropped};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -72,19 +73,8 @@ pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     if !reasons(dropped).is_empty() {
         let _ = writeln!(err, "note: {name}: left out: {}", sentence(dropped));
     }
-    for (rule, finding) in diagnostics.iter() {
-        let word = match rule.weight {
-            Weight::Note => "note",
-            _ => "warning",
-        };
-        let (count, what) = (grouped(finding.count), rule.what);
-        let first = finding.places.first().map(ToString::to_string);
-        let first = first.map_or_else(String::new, |first| format!(" (first: {first})"));
-        let _ = writeln!(
-            err,
-            "{word}: {name}: {count} x {}: {what}{first}",
-            rule.name
-        );
+    for found in findings::found(diagnostics) {
+        let _ = writeln!(err, "{}: {name}: {found}", found.word());
     }
 }
 
@@ -126,18 +116,4 @@ pub fn counted_json(dropped: &Dropped) -> Value {
     all.map(|(what, count)| (what.to_owned(), json!(count)))
         .collect::<serde_json::Map<_, _>>()
         .into()
-}
-
-/// What a reader found as a list.
-pub fn findings_json(diagnostics: &Diagnostics) -> Value {
-    let all = diagnostics.iter().map(|(rule, finding)| {
-        json!({
-            "rule": rule.name,
-            "repair": rule.weight != Weight::Note,
-            "count": finding.count,
-            "what": rule.what,
-            "first": finding.places.first().map(ToString::to_string).unwrap_or_default(),
-        })
-    });
-    all.collect()
 }

@@ -35,7 +35,7 @@ pub enum Any {
 pub fn any(path: &Path) -> Result<Any, Failure> {
     let bar = Bar::new();
     let options = OpenOptions::new().progress(&bar);
-    let opened = perfkit::formats::open(path, &options).map_err(input)?;
+    let opened = perfkit::formats::open(path, &options).map_err(|error| unreadable(path, error))?;
     let (format, diagnostics) = (opened.format, opened.diagnostics);
     match opened.content {
         Content::Trace(trace) => Ok(Any::Trace(Box::new(Recording {
@@ -53,6 +53,20 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
             "{}: holds neither a trace nor a profile",
             path.display()
         ))),
+    }
+}
+
+/// What opening fails with. Of no format is also what is empty: what people have after a run that wrote
+/// nothing.
+pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
+    let is_empty = match std::fs::read_dir(path) {
+        Ok(mut inside) => inside.next().is_none(),
+        Err(_) => std::fs::metadata(path).is_ok_and(|about| about.len() == 0),
+    };
+    match (is_empty, path.is_dir()) {
+        (false, _) => input(error),
+        (true, true) => Failure::Input(format!("{}: the folder is empty", path.display())),
+        (true, false) => Failure::Input(format!("{}: the file is empty", path.display())),
     }
 }
 
@@ -186,6 +200,13 @@ pub fn window(
         let nanos = clock.nanos(at);
         nanos.map_or_else(String::new, |at| at.to_string())
     };
+    if let (Some(from), Some(to)) = (from, to)
+        && from >= to
+    {
+        return Err(Failure::Usage(format!(
+            "--from {from} is not before --to {to}"
+        )));
+    }
     let begins = clock.nanos(Ticks(0)).unwrap_or_default();
     if let Some(early) = from.filter(|from| *from < begins) {
         let (early, begins) = (early.to_string(), text(Ticks(0)));

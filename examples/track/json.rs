@@ -5,7 +5,7 @@ use perfkit::track::Mode;
 use perfkit::track::track::{LinkKind, Object};
 use perfkit::track::trend::Summary;
 use perfkit_examples::frames::Gathered;
-use perfkit_examples::{left_out, radius};
+use perfkit_examples::{findings, left_out, radius};
 use serde_json::{Value, json};
 
 impl Report<'_> {
@@ -144,7 +144,7 @@ fn recording(of: &Gathered) -> Value {
         "found": {"bursts": of.dropped.found.bursts, "time_ns": of.dropped.found.time.0},
         "left_out": left_out::json(&of.dropped),
         "counted": left_out::counted_json(&of.dropped),
-        "findings": left_out::findings_json(&of.diagnostics),
+        "findings": findings::json(&of.diagnostics),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What the sources of `detect` are.
 
-use crate::cli::{Failure, input};
+use crate::cli::Failure;
+use crate::recording::unreadable;
 use std::path::{Path, PathBuf};
 
 /// How a source is read.
@@ -31,7 +32,8 @@ pub fn find(paths: &[PathBuf], follow: bool) -> Result<(Source, Vec<PathBuf>), F
         match first {
             Some((Source::Trace, _)) => {
                 return Err(Failure::Usage(
-                    "several sources must be streams, one a rank".into(),
+                    "recordings are replayed one at a time; several sources must be streams, one a rank"
+                        .into(),
                 ));
             }
             Some((other, one)) if other != kind => {
@@ -97,6 +99,6 @@ fn kind(path: &Path, follow: bool) -> Result<Source, Failure> {
         }),
         Err(_) if follow && is_text(&name) => Ok(Source::Text),
         Err(_) if follow && (path.is_dir() || name.ends_with(".bp")) => Ok(Source::Adios),
-        Err(error) => Err(input(error)),
+        Err(error) => Err(unreadable(path, error)),
     }
 }
