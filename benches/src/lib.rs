@@ -32,7 +32,7 @@ impl Meter {
         // Writing to a string does not fail.
         let _ = write!(
             line,
-            "cpu_s={:.4} wall_s={:.4}",
+            "cpu_s={:.6} wall_s={:.6}",
             cpu.as_secs_f64(),
             wall.as_secs_f64()
         );

@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask scaling` builds and calls it.
 
-use perfkit::core::{CancelToken, Profile};
+use perfkit::core::{CancelToken, Event, Events, Profile, RegionId, Ticks, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::spectral::{AxisFilter, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan};
@@ -58,8 +58,36 @@ fn one(what: &str, numbers: &[String]) -> Outcome<String> {
     }
 }
 
+/// A trace of the same twenty call paths on all locations, as programs have them: phases that call four functions.
+fn phases(locations: u32, events: usize) -> Outcome<Trace> {
+    let location = |rank: u32| {
+        let mut found = Events::default();
+        let mut now = 1_000 + u64::from(rank % 97);
+        let mut tell = |event: Event<'static>| {
+            now += 500;
+            found.push(Ticks(now), event)
+        };
+        for phase in 0..events / 10 {
+            let outer = RegionId(phase as u32 % 4);
+            tell(Event::Enter { region: outer })?;
+            for inner in 4..8 {
+                let region = RegionId(inner);
+                tell(Event::Enter { region })?;
+                tell(Event::Leave { region })?;
+            }
+            tell(Event::Leave { region: outer })?;
+        }
+        Ok::<Events, perfkit::core::Error>(found)
+    };
+    let all: Vec<Events> = (0..locations).map(location).collect::<Result<_, _>>()?;
+    Ok(Trace::new(
+        perf_testdata::wide::definitions(locations),
+        all,
+    )?)
+}
+
 fn profile(locations: u32, events: usize) -> Outcome<String> {
-    let trace = inputs::trace(locations, events);
+    let trace = phases(locations, events)?;
     let meter = Meter::start();
     let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
     let costs = meter.costs();

@@ -19,9 +19,30 @@ when nothing else asks for it; the median beside it says how much they scatter. 
 less than 0.05 cores; runs beside others are made again, once.
 
 CPU time is user and system time of all threads of the work that is asked for; where a peer must import or plan first,
-that is not counted. Memory is the peak of the whole process, in megabytes of 10^6 bytes.
+that is not counted unless it says so. Memory is the peak of the whole process, in megabytes of 10^6 bytes.
 How costs grow with the size of recordings stands in [scaling.md](scaling.md).
 ";
+
+/// What stands below the table of races with these words in their titles: why a figure is what it is.
+const NOTES: &[(&str, &str)] = &[
+    (
+        "all of it: wide",
+        "Where rows are not packed, the file is mostly numbers, and the loop in C that does nothing but read its bytes is the \
+         bound for whoever reads a file. Mapping it instead would need `unsafe`, of which perfkit has none.",
+    ),
+    (
+        "forward transforms",
+        "Forward transforms are made once for each view, correlations for each pair.",
+    ),
+    (
+        "DBSCAN of 100,000 points, eps 0.01",
+        "scikit-learn keeps the neighbours of all points at once, which is its memory; linfa asks a tree for them.",
+    ),
+    (
+        "how busy devices are",
+        "Costs are those of whole processes, load to busy time, and so with what Holistic Trace Analysis imports.",
+    ),
+];
 
 /// Writes the page anew.
 pub(crate) fn write() -> Result<(), String> {
@@ -157,7 +178,12 @@ fn race(line: &Value, machine: usize) -> String {
     for runner in runners.iter().filter(|runner| runner["least"].is_f64()) {
         let _ = writeln!(out, "{}", text(runner, "command"));
     }
-    out + "```\n"
+    out += "```\n";
+    let title = text(line, "race");
+    for (_, note) in NOTES.iter().filter(|(words, _)| title.contains(words)) {
+        let _ = write!(out, "\n{note}\n");
+    }
+    out
 }
 
 #[cfg(test)]

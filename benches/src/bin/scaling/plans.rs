@@ -76,7 +76,7 @@ pub(super) const PLANS: &[Plan] = &[
     },
     Plan {
         name: "profile-locations",
-        title: "a profile of a trace",
+        title: "a profile of 20 call paths",
         axis: "locations of 1,000 events",
         sizes: WIDE,
         million: Some((MILLION, "a location a rank")),
