@@ -78,7 +78,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N]> {
+    #[inline]
+    pub(crate) fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N]> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(bytes) = rest.first_chunk::<N>() else {
             return Err(self.error(0, expected));
@@ -87,22 +88,27 @@ impl<'a> Reader<'a> {
         Ok(*bytes)
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self, expected: &'static str) -> Result<u8> {
         self.array(expected).map(|[byte]| byte)
     }
 
+    #[inline]
     pub(crate) fn u16(&mut self, expected: &'static str) -> Result<u16> {
         self.array(expected).map(u16::from_le_bytes)
     }
 
+    #[inline]
     pub(crate) fn u32(&mut self, expected: &'static str) -> Result<u32> {
         self.array(expected).map(u32::from_le_bytes)
     }
 
+    #[inline]
     pub(crate) fn u64(&mut self, expected: &'static str) -> Result<u64> {
         self.array(expected).map(u64::from_le_bytes)
     }
 
+    #[inline]
     pub(crate) fn f64(&mut self, expected: &'static str) -> Result<f64> {
         self.u64(expected).map(f64::from_bits)
     }
@@ -125,6 +131,7 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
+    #[inline]
     pub(crate) fn signed(&mut self, expected: &'static str) -> Result<i64> {
         let value = self.varint(expected)?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
@@ -137,35 +144,36 @@ impl<'a> Reader<'a> {
                 self.at += 1;
                 Ok(byte.into())
             }
-            _ => self.long_varint(expected),
+            _ => match self.long_varint() {
+                Some(value) => Ok(value),
+                None => self.slow_varint(expected),
+            },
         }
     }
 
     /// One of up to eight bytes at once: the first byte below 128 ends it, and groups of seven bits are
-    /// moved together in three steps. Others byte by byte.
-    fn long_varint(&mut self, expected: &'static str) -> Result<u64> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        if let Some(chunk) = rest.first_chunk::<8>() {
-            let word = u64::from_le_bytes(*chunk);
-            let ends = !word & 0x8080_8080_8080_8080;
-            if ends != 0 {
-                let end = ends.trailing_zeros();
-                let bits = word & (u64::MAX >> (63 - end)) & 0x7f7f_7f7f_7f7f_7f7f;
-                let pairs = (bits & 0x007f_007f_007f_007f) | ((bits & 0x7f00_7f00_7f00_7f00) >> 1);
-                let fours =
-                    (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
-                let value = (fours & 0x0fff_ffff) | ((fours & 0x0fff_ffff_0000_0000) >> 4);
-                self.at += end as usize / 8 + 1;
-                // A last byte that adds nothing is not what a writer writes.
-                return match end > 7 && (bits >> (end - 7)) == 0 {
-                    true => Err(self.error(1, expected)),
-                    false => Ok(value),
-                };
-            }
+    /// moved together in three steps. Nothing for others, which are read byte by byte. An error is larger than
+    /// registers, and is left to who reads those.
+    fn long_varint(&mut self) -> Option<u64> {
+        let chunk = self.bytes.get(self.at..)?.first_chunk::<8>()?;
+        let word = u64::from_le_bytes(*chunk);
+        let ends = !word & 0x8080_8080_8080_8080;
+        if ends == 0 {
+            return None;
         }
-        self.slow_varint(expected)
+        let end = ends.trailing_zeros();
+        let bits = word & (u64::MAX >> (63 - end)) & 0x7f7f_7f7f_7f7f_7f7f;
+        // A last byte that adds nothing is not what a writer writes.
+        if end > 7 && (bits >> (end - 7)) == 0 {
+            return None;
+        }
+        let pairs = (bits & 0x007f_007f_007f_007f) | ((bits & 0x7f00_7f00_7f00_7f00) >> 1);
+        let fours = (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
+        self.at += end as usize / 8 + 1;
+        Some((fours & 0x0fff_ffff) | ((fours & 0x0fff_ffff_0000_0000) >> 4))
     }
 
+    #[cold]
     fn slow_varint(&mut self, expected: &'static str) -> Result<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {

@@ -228,11 +228,12 @@ impl Moments {
             0 => Some(from.f64(EXPECTED)?),
             _ => None,
         };
-        let mut powers = [0.0; 3];
-        for value in &mut powers {
-            *value = from.f64(EXPECTED)?;
-        }
-        let [m2, m3, m4] = powers;
+        let powers = from.array::<24>(EXPECTED)?;
+        let power = |at: usize| {
+            let bytes = powers.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            bytes.map_or(f64::NAN, |bytes| f64::from_le_bytes(*bytes))
+        };
+        let [m2, m3, m4] = [power(0), power(8), power(16)];
         let sum = take(from, flags & SHORT_SUM != 0)?;
         let is_range_short = flags & SHORT_MIN != 0;
         let min = take(from, is_range_short)?;

@@ -158,11 +158,26 @@ impl<T> Functions<T> {
     /// That of a function, which `make` makes where there is none.
     #[inline]
     pub(crate) fn entry(&mut self, function: FunctionId, make: impl FnOnce() -> T) -> &mut T {
-        let slot = match self.slot(function) {
+        let slot = self.place(function, make);
+        &mut self.entries[slot].1
+    }
+
+    #[inline]
+    fn place(&mut self, function: FunctionId, make: impl FnOnce() -> T) -> usize {
+        match self.slot(function) {
             Some(slot) => slot as usize,
             None => self.insert(function, make()),
-        };
-        &mut self.entries[slot].1
+        }
+    }
+
+    /// Whether the numbers of all functions are below `end`.
+    pub(crate) fn is_below(&self, end: u64) -> bool {
+        let is_below = |(function, _): &(FunctionId, T)| u64::from(function.0) < end;
+        match self.indexed < self.entries.len() {
+            // What was read from bytes is in order.
+            true => self.entries.last().is_none_or(is_below),
+            false => self.entries.iter().all(is_below),
+        }
     }
 
     #[cold]
@@ -213,8 +228,17 @@ impl<T: PartialEq> PartialEq for Functions<T> {
 
 impl<T: Merge> Merge for Functions<T> {
     fn merge(&mut self, other: &Self) {
+        // Ranks of one program tell of the same functions in the same order: the next one is mostly in the next place.
+        let mut next = 0;
         for (function, entry) in &other.entries {
-            self.entry(*function, T::default).merge(entry);
+            match self.entries.get_mut(next) {
+                Some((own, mine)) if own == function => mine.merge(entry),
+                _ => {
+                    next = self.place(*function, T::default);
+                    self.entries[next].1.merge(entry);
+                }
+            }
+            next += 1;
         }
     }
 }

@@ -55,13 +55,11 @@ impl Loss {
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
         const EXPECTED: &str = "counts of calls";
         let calls = from.varint(EXPECTED)?;
-        let counts = [0; 3].map(|_| from.varint(EXPECTED));
-        let [too_slow, too_fast, not_enough_data] = counts;
         let loss = Loss {
             calls,
-            too_slow: too_slow?,
-            too_fast: too_fast?,
-            not_enough_data: not_enough_data?,
+            too_slow: from.varint(EXPECTED)?,
+            too_fast: from.varint(EXPECTED)?,
+            not_enough_data: from.varint(EXPECTED)?,
             time: Nanos(from.signed("the time lost")?),
         };
         let named = [loss.too_slow, loss.too_fast, loss.not_enough_data];

@@ -217,13 +217,10 @@ impl Model {
 
     /// Whether all its functions are below a number.
     pub(crate) fn is_below(&self, end: u64) -> bool {
-        fn all<T>(functions: &Functions<T>, end: u64) -> bool {
-            functions.unordered().all(|(one, _)| u64::from(one.0) < end)
-        }
         match self {
-            Model::Tail(functions) => all(functions, end),
-            Model::Sstd(functions) => all(functions, end),
-            Model::Hbos(functions) | Model::Copod(functions) => all(functions, end),
+            Model::Tail(functions) => functions.is_below(end),
+            Model::Sstd(functions) => functions.is_below(end),
+            Model::Hbos(functions) | Model::Copod(functions) => functions.is_below(end),
             Model::Own => true,
         }
     }

@@ -153,8 +153,7 @@ impl Server {
             return wrong;
         }
         let end = u64::from(delta.known) + delta.names.len() as u64;
-        let mut functions = delta.functions.unordered();
-        if !functions.all(|(one, _)| u64::from(one.0) < end) || !delta.model.is_below(end) {
+        if !delta.functions.is_below(end) || !delta.model.is_below(end) {
             return wrong;
         }
         self.check_model(Some(&delta.model))
@@ -227,11 +226,16 @@ impl Server {
                 }
             }
         }
-        for (function, stats) in functions.unordered() {
-            if let Some(function) = number(function) {
-                self.functions
-                    .entry(function, FunctionStats::default)
-                    .merge(stats);
+        match names.is_empty() {
+            true => self.functions.merge(functions),
+            false => {
+                for (function, stats) in functions.unordered() {
+                    if let Some(function) = number(function) {
+                        self.functions
+                            .entry(function, FunctionStats::default)
+                            .merge(stats);
+                    }
+                }
             }
         }
         for step in steps {
