@@ -16,7 +16,8 @@ How CPU time and memory grow with the size of what is analysed. `cargo xtask sca
 core, the least CPU time of its runs counts, without the making of the input; memory is the largest peak beyond that of a
 process that does nothing, and has the input in it. A slope is that of the line of least squares through logarithms: 1 is linear,
 0 does not grow. The residual is the point that is farthest from its line; the last slope is that between the two
-largest sizes alone. How fast a size is beside other tools stands in [benchmarks.md](benchmarks.md).
+largest sizes alone. What else runs on the machine takes no CPU time of it, but shares its caches and memory: lines scatter less
+on a quiet one. How fast a size is beside other tools stands in [benchmarks.md](benchmarks.md).
 ";
 
 /// What can be drawn of a row.
@@ -114,7 +115,7 @@ fn slopes(known: &[(&Plan, &[Row])]) -> String {
         let [first, .., last] = rows else { continue };
         let _ = writeln!(
             out,
-            "| {} | {} | {} to {} | {} | {} | {}, {} runs each |",
+            "| {} | {} | {} to {} | {} | {} | {}, {} run(s) |",
             plan.title,
             plan.axis,
             number::count(first.size),
@@ -202,6 +203,7 @@ fn projection(known: &[(&Plan, &[Row])]) -> String {
         );
     }
     out += "\nDetection costs a rank what its own events cost, whatever the number of ranks: its curves above are those of any rank. \
-        What grows with ranks there is the server's step.\n";
+        What grows with ranks there is the server's step, whose memory has the messages of at most 2,048 ranks in it: beyond \
+        that number it grows with what the server keeps alone.\n";
     out
 }
