@@ -1,0 +1,11 @@
+//! As `labels`, of as many ranks as a large job has.
+#![cfg(all(feature = "server", feature = "client"))]
+
+mod common;
+#[path = "common/labels.rs"]
+mod labels;
+
+#[test]
+fn labels_of_2560_ranks_are_those_of_one() {
+    labels::compare(2560, 120, "2560");
+}
