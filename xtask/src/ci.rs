@@ -54,7 +54,7 @@ const STEPS: &[Step] = &[
     Step("test", "cargo test, on the corpus where there is one", test),
     Step(
         "optional",
-        "tests of features that `cargo test` leaves out: serde, Nsight Systems, Perfetto, linfa",
+        "what `cargo test` leaves out: serde, Nsight Systems, Perfetto, linfa, labels of 2,560 ranks",
         features::optional,
     ),
     Step(

@@ -67,5 +67,8 @@ pub(super) fn optional(_: &mut Gate) -> Outcome {
     if let Some(folder) = corpus() {
         command.env("PERFKIT_CORPUS", folder);
     }
-    execute(&mut command)
+    execute(&mut command)?;
+    // So many ranks as only release can play in a minute.
+    let arguments = ["test", "--quiet", "--locked", "--release", "--package"];
+    execute(cargo(&arguments).args(["perf-live", "--test", "labels_many"]))
 }
