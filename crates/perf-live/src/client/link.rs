@@ -13,9 +13,9 @@ use std::time::Duration;
 /// A server, and how long one waits for it.
 #[derive(Clone)]
 pub struct Target {
-    pub(super) url: String,
-    pub(super) token: String,
-    pub(super) patience: Duration,
+    pub(crate) url: String,
+    pub(crate) token: String,
+    pub(crate) patience: Duration,
 }
 
 /// The token stays where it is.
@@ -234,7 +234,7 @@ impl Link {
 }
 
 /// The keys of hashes are random: no two starts of a program have one number.
-fn fresh() -> u64 {
+pub(crate) fn fresh() -> u64 {
     RandomState::new().build_hasher().finish().max(1)
 }
 

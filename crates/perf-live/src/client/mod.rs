@@ -22,4 +22,6 @@ mod http;
 mod link;
 
 pub use background::Background;
+#[cfg(feature = "simulate")]
+pub(crate) use link::fresh;
 pub use link::{Kept, Link, Requests, Target, Who};

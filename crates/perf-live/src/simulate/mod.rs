@@ -4,8 +4,11 @@
 //! of ranks play it, each as a client of its own, over few connections, and counts what was told and
 //! answered, so that it can be compared with what the server has.
 
+mod pipe;
+mod play;
 mod run;
 mod tape;
+mod turn;
 
 pub use run::{Figures, Load, run};
 pub use tape::Tape;

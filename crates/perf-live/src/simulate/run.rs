@@ -1,12 +1,10 @@
 //! [`run`]: many ranks, few connections.
 
-use super::tape::{Tape, Told};
-use crate::client::{Kept, Link, Requests, Target, Who};
-use crate::wire::NO_VIEW;
+use super::pipe::Pipe;
+use super::play::{Players, accepted};
+use super::tape::Tape;
+use crate::client::Target;
 use crate::{Error, Result};
-use perf_anomaly::provenance::{Entry, Store};
-use perf_anomaly::server::Exchange;
-use perf_core::Nanos;
 use std::time::{Duration, Instant};
 
 /// How many ranks, how often, for how long.
@@ -18,11 +16,13 @@ pub struct Load {
     pub updates: u64,
     /// Time between two updates of a rank; 0 for as fast as the server answers.
     pub period: Duration,
-    /// Connections, each with a thread.
+    /// Connections of all.
     pub connections: usize,
+    /// Threads that serve them.
+    pub threads: usize,
     /// Each which update of a rank asks for the view; 0 for none.
     pub views: u64,
-    /// The program they are of.
+    /// The program they are of; nobody else's, or what the server has cannot be compared.
     pub program: u32,
     /// Whether they send what they kept of anomalies, too.
     pub records: bool,
@@ -34,7 +34,8 @@ impl Default for Load {
             ranks: 80,
             updates: 60,
             period: Duration::from_secs(1),
-            connections: 4,
+            connections: 256,
+            threads: 1,
             views: 10,
             program: 0,
             records: true,
@@ -56,8 +57,20 @@ pub struct Figures {
     pub time: i64,
     /// Records that were answered.
     pub records: u64,
+    /// Answers that did not name what was told.
+    pub missing: u64,
+    /// What the server has more of the program than before, in the same order: calls, anomalies, lost time.
+    pub stored: (u64, u64, i64),
+    /// The longest that an update was begun after its time.
+    pub lag: Duration,
     /// Updates that were late by more than a period.
     pub late: u64,
+    /// Views that came.
+    pub views: u64,
+    /// Bytes of messages and of answers.
+    pub sent: u64,
+    /// See `sent`.
+    pub received: u64,
     /// Time from the first update to the last answer, seconds.
     pub seconds: f64,
     /// Time of each update from the request to the answer in microseconds, in order of size.
@@ -75,36 +88,88 @@ impl Figures {
             .unwrap_or_default()
     }
 
+    /// Whether the server has each update once: what it has more than before is what was told.
+    pub fn is_accounted(&self) -> bool {
+        self.missing == 0 && self.stored == (self.calls, self.anomalies, self.time)
+    }
+
     fn merge(&mut self, other: Figures) {
         self.updates += other.updates;
         self.calls += other.calls;
         self.anomalies += other.anomalies;
         self.time += other.time;
         self.records += other.records;
+        self.missing += other.missing;
+        self.lag = self.lag.max(other.lag);
         self.late += other.late;
+        self.views += other.views;
+        self.sent += other.sent;
+        self.received += other.received;
         self.latencies.extend(other.latencies);
     }
 }
 
-/// Lets ranks play a tape, the first one again where it ends.
+/// Lets ranks play a tape, the first one again where it ends, and asks the server then what it has.
 ///
 /// # Errors
-/// The first error of a rank; the others go on to their ends.
+/// The first error of a rank; those of other threads go on to their ends.
 pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
-    let connections = load.connections.clamp(1, 1024);
-    let shares = (0..connections).map(|at| (at as u32..load.ranks).step_by(connections));
+    let threads = load.threads.clamp(1, 64);
+    let connections = load.connections.clamp(threads, MOST) / threads;
+    let before = stored(target, load.program)?;
+    let shares = (0..threads).map(|at| (at as u32..load.ranks).step_by(threads));
     // All are there before the first one begins.
-    let links = each(shares, |ranks| open(target, load.program, ranks));
-    let links: Vec<Vec<Player>> = links.into_iter().collect::<Result<_>>()?;
+    let players = each(shares, |ranks| {
+        Players::open(target, load.program, ranks, connections)
+    });
+    let players: Vec<Players> = players.into_iter().collect::<Result<_>>()?;
     let begin = Instant::now();
-    let outcomes = each(links, |players| play(tape, load, players, begin));
+    let outcomes = each(players, |players| players.play(tape, load, begin));
+    let seconds = begin.elapsed().as_secs_f64();
     let mut figures = Figures::default();
     for outcome in outcomes {
         figures.merge(outcome?);
     }
     figures.latencies.sort_unstable();
-    figures.seconds = begin.elapsed().as_secs_f64();
+    figures.seconds = seconds;
+    // What the server tells may be a fifth of a second old.
+    std::thread::sleep(SETTLE);
+    let after = stored(target, load.program)?;
+    figures.stored = (
+        after.0.saturating_sub(before.0),
+        after.1.saturating_sub(before.1),
+        after.2.saturating_sub(before.2),
+    );
     Ok(figures)
+}
+
+/// Most connections.
+const MOST: usize = 16_384;
+
+/// How old answers of the server may be, and a little more.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// Calls, anomalies and lost time of a program that the server has.
+fn stored(target: &Target, program: u32) -> Result<(u64, u64, i64)> {
+    let mut pipe = Pipe::new(target)?;
+    pipe.ask("GET", "/api/run", b"");
+    let answered = pipe.wait()?;
+    let body = accepted(&pipe, answered)?;
+    let odd = |what: String| Error::Unreachable {
+        url: pipe.url().into(),
+        what,
+    };
+    let run: serde_json::Value =
+        serde_json::from_slice(&body).map_err(|error| odd(error.to_string()))?;
+    let programs = run["programs"].as_array();
+    let programs = programs.ok_or_else(|| odd("an answer without programs".into()))?;
+    let Some(found) = programs.iter().find(|one| one["program"] == program) else {
+        return Ok((0, 0, 0));
+    };
+    let loss = &found["loss"];
+    let count = |name: &str| loss[name].as_u64().unwrap_or_default();
+    let time = loss["time"].as_i64().unwrap_or_default();
+    Ok((count("calls"), count("slow") + count("fast"), time))
 }
 
 /// Does some work for each in a thread of its own.
@@ -123,131 +188,33 @@ fn each<T: Send, U: Send>(
     })
 }
 
-/// A simulated rank.
-type Player = (u32, Requests, Kept);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Ranks that share a connection.
-fn open(target: &Target, program: u32, ranks: impl Iterator<Item = u32>) -> Result<Vec<Player>> {
-    let mut players = Vec::new();
-    let mut shared: Option<Link> = None;
-    for rank in ranks {
-        let who = Who::new(program, rank).program_name("simulated");
-        let link = match &shared {
-            Some(link) => link.beside(who)?,
-            None => Link::open(target, who)?,
+    #[test]
+    fn what_the_server_does_not_have_is_told() {
+        let figures = Figures {
+            calls: 10,
+            anomalies: 2,
+            time: -3,
+            stored: (10, 2, -3),
+            latencies: vec![1, 2, 3, 4],
+            ..Figures::default()
         };
-        players.push((rank, link.exchange(), link.store()));
-        shared.get_or_insert(link);
-    }
-    Ok(players)
-}
-
-/// One connection: its ranks one after the other, update by update.
-fn play(tape: &Tape, load: &Load, mut players: Vec<Player>, begin: Instant) -> Result<Figures> {
-    let mut figures = Figures::default();
-    let mut player = Turn {
-        program: load.program,
-        told: vec![None; tape.ranks.len()],
-    };
-    for update in 0..load.updates {
-        for (rank, exchange, store) in &mut players {
-            let share = f64::from(*rank) / f64::from(load.ranks.max(1));
-            let due = load.period.mul_f64(update as f64 + share);
-            let now = begin.elapsed();
-            match due.checked_sub(now) {
-                Some(early) => std::thread::sleep(early),
-                None => figures.late += u64::from(now > due + load.period),
-            }
-            let Some(told) = player.told(tape, *rank, update) else {
-                continue;
-            };
-            told.delta.client = exchange.link().client();
-            let asks = load.views > 0 && (update + u64::from(*rank)).is_multiple_of(load.views);
-            let sent = Instant::now();
-            exchange.ask(if asks { 0 } else { NO_VIEW });
-            exchange.send(&told.delta)?;
-            exchange.receive()?;
-            figures.latencies.push(sent.elapsed().as_micros() as u32);
-            figures.updates += 1;
-            for step in &told.delta.steps {
-                figures.calls += step.loss.calls;
-                figures.anomalies += step.loss.anomalies();
-                figures.time += step.loss.time.0;
-            }
-            if load.records && !told.entries.is_empty() {
-                for entry in &told.entries {
-                    store.put(entry)?;
-                }
-                store.commit()?;
-                figures.records += told.entries.len() as u64;
-            }
-        }
-    }
-    Ok(figures)
-}
-
-/// What ranks of the tape tell in an update, for those that play them one after the other.
-#[derive(Debug)]
-struct Turn {
-    program: u32,
-    told: Vec<Option<(u64, Told)>>,
-}
-
-impl Turn {
-    /// What a rank tells in an update.
-    fn told(&mut self, tape: &Tape, rank: u32, update: u64) -> Option<&mut Told> {
-        let at = rank as usize % tape.ranks.len().max(1);
-        let slot = self.told.get_mut(at)?;
-        let known = slot.take().filter(|(of, _)| *of == update);
-        let known = known.or_else(|| Some((update, later(tape, at, update)?)));
-        *slot = known;
-        let (_, told) = slot.as_mut()?;
-        for step in &mut told.delta.steps {
-            (step.program, step.rank) = (self.program, rank);
-        }
-        for entry in &mut told.entries {
-            match entry {
-                Entry::Call(record) => (record.program, record.rank) = (self.program, rank),
-                Entry::Stream(stream) => (stream.program, stream.rank) = (self.program, rank),
-                Entry::Model(model) => model.program = self.program,
-                _ => {}
-            }
-        }
-        Some(told)
-    }
-}
-
-/// What a rank of the tape tells in an update, when it plays the tape for the first time or again.
-fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
-    let rank = tape.ranks.get(rank)?;
-    let length = (rank.len() as u64).max(1);
-    let mut told = rank.get((update % length) as usize)?.clone();
-    let round = update / length;
-    let steps = round * tape.steps;
-    let time = tape.span.0.saturating_mul(round as i64);
-    let later = |at: Nanos| Nanos(at.0.saturating_add(time));
-    told.delta.sequence = update + 1;
-    for step in &mut told.delta.steps {
-        step.step += steps;
-        (step.start, step.end) = (later(step.start), later(step.end));
-    }
-    if round > 0 {
-        // What was known before is not told again.
-        told.entries.retain(|entry| matches!(entry, Entry::Call(_)));
-    }
-    for entry in &mut told.entries {
-        let Entry::Call(record) = entry else {
-            continue;
+        assert!(figures.is_accounted());
+        assert_eq!(
+            [0.5, 0.99, 1.0].map(|share| figures.latency(share)),
+            [3, 4, 4]
+        );
+        let twice = Figures {
+            stored: (20, 4, -6),
+            ..figures.clone()
         };
-        record.step += steps;
-        let calls = record.before.iter_mut().chain(&mut record.after);
-        for call in calls.chain(&mut record.stack).chain([&mut record.call]) {
-            call.entry = later(call.entry);
-            call.exit = call.exit.map(later);
-        }
-        for message in &mut record.messages {
-            message.at = later(message.at);
-        }
+        let unsaid = Figures {
+            missing: 1,
+            ..figures
+        };
+        assert!(!twice.is_accounted() && !unsaid.is_accounted());
     }
-    Some(told)
 }

@@ -1,0 +1,181 @@
+//! [`Turn`]: messages of ranks that play a tape.
+
+use super::tape::{Tape, Told};
+use crate::wire::Push;
+use perf_anomaly::Functions;
+use perf_anomaly::provenance::Entry;
+use perf_anomaly::server::{Delta, StepStats};
+use perf_core::Nanos;
+
+/// What the ranks of the tape tell in an update, for all that play them: what differs between ranks is put
+/// in for each, all else is made once.
+#[derive(Debug)]
+pub(super) struct Turn {
+    program: u32,
+    /// By rank of the tape: of which update, and what.
+    told: Vec<Option<(u64, Sheet)>>,
+}
+
+/// What a rank tells in an update.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    /// A delta without its steps, as bytes up to their number.
+    delta: Vec<u8>,
+    /// A delta of nothing but the steps, and where in its bytes their number stands.
+    steps: Delta,
+    at: usize,
+    /// Lines of entries, each in the two parts around the number of its rank.
+    lines: Vec<(String, Option<String>)>,
+    /// Calls, anomalies, and time lost in nanoseconds.
+    pub(super) calls: u64,
+    pub(super) anomalies: u64,
+    pub(super) time: i64,
+}
+
+/// Where the bytes of a delta say whose it is: behind a magic number, a version and a session.
+const CLIENT: std::ops::Range<usize> = 14..22;
+
+impl Turn {
+    pub(super) fn new(tape: &Tape, program: u32) -> Self {
+        let told = tape.ranks.iter().map(|_| None).collect();
+        Turn { program, told }
+    }
+
+    /// What a rank tells in an update.
+    pub(super) fn sheet(&mut self, tape: &Tape, rank: u32, update: u64) -> Option<&mut Sheet> {
+        let at = rank as usize % tape.ranks.len().max(1);
+        let slot = self.told.get_mut(at)?;
+        if slot.as_ref().is_none_or(|(of, _)| *of != update) {
+            let told = later(tape, at, update)?;
+            *slot = Some((update, Sheet::new(told, self.program)));
+        }
+        slot.as_mut().map(|(_, sheet)| sheet)
+    }
+}
+
+impl Sheet {
+    fn new(mut told: Told, program: u32) -> Self {
+        for entry in &mut told.entries {
+            match entry {
+                Entry::Call(record) => record.program = program,
+                Entry::Stream(stream) => stream.program = program,
+                Entry::Model(model) => model.program = program,
+                _ => {}
+            }
+        }
+        let mut steps = told.delta.clone();
+        steps.names = Vec::new();
+        steps.model = steps.model.emptied();
+        steps.functions = Functions::default();
+        steps
+            .steps
+            .iter_mut()
+            .for_each(|step| step.program = program);
+        let sum = |of: fn(&StepStats) -> u64| told.delta.steps.iter().map(of).sum();
+        let mut sheet = Sheet {
+            delta: Vec::new(),
+            at: 0,
+            lines: told.entries.iter().map(split).collect(),
+            calls: sum(|step| step.loss.calls),
+            anomalies: sum(|step| step.loss.anomalies()),
+            time: told.delta.steps.iter().map(|step| step.loss.time.0).sum(),
+            steps,
+        };
+        told.delta.steps.clear();
+        sheet.delta = told.delta.encode();
+        sheet.delta.truncate(sheet.delta.len() - NUMBER);
+        let all = std::mem::take(&mut sheet.steps.steps);
+        sheet.at = sheet.steps.encode().len() - NUMBER;
+        sheet.steps.steps = all;
+        sheet
+    }
+
+    /// The message of a client with its delta; `view` is that of [`Push::view`].
+    pub(super) fn push(&mut self, rank: u32, client: u64, view: u64) -> Vec<u8> {
+        self.steps
+            .steps
+            .iter_mut()
+            .for_each(|step| step.rank = rank);
+        let mut delta = self.delta.clone();
+        if let Some(place) = delta.get_mut(CLIENT) {
+            place.copy_from_slice(&client.to_le_bytes());
+        }
+        let steps = self.steps.encode();
+        delta.extend_from_slice(steps.get(self.at..).unwrap_or_default());
+        Push::raw((client, view), Some(&delta), None)
+    }
+
+    /// Entries of it.
+    pub(super) fn entries(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The message of a client with its entries, in a bundle of a number.
+    pub(super) fn records(&self, rank: u32, client: u64, sequence: u64) -> Vec<u8> {
+        let line = |(before, after): &(String, Option<String>)| match after {
+            Some(after) => format!("{before}{rank}{after}"),
+            None => before.clone(),
+        };
+        let lines = self.lines.iter().map(line).collect();
+        Push::raw(
+            (client, crate::wire::NO_VIEW),
+            None,
+            Some(&(sequence, lines)),
+        )
+    }
+}
+
+/// Bytes of the number of steps.
+const NUMBER: usize = 4;
+
+/// A line in the parts around the number of its rank, if it has one. No text in it can look like its name:
+/// quotes in texts stand behind a backslash.
+fn split(entry: &Entry) -> (String, Option<String>) {
+    const NAME: &str = ",\"rank\":";
+    let line = entry.to_string();
+    let place = match entry {
+        Entry::Call(_) | Entry::Stream(_) => line.find(NAME),
+        _ => None,
+    };
+    let Some(place) = place else {
+        return (line, None);
+    };
+    let (before, after) = line.split_at(place + NAME.len());
+    let after = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    (before.to_string(), Some(after.to_string()))
+}
+
+/// What a rank of the tape tells in an update, when it plays the tape for the first time or again.
+fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
+    let rank = tape.ranks.get(rank)?;
+    let length = (rank.len() as u64).max(1);
+    let mut told = rank.get((update % length) as usize)?.clone();
+    let round = update / length;
+    let steps = round * tape.steps;
+    let time = tape.span.0.saturating_mul(round as i64);
+    let later = |at: Nanos| Nanos(at.0.saturating_add(time));
+    told.delta.sequence = update + 1;
+    for step in &mut told.delta.steps {
+        step.step += steps;
+        (step.start, step.end) = (later(step.start), later(step.end));
+    }
+    if round > 0 {
+        // What was known before is not told again.
+        told.entries.retain(|entry| matches!(entry, Entry::Call(_)));
+    }
+    for entry in &mut told.entries {
+        let Entry::Call(record) = entry else {
+            continue;
+        };
+        record.step += steps;
+        let calls = record.before.iter_mut().chain(&mut record.after);
+        for call in calls.chain(&mut record.stack).chain([&mut record.call]) {
+            call.entry = later(call.entry);
+            call.exit = call.exit.map(later);
+        }
+        for message in &mut record.messages {
+            message.at = later(message.at);
+        }
+    }
+    Some(told)
+}
