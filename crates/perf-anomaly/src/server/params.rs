@@ -1,6 +1,7 @@
 //! [`ServerParams`]: what a server keeps, and when it tells.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::within;
 
 /// What a server keeps: see [`Server::params`](super::Server::params).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,25 +81,23 @@ impl ServerParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for one out of its range.
+    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
     pub fn check(self) -> Result<CheckedServerParams> {
-        let within = |name, value: u64, least: u64, most: u64, range| match (least..=most)
-            .contains(&value)
-        {
-            true => Ok(()),
-            false => Err(Error::Parameter {
-                name,
-                value: value.to_string(),
-                range,
-            }),
-        };
         let most = 1 << 30;
-        within("publish", self.publish.unwrap_or(1), 1, most, "1 to 2^30")?;
-        within("memory", self.memory, 1024, 1 << 53, "1024 to 2^53")?;
-        within("history", self.history as u64, 1, most, "1 to 2^30")?;
-        within("names", self.names as u64, 1, most, "1 to 2^30")?;
-        within("ranks", self.ranks as u64, 1, most, "1 to 2^30")?;
-        within("session", self.session, 1, u64::MAX, "not 0")?;
+        let many = |number: usize| (1..=most).contains(&(number as u64));
+        let publish = self.publish.unwrap_or(1);
+        let is_memory = (1024..=1 << 53).contains(&self.memory);
+        within(
+            (1..=most).contains(&publish),
+            "publish",
+            publish,
+            "1 to 2^30",
+        )?;
+        within(is_memory, "memory", self.memory, "1024 to 2^53")?;
+        within(many(self.history), "history", self.history, "1 to 2^30")?;
+        within(many(self.names), "names", self.names, "1 to 2^30")?;
+        within(many(self.ranks), "ranks", self.ranks, "1 to 2^30")?;
+        within(self.session > 0, "session", self.session, "not 0")?;
         Ok(CheckedServerParams(self))
     }
 }

@@ -299,6 +299,35 @@ impl Server {
         Ok(View::new(self.params.session, merged, number, names, model))
     }
 
+    /// The number of the latest view.
+    pub fn latest(&self) -> u64 {
+        self.number
+    }
+
+    /// Views from here on have numbers above one. A server that goes on from bytes and from deltas that came
+    /// after them makes other views of them than the one before did: under other numbers, all are told anew.
+    ///
+    /// ```
+    /// use perf_anomaly::server::Server;
+    /// let mut server = Server::new(Server::params().check()?);
+    /// server.go_on_from(1000);
+    /// assert_eq!(server.latest(), 1000);
+    /// server.go_on_from(7);
+    /// assert_eq!(server.latest(), 1000);
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn go_on_from(&mut self, number: u64) {
+        self.number = self.number.max(number);
+        self.base = self.number;
+        self.news.clear();
+    }
+
+    /// Keeps clients of some numbers alone. What the others told stays; should one of them come again, all its
+    /// deltas are new.
+    pub fn retain_clients(&mut self, is_kept: impl Fn(u64) -> bool) {
+        self.clients.retain(|client, _| is_kept(*client));
+    }
+
     /// The model of all ranks, as of now: for a snapshot, or to judge anew what was judged too early.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
