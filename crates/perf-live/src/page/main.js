@@ -1,6 +1,6 @@
 "use strict";
 // What the reader chose: all of it is in the address, so that a link shows the same again.
-const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", x: "entry", y: "runtime", record: "" };
+const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "" };
 let state = { ...USUAL };
 // What the server told.
 const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0 };
@@ -41,7 +41,7 @@ const follow = (before) => {
   if (differs("ranks", "from", "to")) loadSteps();
   else if (differs("last")) showSteps();
   if (differs("step", "within") || (state.within === "all" && differs("from", "to"))) showFunctions();
-  else if (differs("function")) showFunctions();
+  else if (differs("function", "owner")) showFunctions();
   else if (differs("x", "y")) showSamples();
   if (differs("record")) showCall();
   if (change(before, "step")) find("#functions").scrollIntoView({ block: "nearest" });
@@ -130,7 +130,7 @@ const begin = async () => {
   live.isLive = run.live;
   find("#pause").hidden = !run.live;
   for (const name of ["x", "y"]) find("#" + name).replaceChildren(...run.axes.map((axis) => make("option", {}, axis)));
-  plots.steps = plots.steps || new Scatter(find("#steps"), ({ one }) => go({ step: [one.program, one.rank, one.step].join("."), within: state.within === "all" ? "step" : state.within, function: "", record: "" }));
+  plots.steps = plots.steps || new Scatter(find("#steps"), ({ one }) => go({ step: [one.program, one.rank, one.step].join("."), within: state.within === "all" ? "step" : state.within, function: "", owner: "", record: "" }));
   plots.functions = plots.functions || new Scatter(find("#functions"), ({ id }) => go({ record: String(id) }));
   Object.assign(live, { programs: run.programs, total: run.total });
   showSums();

@@ -17,7 +17,7 @@ const callView = (place, given) => {
   const low = Math.min(...near.map((call) => since(call.entry)));
   const high = Math.max(1, ...near.map((call) => (call.exit === undefined ? 0 : since(call.exit))));
   const facts = [
-    ["function", record.function], ["label", record.label], ["program, rank, thread", `${record.program}, ${record.rank}, ${record.thread}`],
+    ["function", record.function], ["label", record.label], ["program, rank, thread", `${programName(record.program)}, ${record.rank}, ${record.thread}`],
     ["step", record.step], ["host", record.host], ["run time", time(record.runtime)],
     ["expected", record.expected === undefined ? null : time(record.expected)], ["time lost", time(record.severity)],
     ["score", record.score === null ? null : short(record.score)], ["mended", record.repair],

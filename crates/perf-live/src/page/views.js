@@ -1,10 +1,15 @@
 "use strict";
 // What is shown of the state, part by part.
-const rankName = (program, rank) => {
+const programName = (program) => {
   const known = live.programs.find((one) => one.program === program);
-  const name = live.programs.length > 1 ? (known && known.name) || "program " + program : "";
-  return (name ? name + ", " : "") + "rank " + rank;
+  const name = known && known.name;
+  // Two programs may have one name.
+  const isOnly = name && live.programs.filter((one) => one.name === name).length === 1;
+  return isOnly ? name : name ? `${name} (${program})` : "program " + program;
 };
+// Whose something is, where there are several programs.
+const ofProgram = (program) => (live.programs.length > 1 ? programName(program) + ", " : "");
+const rankName = (program, rank) => ofProgram(program) + "rank " + rank;
 
 const showSums = () => {
   const { total } = live;
@@ -21,7 +26,7 @@ const showOverview = () => {
   find("#overview tbody").replaceChildren(...rows);
   const select = find("#program");
   if (select.options.length !== live.programs.length + 1) {
-    const options = live.programs.map((one) => make("option", { value: one.program }, one.name || "program " + one.program));
+    const options = live.programs.map((one) => make("option", { value: one.program }, programName(one.program)));
     select.replaceChildren(make("option", { value: "" }, "all"), ...options);
     select.value = state.program;
   }
@@ -95,9 +100,10 @@ const showFunctions = async () => {
   const texts = { step: `step ${step} of ${rankName(Number(program), Number(rank))}`, rank: `all steps of ${rankName(Number(program), Number(rank))}`, all: "all ranks" };
   find("#scope").textContent = "Recorded calls of " + (program === undefined ? texts.all : texts[state.within]) + ".";
   const known = given.rows.map((row) => ({ program: row[0], name: row[1], anomalies: row[2], time: row[4] }));
-  if (!known.some((one) => one.name === state.function)) state.function = known.length ? known[0].name : "";
-  const buttons = known.map((one) => make("li", {}, make("button", { type: "button", "aria-pressed": String(one.name === state.function), on: { click: () => go({ function: one.name, record: "" }) } },
-    `${one.name}: ${one.anomalies}, ${time(one.time)}`)));
+  const isChosen = (one) => one.name === state.function && (state.owner === "" || Number(state.owner) === one.program);
+  if (!known.some(isChosen)) Object.assign(state, { function: known.length ? known[0].name : "", owner: known.length ? String(known[0].program) : "" });
+  const buttons = known.map((one) => make("li", {}, make("button", { type: "button", "aria-pressed": String(isChosen(one)), on: { click: () => go({ function: one.name, owner: String(one.program), record: "" }) } },
+    `${ofProgram(one.program)}${one.name}: ${one.anomalies}, ${time(one.time)}`)));
   find("#functions .choices").replaceChildren(...buttons);
   find("#functions").dataset.functions = known.length;
   await showSamples();
@@ -107,7 +113,7 @@ const TIMES = ["entry", "runtime", "severity", "exclusive", "inclusive", "expect
 const showSamples = async () => {
   const axes = { x: state.x, y: state.y, xTime: TIMES.includes(state.x), yTime: TIMES.includes(state.y), empty: "no call of it was kept" };
   if (!state.function) return plots.functions.set([], axes);
-  const given = await ask("samples", "/api/samples", { ...scope(), function: state.function, x: state.x, y: state.y, limit: 2000 });
+  const given = await ask("samples", "/api/samples", { ...scope(), ...(state.owner === "" ? {} : { program: state.owner }), function: state.function, x: state.x, y: state.y, limit: 2000 });
   if (!given) return;
   const rows = given.rows.filter((row) => row[6] !== null && row[7] !== null);
   const least = (at) => rows.reduce((low, row) => Math.min(low, row[at]), Infinity);
