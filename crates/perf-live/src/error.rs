@@ -78,3 +78,21 @@ pub enum Error {
 
 /// Results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A parameter is within its range, or an error says what it is and which range that is.
+#[cfg(feature = "server")]
+pub(crate) fn within(
+    is_within: bool,
+    name: &'static str,
+    value: impl std::fmt::Display,
+    range: &'static str,
+) -> Result<()> {
+    match is_within {
+        true => Ok(()),
+        false => Err(Error::Parameter {
+            name,
+            value: value.to_string(),
+            range,
+        }),
+    }
+}

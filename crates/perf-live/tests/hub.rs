@@ -277,3 +277,159 @@ fn a_batch_that_cannot_be_stored_is_not_taken() {
     assert_eq!(hub.counts().failures, 1);
     assert_eq!(calls(&hub), 2 * common::CALLS);
 }
+
+#[test]
+fn who_is_silent_is_forgotten_and_what_it_told_stays() {
+    let place = Place::new("forget");
+    let params = || Hub::params().forget(std::time::Duration::from_secs(1));
+    let hub = open(&place, params());
+    let silent = pushes(0, 0, 5, 2);
+    push(&hub, &silent[0]).expect("it is sound");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    // It is looked when somebody else says something.
+    for one in pushes(0, 1, 6, 3) {
+        push(&hub, &one).expect("it is sound");
+    }
+    while hub.counts().forgotten == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        push(&hub, &pushes(0, 2, 7, 1)[0]).expect("it is sound");
+    }
+    let told = calls(&hub);
+    assert_eq!(told, 5 * common::CALLS);
+    let stored = |place: &Place| {
+        let database = rusqlite::Connection::open(&place.0).expect("it is there");
+        let sql = "select count(*) from live_client where client = 5";
+        let found = database.query_row(sql, [], |row| row.get::<_, i64>(0));
+        found.expect("it is a table")
+    };
+    assert_eq!(stored(&place), 0);
+    hub.close();
+    drop(hub);
+    let hub = open(&place, params());
+    assert_eq!(calls(&hub), told);
+    // It is there again after all.
+    let again = push(&hub, &silent[1]).expect("it is sound");
+    assert_eq!((again.delta, stored(&place)), (2, 1));
+    assert_eq!(calls(&hub), told + common::CALLS);
+}
+
+/// What is in a database: records, their bytes, the severity of the worst, and the first step.
+fn kept(place: &Place) -> (i64, i64, i64, i64) {
+    let database = rusqlite::Connection::open(&place.0).expect("it is there");
+    let sql = "select count(*), sum(length(body) + 1), max(severity), min(step)
+        from call join entry using (id)";
+    let found = database.query_row(sql, [], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    });
+    found.expect("there are some")
+}
+
+#[test]
+fn records_that_are_too_many_go_the_old_and_harmless_ones_first() {
+    let place = Place::new("bytes");
+    let hub = open(&place, Hub::params().keep_bytes(1 << 16));
+    let (mut told, mut worst, mut bytes) = (0, 0, 0);
+    for rank in 0..12 {
+        let first = pushes(0, rank, 50 + u64::from(rank), 25).remove(0);
+        for entry in &first.records.as_ref().expect("it has some").entries {
+            if let Entry::Call(record) = entry {
+                told += 1;
+                worst = worst.max(record.severity.0);
+                bytes += entry.to_string().len();
+            }
+        }
+        push(&hub, &first).expect("it is sound");
+    }
+    assert!(bytes > 2 << 16, "{bytes}");
+    calls(&hub);
+    let dropped = hub.overview().dropped;
+    let (count, bytes, severity, _) = kept(&place);
+    assert!(dropped > 0 && bytes <= 1 << 16, "{dropped}, {bytes}");
+    assert_eq!((count + dropped.cast_signed(), severity), (told, worst));
+    hub.close();
+    drop(hub);
+    // That some were dropped is known afterwards, too.
+    let finished = Finished::open(&place.0, Hub::params().check().expect("defaults"));
+    assert_eq!(finished.expect("it is there").overview().dropped, dropped);
+}
+
+#[test]
+fn records_that_are_too_old_go() {
+    let place = Place::new("steps");
+    let hub = open(&place, Hub::params().keep_steps(5));
+    for one in pushes(0, 0, 9, 14) {
+        push(&hub, &one).expect("it is sound");
+    }
+    assert!(calls(&hub) == 14 * common::CALLS && hub.overview().dropped > 0);
+    assert!(kept(&place).3 >= 9);
+    let database = rusqlite::Connection::open(&place.0).expect("it is there");
+    let first = |table: &str| {
+        let sql = format!("select min(step) from {table}");
+        let found = database.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0));
+        found.expect("it is a table")
+    };
+    assert!(first("live_step").is_none_or(|step| step >= 9));
+    assert_eq!(first("live_total"), Some(0), "what all ranks were stays");
+}
+
+#[test]
+fn numbers_out_of_their_range_are_refused() {
+    let said = |params: HubParams| params.check().err().map(|error| error.to_string());
+    for (params, name) in [
+        (Hub::params().queue(0), "queue"),
+        (Hub::params().bytes(1), "bytes"),
+        (Hub::params().batch(0), "batch"),
+        (Hub::params().log(1), "log"),
+        (Hub::params().clients(0), "clients"),
+        (Hub::params().forget(std::time::Duration::ZERO), "forget"),
+        (Hub::params().keep_bytes(1), "keep_bytes"),
+        (Hub::params().keep_steps(0), "keep_steps"),
+        (Hub::params().names(0), "names"),
+    ] {
+        assert!(
+            said(params).is_some_and(|what| what.starts_with(name)),
+            "{name}"
+        );
+    }
+}
+
+/// A database in a folder that nobody may write is shown nevertheless: with what is in the log beside it, or
+/// where there is none as it is.
+#[cfg(unix)]
+#[test]
+fn a_database_that_cannot_be_written_is_shown() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new("written");
+    let hub = open(&place, Hub::params());
+    push(&hub, &pushes(0, 0, 3, 1)[0]).expect("it is sound");
+    let folder = std::env::temp_dir().join("perf-live 100%#?-read-only");
+    let _ = std::fs::remove_dir_all(&folder);
+    for is_whole in [true, false] {
+        std::fs::create_dir_all(&folder).expect("it can be made");
+        if !is_whole {
+            hub.close();
+            drop(rusqlite::Connection::open(&place.0).map(|database| {
+                database.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+            }));
+        }
+        let copied = folder.join("run.sqlite");
+        std::fs::copy(&place.0, &copied).expect("it can be copied");
+        if is_whole {
+            for end in ["-wal", "-shm"] {
+                let of = |path: &std::path::Path| {
+                    let mut name = path.as_os_str().to_os_string();
+                    name.push(end);
+                    PathBuf::from(name)
+                };
+                std::fs::copy(of(&place.0), of(&copied)).expect("it is there");
+            }
+        }
+        let only_read = |mode| std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&folder, only_read(0o500)).expect("it is ours");
+        let finished = Finished::open(&copied, Hub::params().check().expect("defaults"));
+        std::fs::set_permissions(&folder, only_read(0o700)).expect("it is ours");
+        let finished = finished.expect("it can be read");
+        assert_eq!(finished.overview().total.calls, common::CALLS);
+        std::fs::remove_dir_all(&folder).expect("it is ours");
+    }
+}

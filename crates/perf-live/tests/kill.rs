@@ -176,6 +176,80 @@ fn nothing_that_was_answered_is_lost_and_nothing_counts_twice() {
     clear(&database);
 }
 
+/// Names the server to a process of this test that is a client.
+const SERVER: &str = "PERFKIT_LIVE_SERVER_OF_A_TEST";
+
+/// Not a test: what the next one starts as a process. It says aloud how many calls were answered.
+#[test]
+fn a_client_process() {
+    let Ok(url) = std::env::var(SERVER) else {
+        return;
+    };
+    let link = Link::open(&target(&url), Who::new(2, 0)).expect("it answers");
+    let answered = Arc::new(AtomicU64::new(0));
+    let exchange = Counted {
+        inner: link.exchange(),
+        answered: Arc::clone(&answered),
+        last: 0,
+    };
+    let client = Client::new(link.client(), exchange);
+    let mut one = Rank::new(2, 0, client, Box::new(link.store()));
+    loop {
+        one.step();
+        if one.error().is_some() {
+            return;
+        }
+        println!("answered {}", answered.load(Ordering::SeqCst));
+    }
+}
+
+/// A client is killed, and started again as another one, a few times. What it was answered counts; what
+/// it could not hear any more may count, once.
+#[test]
+fn a_client_that_is_killed_loses_nothing_that_was_answered() {
+    let database = std::env::temp_dir().join("perf-live-kill-client.sqlite");
+    clear(&database);
+    let (mut server, url) = Process::start(&database, "127.0.0.1:0");
+    let (mut answered, rounds) = (0, 5);
+    for round in 0..rounds {
+        let own = std::env::current_exe().expect("it runs");
+        let mut client = Command::new(own)
+            .args(["--exact", "a_client_process", "--nocapture"])
+            .env(SERVER, &url)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it was built");
+        let mut lines = BufReader::new(client.stdout.take().expect("a pipe")).lines();
+        let mut last = 0;
+        let mut hear = |line: std::io::Result<String>| {
+            let line = line.expect("it is text");
+            let count = line.split_once("answered ").map(|(_, count)| count.parse());
+            last = count.map_or(last, |count| count.expect("a number"));
+            last
+        };
+        while hear(lines.next().expect("it speaks")) < (3 + round) * common::CALLS {}
+        client.kill().expect("it runs");
+        client.wait().expect("it ran");
+        lines.for_each(|line| drop(hear(line)));
+        answered += last;
+    }
+    server.kill();
+    let found = calls(&database);
+    // A delta that was stored, and whose answer nobody heard, for each.
+    let unheard = found.checked_sub(answered).expect("nothing is lost");
+    assert!(
+        unheard <= rounds * common::CALLS && unheard.is_multiple_of(common::CALLS),
+        "{unheard}"
+    );
+    let params = Hub::params().check().expect("defaults");
+    let finished = Finished::open(&database, params).expect("it can be read");
+    assert_eq!(finished.overview().clients as u64, rounds);
+    let mut store = Sqlite::open(&database).expect("it is sound");
+    assert!(store.query(&Query::default()).is_ok() && store.unreadable().is_none());
+    drop(store);
+    clear(&database);
+}
+
 /// Calls that a database has.
 fn calls(database: &Path) -> u64 {
     let params = Hub::params().check().expect("defaults");

@@ -4,10 +4,11 @@
 mod common;
 
 use common::Rank;
-use perf_anomaly::server::Client;
+use perf_anomaly::server::{Client, Delta};
 use perf_live::client::{Background, Link, Target, Who};
-use perf_live::hub::{Finished, Hub, HubParams};
+use perf_live::hub::{Finished, Hub, HubParams, Message};
 use perf_live::web::{Service, WebParams};
+use perf_live::wire::{Hello, Push};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -335,6 +336,184 @@ fn the_slow_hold_nobody_up() {
     assert!(begin.elapsed() < Duration::from_secs(20));
     let (_, metrics) = served.get("/metrics");
     assert!(metrics.contains("perfkit_live_slow_total 18"), "{metrics}");
+}
+
+#[test]
+fn what_there_is_no_room_for_is_told_to_come_again() {
+    let web = Service::params().body(1 << 10).bodies(1 << 10).pages(1);
+    let served = Served::with("room", Hub::params().clients(1), web.connections(5));
+    let address = served.address();
+    let bearer = format!("authorization: Bearer {TOKEN}");
+    let open = |request: &str| {
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        let patience = Some(Duration::from_secs(20));
+        stream.set_read_timeout(patience).expect("it can");
+        stream.write_all(request.as_bytes()).expect("it takes it");
+        stream
+    };
+    let until = |line: &str| {
+        let begin = Instant::now();
+        while !served.get("/metrics").1.contains(line) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{line}");
+        }
+    };
+    // A body that does not come has its room, which others lack.
+    let awaited = open(&format!(
+        "POST /v1/push HTTP/1.1\r\nhost: localhost\r\n{bearer}\r\ncontent-length: 1000\r\n\r\n"
+    ));
+    until("perfkit_live_bytes_on_their_way 1000\n");
+    let head = format!("{bearer}\r\ncontent-length: 100");
+    assert_eq!(post(&address, &head, &[0; 100]).0, 503);
+    drop(awaited);
+    until("perfkit_live_bytes_on_their_way 0\n");
+    assert_eq!(post(&address, &head, &[0; 100]).0, 400);
+    // One page is told what is new, another one is not.
+    let mut page = open("GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let mut begin = [0; 12];
+    page.read_exact(&mut begin).expect("there are news");
+    assert_eq!((&begin, served.get("/events").0), (b"HTTP/1.1 200", 503));
+    drop(page);
+    // A client more than there may be.
+    drop(Link::open(&served.target(), Who::new(0, 0)).expect("it answers"));
+    let second = Link::open(&served.target(), Who::new(0, 1));
+    assert!(matches!(
+        second,
+        Err(perf_live::Error::Refused { status: 507, .. })
+    ));
+    // Connections that say nothing, and one more.
+    let silent: Vec<TcpStream> = (0..8).map(|_| open("")).collect();
+    assert_eq!(served.get("/metrics").0, 0);
+    drop(silent);
+    let begin = Instant::now();
+    while served.get("/metrics").0 != 200 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it serves again");
+    }
+    assert!(
+        !served
+            .get("/metrics")
+            .1
+            .contains("connections_refused_total 0\n")
+    );
+}
+
+#[test]
+fn messages_of_another_session_and_unknown_functions_are_refused() {
+    let served = Served::new("session");
+    let (deltas, _) = common::recorded(0, 0, 7, 1);
+    let send = |change: fn(&mut Delta)| {
+        let mut delta = deltas[0].clone();
+        change(&mut delta);
+        let push = Push {
+            client: 7,
+            view: 0,
+            delta: Some(delta),
+            records: None,
+        };
+        let body = push.encode();
+        let head = format!(
+            "authorization: Bearer {TOKEN}\r\ncontent-length: {}",
+            body.len()
+        );
+        post(&served.address(), &head, &body)
+    };
+    assert_eq!(send(|delta| delta.session = 5).0, 409);
+    let (status, said) = send(|delta| delta.names.clear());
+    assert!(
+        status == 422 && said.contains("functions"),
+        "{status} {said}"
+    );
+    // A body that ends before the length it was to have, and one whose length is no number.
+    let address = served.address();
+    let bearer = format!("authorization: Bearer {TOKEN}");
+    let mut stream = TcpStream::connect(&address).expect("it listens");
+    let head = format!(
+        "POST /v1/push HTTP/1.1\r\nhost: localhost\r\n{bearer}\r\ncontent-length: 9\r\n\r\nabc"
+    );
+    stream.write_all(head.as_bytes()).expect("it takes it");
+    stream.shutdown(std::net::Shutdown::Write).expect("it can");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
+        "{answer}"
+    );
+    let odd = format!("{bearer}\r\ncontent-length: -3");
+    assert_eq!(post(&address, &odd, b"abc").0, 400);
+    settle();
+    assert_eq!(served.json("/api/run")["total"]["calls"], 0);
+    assert_eq!(send(|_| {}).0, 200);
+}
+
+/// A client sends and sends, and takes no answer. It is let go; what the server took of it is a beginning
+/// without gaps, which it hears when it is there again.
+#[test]
+fn who_reads_nothing_is_let_go_and_loses_nothing() {
+    let web = Service::params().patience(Duration::from_millis(400));
+    let served = Served::with("deaf", Hub::params(), web);
+    let address = served.address();
+    let (deltas, _) = common::recorded(0, 7, 99, 40);
+    let bodies: Vec<Vec<u8>> = deltas
+        .into_iter()
+        .map(|delta| {
+            let push = Push {
+                client: 99,
+                view: 0,
+                delta: Some(delta),
+                records: None,
+            };
+            push.encode()
+        })
+        .collect();
+    let mut deaf = TcpStream::connect(&address).expect("it listens");
+    let patience = Some(Duration::from_secs(20));
+    deaf.set_write_timeout(patience).expect("it can");
+    let many = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(400);
+    let mut sent = 0;
+    for body in &bodies {
+        let head = format!(
+            "POST /v1/push HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let all = [head.as_bytes(), body, many.as_bytes()].concat();
+        if deaf.write_all(&all).is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    assert!((1..bodies.len()).contains(&sent), "{sent} were taken");
+    // Others are served meanwhile.
+    let mut rank = served.rank(0, 0);
+    rank.step();
+    assert!(rank.error().is_none());
+    let begin = Instant::now();
+    while !served
+        .get("/metrics")
+        .1
+        .contains("perfkit_live_connections 1\n")
+    {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "it is not let go"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+        drop(rank.watch.sink_mut().take_error());
+    }
+    drop(deaf);
+    let hello = Hello {
+        client: 99,
+        rank: 7,
+        ..Hello::default()
+    };
+    let told = served.hub.say(Message::Hello(hello), 0);
+    let stored = told.expect("it answers").delta as usize;
+    assert!((1..=sent + 1).contains(&stored), "{stored} of {sent}");
+    for body in &bodies[stored..] {
+        let message = Message::push(body).expect("it is sound");
+        served.hub.say(message, body.len()).expect("it answers");
+    }
+    settle();
+    let total = (bodies.len() as u64 + 1) * common::CALLS;
+    assert_eq!(served.json("/api/run")["total"]["calls"], total);
 }
 
 #[test]

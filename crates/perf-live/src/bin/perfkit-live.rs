@@ -30,6 +30,9 @@ serve:
   --history N      steps a rank in memory, default 64
   --clients N      most clients, default 131072
   --queue N        messages that may wait, default 16384
+  --forget T       seconds after which a silent client is forgotten, default 86400; what it told stays
+  --keep-bytes N   most bytes of records, default no limit; of the older half the least severe go first
+  --keep-steps N   records and steps of ranks are kept of the last N steps, default of all
 simulate:
   --from RECORDING what the ranks do: an OTF2 archive or another recording with events
   --token-file F   as above
@@ -37,7 +40,8 @@ simulate:
   --updates N      updates of each, default 60
   --period T       seconds between two updates of a rank, default 1; 0 for no wait
   --steps N        steps of the recording, default 100
-  --connections N  default 4
+  --connections N  of all ranks, default 256
+  --threads N      that serve them, default 1
   --views N        each rank asks for the view with each N-th update, default 10; 0 for never
   --program N      the program they are of, default 0
   --no-records     without what is kept of anomalies";
@@ -67,6 +71,9 @@ struct Asked {
     history: Option<usize>,
     clients: Option<usize>,
     queue: Option<usize>,
+    forget: Option<Duration>,
+    keep_bytes: Option<u64>,
+    keep_steps: Option<u64>,
     steps: Option<u64>,
     load: Load,
 }
@@ -94,11 +101,12 @@ fn command(arguments: &[OsString]) -> Outcome {
             Long("steps") => asked.steps = Some(parser.value()?.parse()?),
             Long("ranks") => asked.load.ranks = parser.value()?.parse()?,
             Long("updates") => asked.load.updates = parser.value()?.parse()?,
-            Long("period") => {
-                let seconds: f64 = parser.value()?.parse()?;
-                asked.load.period = Duration::try_from_secs_f64(seconds)?;
-            }
+            Long("forget") => asked.forget = Some(seconds(&parser.value()?)?),
+            Long("keep-bytes") => asked.keep_bytes = Some(parser.value()?.parse()?),
+            Long("keep-steps") => asked.keep_steps = Some(parser.value()?.parse()?),
+            Long("period") => asked.load.period = seconds(&parser.value()?)?,
             Long("connections") => asked.load.connections = parser.value()?.parse()?,
+            Long("threads") => asked.load.threads = parser.value()?.parse()?,
             Long("views") => asked.load.views = parser.value()?.parse()?,
             Long("program") => asked.load.program = parser.value()?.parse()?,
             Long("no-records") => asked.load.records = false,
@@ -119,6 +127,12 @@ fn command(arguments: &[OsString]) -> Outcome {
     }
 }
 
+fn seconds(value: &OsString) -> Result<Duration, Box<dyn Error>> {
+    use lexopt::ValueExt;
+    let seconds: f64 = value.parse()?;
+    Ok(Duration::try_from_secs_f64(seconds)?)
+}
+
 fn help() -> Outcome {
     Ok(writeln!(std::io::stdout(), "{USAGE}")?)
 }
@@ -132,6 +146,12 @@ fn web(asked: &Asked) -> WebParams {
 fn serve(file: &Path, asked: &Asked) -> Outcome {
     let (token, from) = server_token(file, asked.token.as_deref())?;
     let mut params = Hub::params().publish(asked.publish);
+    params = params
+        .keep_bytes(asked.keep_bytes)
+        .keep_steps(asked.keep_steps);
+    if let Some(after) = asked.forget {
+        params = params.forget(after);
+    }
     if let Some(steps) = asked.history {
         params = params.history(steps);
     }
@@ -230,9 +250,10 @@ fn tell(tape: &Tape, figures: &Figures) -> Outcome {
     let seconds = figures.seconds.max(1e-9);
     writeln!(
         out,
-        "in {:.1} s: {:.0} updates a second, {} late by more than a period",
+        "in {:.1} s: {:.0} updates a second; begun at most {:.1} ms late, {} by more than a period",
         seconds,
         figures.updates as f64 / seconds,
+        figures.lag.as_secs_f64() * 1e3,
         figures.late
     )?;
     let [half, most, last] = [0.5, 0.99, 1.0].map(|share| figures.latency(share));
@@ -240,5 +261,25 @@ fn tell(tape: &Tape, figures: &Figures) -> Outcome {
         out,
         "an update took {half} us, 1 in 100 over {most} us, none over {last} us"
     )?;
-    Ok(())
+    let each = |bytes: u64| bytes as f64 / figures.updates.max(1) as f64;
+    writeln!(
+        out,
+        "an update sent {:.0} bytes and heard {:.0}, {} views in all",
+        each(figures.sent),
+        each(figures.received),
+        figures.views
+    )?;
+    match figures.is_accounted() {
+        true => Ok(writeln!(out, "the server has each update once")?),
+        false => {
+            let (calls, anomalies, time) = figures.stored;
+            let (lost, missing) = (figures.time, figures.missing);
+            Err(format!(
+                "the server has {calls} calls, {anomalies} anomalies, {time} ns more than before, of {}, {}, {lost} ns; \
+                 {missing} answers did not name what was told",
+                figures.calls, figures.anomalies
+            )
+            .into())
+        }
+    }
 }

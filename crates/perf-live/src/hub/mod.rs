@@ -7,6 +7,7 @@
 //! storing fails, nothing of the batch is answered, and the state is read again from the database.
 
 mod finished;
+mod keeper;
 mod overview;
 mod params;
 mod queue;
@@ -19,14 +20,14 @@ pub use params::{CheckedHubParams, HubParams};
 use crate::store::Writer;
 use crate::wire::{Answer, Hello, Push, Welcome};
 use crate::{Error, Result};
+use keeper::Keeper;
 use overview::Cached;
 use perf_anomaly::server::{FunctionName, FunctionStats, StepStats, View};
 use queue::Queue;
-use state::{Batch, State};
+use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 /// What a client said.
 #[derive(Debug)]
@@ -124,6 +125,8 @@ pub struct Counts {
     pub logged: u64,
     /// Times that the state was stored as a whole.
     pub states: u64,
+    /// Clients that were [forgotten](HubParams::forget).
+    pub forgotten: u64,
 }
 
 /// Who is told what became of a message.
@@ -161,7 +164,19 @@ struct Shared {
     overview: Cached<Overview>,
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
     path: PathBuf,
+    stored: Hooks,
     keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What is done once all messages of a batch were answered.
+type Hooks = Arc<Mutex<Vec<Hook>>>;
+
+struct Hook(Box<dyn Fn() + Send>);
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 impl std::fmt::Debug for Job {
@@ -192,15 +207,13 @@ impl Hub {
         let path = writer.path().to_path_buf();
         let queue = Arc::new(Queue::new(params.0.queue, params.0.bytes));
         let state = Arc::new(Mutex::new(state));
-        let keeper = Keeper {
-            queue: Arc::clone(&queue),
-            state: Arc::clone(&state),
-            params: params.0,
-            writer,
-            logged,
-            state_bytes: 0,
-            is_lost: false,
-        };
+        let stored = Arc::new(Mutex::new(Vec::new()));
+        let keeper = Keeper::new(
+            (Arc::clone(&queue), Arc::clone(&state)),
+            Arc::clone(&stored),
+            params.0,
+            (writer, logged),
+        );
         let name = std::thread::Builder::new().name("keeper".into());
         let thread = name.spawn(move || keeper.run());
         let thread = thread.map_err(|error| Error::Store {
@@ -213,6 +226,7 @@ impl Hub {
             overview: Cached::default(),
             functions: Cached::default(),
             path,
+            stored,
             keeper: Mutex::new(Some(thread)),
         })))
     }
@@ -230,6 +244,11 @@ impl Hub {
     ) -> Result<()> {
         let reply = Box::new(reply);
         self.0.queue.push(Job { message, reply }, bytes)
+    }
+
+    /// Has something done each time when all messages of a batch were answered: to tell all who wait at once.
+    pub(crate) fn after_batch(&self, hook: impl Fn() + Send + 'static) {
+        lock(&self.0.stored).push(Hook(Box::new(hook)));
     }
 
     /// [`offer`](Self::offer)s a message, and waits until it is stored.
@@ -295,124 +314,5 @@ impl Hub {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.queue.close();
-    }
-}
-
-/// The one that changes the state and writes the database.
-struct Keeper {
-    queue: Arc<Queue<Job>>,
-    state: Arc<Mutex<State>>,
-    params: HubParams,
-    writer: Writer,
-    /// Bytes of deltas since the state was stored, and of the state then.
-    logged: u64,
-    state_bytes: u64,
-    /// The state may have what the database does not.
-    is_lost: bool,
-}
-
-/// When it looks whether a database that failed works again.
-const RECOVERY: Duration = Duration::from_secs(1);
-
-/// How long more messages may gather where several came at once.
-const GATHER: Duration = Duration::from_millis(2);
-
-impl Keeper {
-    fn run(mut self) {
-        while let Some(jobs) = self.queue.take(self.params.batch) {
-            let is_crowded = jobs.len() > 1;
-            let (messages, replies): (Vec<_>, Vec<_>) =
-                jobs.into_iter().map(|job| (job.message, job.reply)).unzip();
-            match self.batch(messages) {
-                Ok(told) => replies
-                    .into_iter()
-                    .zip(told)
-                    .for_each(|(reply, told)| reply(told)),
-                Err(_) => {
-                    for reply in replies {
-                        reply(Err(Error::Busy { again: RECOVERY }));
-                    }
-                }
-            }
-            self.store_state();
-            if is_crowded {
-                std::thread::sleep(GATHER);
-            }
-        }
-        // What is stored as a whole is read faster than a log.
-        if self.logged > 0 && !self.is_lost {
-            self.logged = u64::MAX;
-            self.store_state();
-        }
-    }
-
-    /// Takes messages and stores them together. After an error nothing of them is taken.
-    fn batch(&mut self, messages: Vec<Message>) -> Result<Vec<Result<Told>>> {
-        let began = Instant::now();
-        let state = Arc::clone(&self.state);
-        let mut state = lock(&state);
-        if self.is_lost {
-            self.reload(&mut state)?;
-        }
-        let mut batch = Batch::default();
-        let mut told = Vec::with_capacity(messages.len());
-        for message in messages {
-            let outcome = state.take(message, &mut batch, &mut self.writer);
-            // The database is everybody's matter, not that of this message.
-            if let Err(Error::Anomaly(perf_anomaly::Error::Store { .. })) = &outcome {
-                self.lose(&mut state);
-                return Err(Error::Busy { again: RECOVERY });
-            }
-            told.push(outcome);
-        }
-        let stored = batch.store(&mut self.writer);
-        let stored = stored.and_then(|()| self.writer.commit());
-        if stored.is_err() {
-            self.lose(&mut state);
-        } else {
-            self.logged += batch.bytes();
-            let counts = &mut state.counts;
-            counts.logged += batch.bytes();
-            counts.batches += 1;
-            counts.storing += began.elapsed().as_micros() as u64;
-        }
-        stored.map(|()| told)
-    }
-
-    fn lose(&mut self, state: &mut State) {
-        self.is_lost = true;
-        state.counts.failures += 1;
-        // The state is read anew, whether this works or not.
-        let _ = self.writer.roll_back();
-    }
-
-    fn reload(&mut self, state: &mut State) -> Result<()> {
-        let (mut stored, logged) = State::load(&self.params, &mut self.writer)?;
-        stored.counts = state.counts;
-        *state = stored;
-        self.logged = logged;
-        self.is_lost = false;
-        Ok(())
-    }
-
-    /// Stores the state as a whole where the log has become long.
-    fn store_state(&mut self) {
-        if self.is_lost || self.logged <= self.params.log.max(2 * self.state_bytes) {
-            return;
-        }
-        let state = Arc::clone(&self.state);
-        let mut state = lock(&state);
-        let bytes = state.server.encode();
-        let clients = state.clients.iter();
-        let clients = clients.map(|(number, known)| (*number, &known.stored));
-        match self.writer.state(&bytes, clients) {
-            Ok(()) => {
-                state.counts.states += 1;
-                self.logged = 0;
-                self.state_bytes = bytes.len() as u64;
-            }
-            // The log stays as it is.
-            Err(_) => self.lose(&mut state),
-        }
     }
 }

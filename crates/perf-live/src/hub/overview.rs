@@ -23,6 +23,9 @@ pub struct Overview {
     pub programs: Vec<ProgramSummary>,
     /// Clients, each start of a program being another one.
     pub clients: usize,
+    /// Records that were dropped since they were too many or too old, see
+    /// [`HubParams::keep_bytes`](super::HubParams::keep_bytes).
+    pub dropped: u64,
 }
 
 /// A program of a workflow.
@@ -69,6 +72,7 @@ impl Overview {
         }
         overview.revision = state.revision;
         overview.clients = state.clients.len();
+        overview.dropped = state.dropped;
         overview.programs = programs.into_values().collect();
         overview
     }

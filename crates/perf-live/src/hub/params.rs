@@ -1,7 +1,9 @@
 //! [`HubParams`]: what a server keeps, and how much it lets wait.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::within;
 use perf_anomaly::server::{CheckedServerParams, Server};
+use std::time::Duration;
 
 /// What a server keeps, and how much it lets wait: see [`Hub::params`](super::Hub::params).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,9 @@ pub struct HubParams {
     pub(super) history: usize,
     pub(super) publish: Option<u64>,
     pub(super) frozen: bool,
+    pub(super) forget: Duration,
+    pub(super) keep_bytes: Option<u64>,
+    pub(super) keep_steps: Option<u64>,
 }
 
 impl Default for HubParams {
@@ -29,6 +34,9 @@ impl Default for HubParams {
             history: 64,
             publish: None,
             frozen: false,
+            forget: Duration::from_secs(86_400),
+            keep_bytes: None,
+            keep_steps: None,
         }
     }
 }
@@ -94,27 +102,58 @@ impl HubParams {
         self
     }
 
+    /// Clients that said nothing for so long are forgotten. Default: a day; at least a second. What they told
+    /// stays. Should one of them send its last message again after that, it counts twice.
+    pub fn forget(mut self, after: Duration) -> Self {
+        self.forget = after;
+        self
+    }
+
+    /// Most bytes of records of calls in the database. Default: no limit. Of the older half the least severe
+    /// ones go first, a tenth of the limit at a time; they are [counted](super::Overview::dropped). What
+    /// they leave in the file is used again.
+    pub fn keep_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.keep_bytes = bytes.into();
+        self
+    }
+
+    /// Of each program, records and steps of ranks are kept of its last so many steps. Default: of all. They
+    /// go a tenth of that number at a time.
+    pub fn keep_steps(mut self, steps: impl Into<Option<u64>>) -> Self {
+        self.keep_steps = steps.into();
+        self
+    }
+
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for one out of its range.
+    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
     pub fn check(self) -> Result<CheckedHubParams> {
-        let within = |name, value: u64, least: u64, most: u64, range| match (least..=most)
-            .contains(&value)
-        {
-            true => Ok(()),
-            false => Err(Error::Parameter {
-                name,
-                value: value.to_string(),
-                range,
-            }),
-        };
-        let many = 1 << 24;
-        within("queue", self.queue as u64, 1, many, "1 to 2^24")?;
-        within("bytes", self.bytes as u64, 1 << 16, 1 << 40, "2^16 to 2^40")?;
-        within("batch", self.batch as u64, 1, many, "1 to 2^24")?;
-        within("log", self.log, 1 << 10, 1 << 40, "2^10 to 2^40")?;
-        within("clients", self.clients as u64, 1, many, "1 to 2^24")?;
+        let many = |number: usize| (1..=1 << 24).contains(&number);
+        within(many(self.queue), "queue", self.queue, "1 to 2^24")?;
+        let is_size = (1 << 16..=1 << 40).contains(&self.bytes);
+        within(is_size, "bytes", self.bytes, "2^16 to 2^40")?;
+        within(many(self.batch), "batch", self.batch, "1 to 2^24")?;
+        let is_log = (1 << 10..=1 << 40).contains(&self.log);
+        within(is_log, "log", self.log, "2^10 to 2^40")?;
+        within(many(self.clients), "clients", self.clients, "1 to 2^24")?;
+        let is_long = self.forget >= Duration::from_secs(1);
+        within(
+            is_long,
+            "forget",
+            format!("{:?}", self.forget),
+            "at least 1 s",
+        )?;
+        let bytes = self.keep_bytes.unwrap_or(1 << 16);
+        let is_size = (1 << 16..=1 << 50).contains(&bytes);
+        within(is_size, "keep_bytes", bytes, "2^16 to 2^50")?;
+        let steps = self.keep_steps.unwrap_or(1);
+        within(
+            (1..=1 << 50).contains(&steps),
+            "keep_steps",
+            steps,
+            "1 to 2^50",
+        )?;
         self.server(1)?;
         Ok(CheckedHubParams(self))
     }

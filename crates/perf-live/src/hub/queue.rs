@@ -56,7 +56,10 @@ impl<T> Queue<T> {
         }
         inner.bytes += bytes;
         inner.waiting.push_back((one, bytes));
-        self.news.notify_one();
+        // Who takes waits only where there is nothing.
+        if inner.waiting.len() == 1 {
+            self.news.notify_one();
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
 use perf_anomaly::server::{Delta, FunctionName, FunctionStats, Server, View};
 use std::collections::{BTreeMap, HashMap};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the server knows.
 #[derive(Debug)]
@@ -21,11 +21,12 @@ pub(super) struct State {
     /// Changes whenever something else does.
     pub(super) revision: u64,
     pub(super) counts: Counts,
+    /// Records that were dropped since they were too many, or too old.
+    pub(super) dropped: u64,
     session: u64,
     most_clients: usize,
-    /// Numbers of views go on over restarts of the server.
-    number: u64,
-    latest: Option<View>,
+    /// Who was not heard since then counts as heard then.
+    began: Instant,
 }
 
 /// A client, and when it was heard last.
@@ -66,6 +67,12 @@ impl State {
         let logged = stored.log;
         let mut state = Self::new(params, stored)?;
         writer.each_logged(|bytes| state.again(bytes))?;
+        let clients = &state.clients;
+        state
+            .server
+            .retain_clients(|client| clients.contains_key(&client));
+        // The server before may have given out more views than the deltas of the log make now.
+        state.server.go_on_from(fresh());
         Ok((state, logged))
     }
 
@@ -87,8 +94,8 @@ impl State {
             revision: fresh(),
             counts: Counts::default(),
             most_clients: params.clients,
-            number: fresh(),
-            latest: None,
+            dropped: stored.dropped,
+            began: Instant::now(),
         })
     }
 
@@ -183,7 +190,7 @@ impl State {
             self.records(push.client, bundle, writer)?;
         }
         let mut told = self.told(push.client);
-        let is_wanted = push.view != NO_VIEW && push.view != self.number;
+        let is_wanted = push.view != NO_VIEW && push.view != told.number;
         told.view = view.filter(|_| is_wanted);
         self.counts.views += u64::from(told.view.is_some());
         Ok(told)
@@ -198,7 +205,6 @@ impl State {
     ) -> Result<View> {
         let taken = self.server.take(delta);
         let view = taken.inspect_err(|_| self.counts.refused += 1)?;
-        self.see(&view);
         let known = self.clients.get_mut(&delta.client);
         let last = known.map(|known| &mut known.stored.delta);
         match last {
@@ -244,14 +250,30 @@ impl State {
         writer.bundle(client, bundle.sequence)
     }
 
-    /// Numbers views: one with another model is another one. The last one is kept, so that no new model
-    /// can have its place in memory.
-    fn see(&mut self, view: &View) {
-        let latest = self.latest.as_ref().map(View::model);
-        if !latest.is_some_and(|latest| std::ptr::eq(latest, view.model())) {
-            self.number += 1;
-            self.latest = Some(view.clone());
+    /// Forgets clients that said nothing for some time. Their counts stay.
+    pub(super) fn forget(&mut self, after: Duration, writer: &mut Writer) -> Result<()> {
+        let now = Instant::now();
+        let began = self.began;
+        let is_silent = |known: &Known| now - known.seen.unwrap_or(began) >= after;
+        let mut silent = Vec::new();
+        for (client, known) in &self.clients {
+            if is_silent(known) {
+                writer.forget(*client)?;
+                silent.push(*client);
+            }
         }
+        if silent.is_empty() {
+            return Ok(());
+        }
+        silent
+            .iter()
+            .for_each(|client| drop(self.clients.remove(client)));
+        let clients = &self.clients;
+        self.server
+            .retain_clients(|client| clients.contains_key(&client));
+        self.counts.forgotten += silent.len() as u64;
+        self.revision += 1;
+        Ok(())
     }
 
     /// What is told to a client, without a view.
@@ -262,7 +284,7 @@ impl State {
             session: self.session,
             delta: stored.delta,
             records: stored.records,
-            number: self.number,
+            number: self.server.latest(),
             view: None,
         }
     }

@@ -124,14 +124,21 @@ impl Reader {
         // Without it the first question would fail, with words that tell nobody what is wrong.
         std::fs::metadata(path).map_err(|error| failed(path, error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let open = || -> rusqlite::Result<(Connection, i64, bool)> {
-            let database = Connection::open_with_flags(path, flags)?;
+        let open = |uri: Option<String>| -> rusqlite::Result<(Connection, i64, bool)> {
+            let database = match uri {
+                Some(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?,
+                None => Connection::open_with_flags(path, flags)?,
+            };
             let whose = database.query_row("pragma application_id", [], |row| row.get(0))?;
             let sql = "select 1 from sqlite_schema where name = 'live_fact'";
             let found = database.query_row(sql, [], |_| Ok(())).optional()?;
             Ok((database, whose, found.is_none()))
         };
-        let (database, whose, is_plain) = open().map_err(|error| failed(path, error))?;
+        let opened = match (open(None), unchanging(path)) {
+            (Err(_), Some(uri)) => open(Some(uri)),
+            (opened, _) => opened,
+        };
+        let (database, whose, is_plain) = opened.map_err(|error| failed(path, error))?;
         if whose != i64::from(u32::from_be_bytes(*b"PKAN")) {
             return Err(failed(path, "the database holds no provenance"));
         }
@@ -356,6 +363,26 @@ impl Reader {
             rows.collect()
         })())
     }
+}
+
+/// The address of a database that nobody writes: nothing is beside it that is not in it. In a folder that
+/// cannot be written a database with a log can be read in no other way.
+fn unchanging(path: &Path) -> Option<String> {
+    let mut log = path.as_os_str().to_os_string();
+    log.push("-wal");
+    if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return None;
+    }
+    let path = std::path::absolute(path).ok()?;
+    let mut uri = String::from("file:");
+    for byte in path.to_str()?.bytes() {
+        match byte {
+            b'%' | b'?' | b'#' | 0x80.. => uri.push_str(&format!("%{byte:02x}")),
+            _ => uri.push(char::from(byte)),
+        }
+    }
+    uri.push_str("?immutable=1");
+    Some(uri)
 }
 
 impl Filter {

@@ -19,6 +19,10 @@ pub(crate) struct Writer {
     store: Sqlite,
     /// The last number of a model.
     models: u64,
+    /// Bytes of records of calls.
+    kept: u64,
+    /// Of each program, the step before which all was dropped.
+    from: BTreeMap<u32, u64>,
     /// Given back when it is dropped, or the process ends in whatever way.
     _lock: File,
 }
@@ -55,6 +59,8 @@ pub(crate) struct Stored {
     pub(crate) programs: BTreeMap<u32, String>,
     /// The last step of each program.
     pub(crate) steps: BTreeMap<u32, u64>,
+    /// Records that were dropped.
+    pub(crate) dropped: u64,
 }
 
 /// Bytes of a part of the state.
@@ -75,6 +81,8 @@ impl Writer {
             path: path.into(),
             store: Sqlite::open(path)?,
             models: 0,
+            kept: 0,
+            from: BTreeMap::new(),
             _lock: lock,
         };
         let version = writer.store.within(|database| {
@@ -97,8 +105,14 @@ impl Writer {
             let sql = "select coalesce(max(number), 0) from live_model";
             database.query_row(sql, [], |row| row.get::<_, i64>(0))
         });
+        let kept = self.store.within(|database| {
+            let sql = "select coalesce(sum(length(body) + 1), 0) from call join entry using (id)";
+            database.query_row(sql, [], |row| row.get::<_, i64>(0))
+        });
         self.store.commit()?;
         self.models = models?.cast_unsigned();
+        self.kept = kept?.cast_unsigned();
+        self.from.clear();
         Ok(stored?)
     }
 
@@ -161,8 +175,90 @@ impl Writer {
             }
             _ => {}
         }
-        self.store.put(&entry)?;
+        let bytes = self.store.put(&entry)?;
+        if let Entry::Call(_) = entry {
+            self.kept += bytes;
+        }
         Ok(())
+    }
+
+    /// Forgets a client: its last numbers, and those of its models.
+    pub(crate) fn forget(&mut self, client: u64) -> Result<()> {
+        self.run("delete from live_model where client = ?", [bits(client)])?;
+        self.run("delete from live_client where client = ?", [bits(client)])
+    }
+
+    /// Drops records of calls where there are more than so many bytes of them: of the older half those of
+    /// normal calls, then the least severe ones, until a tenth of the limit is free. Says how many.
+    pub(crate) fn drop_beyond(&mut self, most: u64) -> Result<u64> {
+        if self.kept <= most {
+            return Ok(0);
+        }
+        let goal = self.kept - (most - most / 10);
+        let (mut freed, mut going) = (0, Vec::new());
+        self.store.within(|database| {
+            let sql = "select id, length(body) + 1 from call join entry using (id)
+                where id <= (select id from call order by id limit 1
+                    offset (select count(*) / 2 from call))
+                order by kind = 'anomaly', severity, id";
+            let mut statement = database.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            while freed < goal
+                && let Some(row) = rows.next()?
+            {
+                going.push(row.get::<_, i64>(0)?);
+                freed += row.get::<_, i64>(1)?.cast_unsigned();
+            }
+            Ok(())
+        })?;
+        for id in &going {
+            self.run("delete from call where id = ?", [id])?;
+            self.run("delete from entry where id = ?", [id])?;
+        }
+        self.kept = self.kept.saturating_sub(freed);
+        self.dropped(going.len() as u64)
+    }
+
+    /// Drops records and steps of ranks that are older than the last `most` steps of their program, once
+    /// there is a tenth more of them. Says how many records.
+    pub(crate) fn drop_older(&mut self, last: &BTreeMap<u32, u64>, most: u64) -> Result<u64> {
+        let mut dropped = 0;
+        for (program, last) in last {
+            let from = (last + 1).saturating_sub(most);
+            let before = self.from.get(program).copied().unwrap_or_default();
+            if from <= before.saturating_add(most / 10) {
+                continue;
+            }
+            let which = params![program, bound(from)];
+            let (bytes, count) = self.store.within(|database| {
+                let sql = "select coalesce(sum(length(body) + 1), 0), count(*)
+                    from call join entry using (id) where program = ? and step < ?";
+                database.query_row(sql, which, |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+                })
+            })?;
+            for sql in [
+                "delete from entry where id in (select id from call where program = ? and step < ?)",
+                "delete from call where program = ? and step < ?",
+                "delete from live_step where program = ? and step < ?",
+            ] {
+                self.run(sql, which)?;
+            }
+            self.kept = self.kept.saturating_sub(bytes.cast_unsigned());
+            self.from.insert(*program, from);
+            dropped += count.cast_unsigned();
+        }
+        self.dropped(dropped)
+    }
+
+    /// Remembers that so many records were dropped.
+    fn dropped(&mut self, count: u64) -> Result<u64> {
+        if count > 0 {
+            let sql = "insert into live_fact values ('dropped', ?)
+                on conflict do update set value = value + excluded.value";
+            self.run(sql, [bound(count)])?;
+        }
+        Ok(count)
     }
 
     /// The last bundle of records of a client.
@@ -273,6 +369,9 @@ pub(super) fn load(database: &Connection) -> rusqlite::Result<Stored> {
         session: session.cast_unsigned(),
         ..Stored::default()
     };
+    let sql = "select value from live_fact where name = 'dropped'";
+    let dropped = database.query_row(sql, [], |row| row.get::<_, i64>(0));
+    stored.dropped = dropped.optional()?.unwrap_or_default().cast_unsigned();
     let mut statement = database.prepare("select body from live_state order by part")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

@@ -131,6 +131,7 @@ pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) 
                     "live": matches!(app.source, Source::Live(_)), "name": name,
                     "revision": overview.revision, "total": loss(&overview.total),
                     "ranks": overview.ranks.len(), "clients": overview.clients,
+                    "dropped": overview.dropped,
                     "programs": overview.programs.iter().map(program).collect::<Vec<_>>(),
                     "axes": Axis::names().collect::<Vec<_>>(),
                 })

@@ -1,12 +1,13 @@
 //! [`App`]: what all requests share.
 
+use super::answers::Answers;
 use super::guard::is_meant;
 use super::params::WebParams;
 use crate::hub::{Finished, Hub, Overview};
 use crate::store::Reader;
 use crate::{Error, Result};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use perf_anomaly::server::{FunctionName, FunctionStats};
@@ -67,6 +68,7 @@ pub(super) struct App {
     pub(super) params: WebParams,
     pub(super) pages: Arc<Semaphore>,
     pub(super) seen: Seen,
+    pub(super) answers: Arc<Answers>,
     bodies: Arc<Semaphore>,
     connections: Arc<Semaphore>,
     /// Connections to the database that nobody uses just now.
@@ -102,6 +104,7 @@ impl App {
             connections: Arc::new(Semaphore::new(params.connections)),
             readers: Mutex::new(Vec::new()),
             seen: Seen::default(),
+            answers: Arc::default(),
             params,
         }
     }
@@ -155,13 +158,23 @@ pub(super) async fn aside<T: Send + 'static>(
 
 /// Turns away what was not meant for this server, and marks what is given.
 pub(super) async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    if !is_meant(request.headers(), &app.params.hosts) {
-        return refusal(
-            StatusCode::MISDIRECTED_REQUEST,
-            "no server of this name is here",
-        );
+    if let Some(refused) = turned_away(&app, request.headers()) {
+        return refused;
     }
-    let mut response = next.run(request).await;
+    mark(next.run(request).await)
+}
+
+/// The answer to what was meant for another server.
+pub(super) fn turned_away(app: &App, headers: &HeaderMap) -> Option<Response> {
+    let refuse = || {
+        let what = "no server of this name is here";
+        refusal(StatusCode::MISDIRECTED_REQUEST, what)
+    };
+    (!is_meant(headers, &app.params.hosts)).then(refuse)
+}
+
+/// Marks what is given.
+fn mark(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -1,10 +1,12 @@
 //! [`Service`]: the web of a server: messages of clients, the page, its questions and its news. [`Offline`]
 //! is the same without a network.
 
+mod answers;
 mod api;
 mod app;
 mod body;
 mod events;
+mod front;
 mod guard;
 mod metrics;
 mod offline;
@@ -22,9 +24,9 @@ use app::App;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use front::Front;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use patient::Patient;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,9 +91,19 @@ impl Service {
         };
         let address = listener.local_addr().map_err(|error| failed(&error))?;
         let app = Arc::new(App::new(source.into(), params.0));
+        if let Source::Live(hub) = &app.source {
+            let answers = Arc::downgrade(&app.answers);
+            hub.after_batch(move || {
+                if let Some(answers) = answers.upgrade() {
+                    answers.give();
+                }
+            });
+        }
         let (stop, stopped) = oneshot::channel();
         let name = std::thread::Builder::new().name("web".into());
         let thread = name.spawn(move || {
+            let answers = Arc::clone(&app.answers);
+            runtime.spawn(async move { answers.carry().await });
             runtime.spawn(accept(listener, app));
             // That the other end is gone means the same.
             let _ = runtime.block_on(stopped);
@@ -140,7 +152,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// Serves each connection in a task of its own.
 async fn accept(listener: TcpListener, app: Arc<App>) {
-    let router = router(Arc::clone(&app));
+    let front = Front::new(Arc::clone(&app), router(Arc::clone(&app)));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Too many files are open: some will be closed.
@@ -150,7 +162,7 @@ async fn accept(listener: TcpListener, app: Arc<App>) {
         let Some(place) = app.connection() else {
             continue;
         };
-        let connection = connection(stream, router.clone(), &app);
+        let connection = connection(stream, front.clone(), &app);
         tokio::spawn(async move {
             connection.await;
             drop(place);
@@ -163,7 +175,7 @@ const HEAD: usize = 16 << 10;
 
 fn connection(
     stream: TcpStream,
-    router: Router,
+    front: Front,
     app: &App,
 ) -> impl Future<Output = ()> + Send + 'static {
     let (head, patience) = (app.params.head, app.params.patience);
@@ -174,10 +186,7 @@ fn connection(
             .timer(TokioTimer::new())
             .header_read_timeout(head)
             .max_buf_size(HEAD)
-            .serve_connection(
-                Patient::new(TokioIo::new(stream), patience),
-                TowerToHyperService::new(router),
-            );
+            .serve_connection(Patient::new(TokioIo::new(stream), patience), front);
         // What is wrong with a connection is the matter of its other side.
         let _ = served.await;
     }

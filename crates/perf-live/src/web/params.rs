@@ -1,6 +1,7 @@
 //! [`WebParams`]: who may speak to the server, how much, and for how long.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::within;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -113,34 +114,38 @@ impl WebParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for one out of its range.
+    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
     pub fn check(self) -> Result<CheckedWebParams> {
-        let wrong = |name, value: String, range| Err(Error::Parameter { name, value, range });
         let is_visible = self.token.bytes().all(|byte| byte.is_ascii_graphic());
-        if self.token.len() < 16 || !is_visible {
-            let length = format!("{} bytes long", self.token.len());
-            return wrong("token", length, "at least 16 visible ASCII characters");
-        }
-        if !(1 << 10..=1 << 30).contains(&self.body) {
-            return wrong("body", self.body.to_string(), "2^10 to 2^30");
-        }
-        if !(self.body..=1 << 40).contains(&self.bodies) {
-            return wrong(
-                "bodies",
-                self.bodies.to_string(),
-                "at least `body`, at most 2^40",
-            );
-        }
-        if !(1..=1 << 20).contains(&self.connections) {
-            return wrong("connections", self.connections.to_string(), "1 to 2^20");
-        }
-        if self.tick < Duration::from_millis(100) {
-            return wrong("tick", format!("{:?}", self.tick), "at least 100 ms");
-        }
+        let is_token = self.token.len() >= 16 && is_visible;
+        let length = format!("{} bytes long", self.token.len());
+        within(
+            is_token,
+            "token",
+            length,
+            "at least 16 visible ASCII characters",
+        )?;
+        let is_body = (1 << 10..=1 << 30).contains(&self.body);
+        within(is_body, "body", self.body, "2^10 to 2^30")?;
+        let are_bodies = (self.body..=1 << 40).contains(&self.bodies);
+        within(
+            are_bodies,
+            "bodies",
+            self.bodies,
+            "at least `body`, at most 2^40",
+        )?;
+        let is_many = (1..=1 << 20).contains(&self.connections);
+        within(is_many, "connections", self.connections, "1 to 2^20")?;
+        let is_tick = self.tick >= Duration::from_millis(100);
+        within(
+            is_tick,
+            "tick",
+            format!("{:?}", self.tick),
+            "at least 100 ms",
+        )?;
         for (name, time) in [("head", self.head), ("patience", self.patience)] {
-            if time < Duration::from_millis(10) {
-                return wrong(name, format!("{time:?}"), "at least 10 ms");
-            }
+            let is_long = time >= Duration::from_millis(10);
+            within(is_long, name, format!("{time:?}"), "at least 10 ms")?;
         }
         Ok(CheckedWebParams(self))
     }

@@ -51,14 +51,14 @@ async fn message(
     drop(bytes);
     count(&app.seen.messages);
     app.seen.bytes.fetch_add(size as u64, Ordering::Relaxed);
-    let told = wait(hub, message, size).await;
+    let told = wait(app, hub, message, size).await;
     told.map_err(|error| refused(app, &error))
 }
 
-async fn wait(hub: &Hub, message: Message, size: usize) -> Result<Told> {
+async fn wait(app: &App, hub: &Hub, message: Message, size: usize) -> Result<Told> {
     let (sender, receiver) = oneshot::channel();
-    // Who asked may be gone by then.
-    hub.offer(message, size, move |told| drop(sender.send(told)))?;
+    let answers = Arc::clone(&app.answers);
+    hub.offer(message, size, move |told| answers.put(sender, told))?;
     receiver.await.unwrap_or(Err(Error::Closed))
 }
 

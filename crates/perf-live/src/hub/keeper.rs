@@ -1,0 +1,189 @@
+//! [`Keeper`]: the one that changes the state and writes the database.
+
+use super::params::HubParams;
+use super::queue::Queue;
+use super::state::{Batch, State};
+use super::{Hooks, Job, Message, Told, lock};
+use crate::store::Writer;
+use crate::{Error, Result};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The one that changes the state and writes the database.
+pub(super) struct Keeper {
+    queue: Arc<Queue<Job>>,
+    state: Arc<Mutex<State>>,
+    stored: Hooks,
+    params: HubParams,
+    writer: Writer,
+    /// Bytes of deltas since the state was stored, and of the state then.
+    logged: u64,
+    state_bytes: u64,
+    /// The state may have what the database does not.
+    is_lost: bool,
+    /// When it looked last for clients that are silent.
+    looked: Instant,
+}
+
+/// When it looks whether a database that failed works again.
+const RECOVERY: Duration = Duration::from_secs(1);
+
+/// How long more messages may gather where several came at once.
+const GATHER: Duration = Duration::from_millis(2);
+
+/// Between two looks for clients that are silent, at least.
+const LOOK: Duration = Duration::from_secs(60);
+
+impl Keeper {
+    pub(super) fn new(
+        (queue, state): (Arc<Queue<Job>>, Arc<Mutex<State>>),
+        stored: Hooks,
+        params: HubParams,
+        (writer, logged): (Writer, u64),
+    ) -> Self {
+        Keeper {
+            queue,
+            state,
+            stored,
+            params,
+            writer,
+            logged,
+            state_bytes: 0,
+            is_lost: false,
+            looked: Instant::now(),
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while let Some(jobs) = self.queue.take(self.params.batch) {
+            let is_crowded = jobs.len() > 1;
+            let (messages, replies): (Vec<_>, Vec<_>) =
+                jobs.into_iter().map(|job| (job.message, job.reply)).unzip();
+            match self.batch(messages) {
+                Ok(told) => replies
+                    .into_iter()
+                    .zip(told)
+                    .for_each(|(reply, told)| reply(told)),
+                Err(_) => {
+                    for reply in replies {
+                        reply(Err(Error::Busy { again: RECOVERY }));
+                    }
+                }
+            }
+            lock(&self.stored).iter().for_each(|hook| (hook.0)());
+            self.store_state();
+            self.tidy();
+            if is_crowded {
+                std::thread::sleep(GATHER);
+            }
+        }
+        // What is stored as a whole is read faster than a log.
+        if self.logged > 0 && !self.is_lost {
+            self.logged = u64::MAX;
+            self.store_state();
+        }
+    }
+
+    /// Takes messages and stores them together. After an error nothing of them is taken.
+    fn batch(&mut self, messages: Vec<Message>) -> Result<Vec<Result<Told>>> {
+        let began = Instant::now();
+        let state = Arc::clone(&self.state);
+        let mut state = lock(&state);
+        if self.is_lost {
+            self.reload(&mut state)?;
+        }
+        let mut batch = Batch::default();
+        let mut told = Vec::with_capacity(messages.len());
+        for message in messages {
+            let outcome = state.take(message, &mut batch, &mut self.writer);
+            // The database is everybody's matter, not that of this message.
+            if let Err(Error::Anomaly(perf_anomaly::Error::Store { .. })) = &outcome {
+                self.lose(&mut state);
+                return Err(Error::Busy { again: RECOVERY });
+            }
+            told.push(outcome);
+        }
+        let stored = batch.store(&mut self.writer);
+        let stored = stored.and_then(|()| self.writer.commit());
+        if stored.is_err() {
+            self.lose(&mut state);
+        } else {
+            self.logged += batch.bytes();
+            let counts = &mut state.counts;
+            counts.logged += batch.bytes();
+            counts.batches += 1;
+            counts.storing += began.elapsed().as_micros() as u64;
+        }
+        stored.map(|()| told)
+    }
+
+    fn lose(&mut self, state: &mut State) {
+        self.is_lost = true;
+        state.counts.failures += 1;
+        // The state is read anew, whether this works or not.
+        let _ = self.writer.roll_back();
+    }
+
+    fn reload(&mut self, state: &mut State) -> Result<()> {
+        let (mut stored, logged) = State::load(&self.params, &mut self.writer)?;
+        stored.counts = state.counts;
+        *state = stored;
+        self.logged = logged;
+        self.is_lost = false;
+        Ok(())
+    }
+
+    /// Forgets who is silent, and drops records that are too many or too old.
+    fn tidy(&mut self) {
+        if self.is_lost {
+            return;
+        }
+        let state = Arc::clone(&self.state);
+        let mut state = lock(&state);
+        // It is tried again another time.
+        if self.tidied(&mut state).is_err() {
+            self.lose(&mut state);
+        }
+    }
+
+    fn tidied(&mut self, state: &mut State) -> Result<()> {
+        if self.looked.elapsed() >= LOOK.min(self.params.forget / 2) {
+            self.looked = Instant::now();
+            state.forget(self.params.forget, &mut self.writer)?;
+        }
+        let mut dropped = 0;
+        if let Some(most) = self.params.keep_bytes {
+            dropped += self.writer.drop_beyond(most)?;
+        }
+        if let Some(most) = self.params.keep_steps {
+            dropped += self.writer.drop_older(&state.steps, most)?;
+        }
+        self.writer.commit()?;
+        if dropped > 0 {
+            state.dropped += dropped;
+            state.revision += 1;
+        }
+        Ok(())
+    }
+
+    /// Stores the state as a whole where the log has become long.
+    fn store_state(&mut self) {
+        if self.is_lost || self.logged <= self.params.log.max(2 * self.state_bytes) {
+            return;
+        }
+        let state = Arc::clone(&self.state);
+        let mut state = lock(&state);
+        let bytes = state.server.encode();
+        let clients = state.clients.iter();
+        let clients = clients.map(|(number, known)| (*number, &known.stored));
+        match self.writer.state(&bytes, clients) {
+            Ok(()) => {
+                state.counts.states += 1;
+                self.logged = 0;
+                self.state_bytes = bytes.len() as u64;
+            }
+            // The log stays as it is.
+            Err(_) => self.lose(&mut state),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! [`Front`]: requests come in here.
+
+use super::app::{App, turned_away};
+use super::write;
+use crate::wire;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// What answers requests. What ranks say goes to its place at once, since there is so much of it; all else
+/// goes by the router, which knows that place, too, for who comes there in another way.
+#[derive(Clone, Debug)]
+pub(super) struct Front {
+    app: Arc<App>,
+    router: TowerToHyperService<Router>,
+}
+
+impl Front {
+    pub(super) fn new(app: Arc<App>, router: Router) -> Self {
+        let router = TowerToHyperService::new(router);
+        Front { app, router }
+    }
+}
+
+impl Service<hyper::Request<Incoming>> for Front {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
+        if request.method() == Method::POST && request.uri().path() == wire::PUSH {
+            return Box::pin(push(Arc::clone(&self.app), request.map(Body::new)));
+        }
+        Box::pin(self.router.call(request))
+    }
+}
+
+async fn push(app: Arc<App>, request: Request) -> Result<Response, Infallible> {
+    Ok(match turned_away(&app, request.headers()) {
+        Some(refused) => refused,
+        None => write::push(State(app), request).await,
+    })
+}
