@@ -543,6 +543,15 @@ fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Result<boo
         .collect();
     found.sort_by_key(|((_, sample), judgement)| std::cmp::Reverse(judgement.severity(sample)));
     let more = found.len().saturating_sub(asked.top);
+    let of_stream = |id| Some(calls.stream_key(id)?.program);
+    let mut programs = calls.streams().iter().filter_map(|id| of_stream(*id));
+    let first = programs.next();
+    // Whose something is, where there are several.
+    let many = programs.any(|program| Some(program) != first);
+    let of = |program| match many {
+        true => format!(" of program {program}"),
+        false => String::new(),
+    };
     for ((call, sample), judgement) in found.into_iter().take(asked.top) {
         let key = calls.stream_key(call.stream).unwrap_or_default();
         let names = calls.path(call.path).into_iter();
@@ -552,9 +561,10 @@ fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Result<boo
             .collect();
         writeln!(
             out,
-            "step {}, rank {}, thread {}: {} took {}, {}: {}",
+            "step {}, rank {}{}, thread {}: {} took {}, {}: {}",
             batch.step(),
             key.rank,
+            of(key.program),
             key.thread,
             names.last().unwrap_or(&"(unknown)"),
             sample.runtime,
@@ -566,7 +576,9 @@ fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Result<boo
         writeln!(out, "step {}: {more} more", batch.step())?;
     }
     for change in monitor.changes() {
-        writeln!(out, "step {}: {}", batch.step(), changed(calls, change))?;
+        let program = calls.function_program(change.function).unwrap_or_default();
+        let (step, of) = (batch.step(), of(program));
+        writeln!(out, "step {step}{of}: {}", changed(calls, change))?;
     }
     out.flush()?;
     Ok(true)

@@ -161,6 +161,28 @@ fn a_stream_is_followed_while_it_grows() {
     }
 }
 
+/// Two programs of one workflow have ranks of the same number.
+#[test]
+fn a_followed_stream_says_whose_a_rank_is() {
+    let file = scratch("programs.tsv");
+    let of = |program: u32| {
+        let own = rows(0..250);
+        let lines = own.lines().map(|line| {
+            let mut columns: Vec<&str> = line.split('\t').collect();
+            let program = program.to_string();
+            columns[2] = &program;
+            columns.join("\t") + "\n"
+        });
+        lines.collect::<String>()
+    };
+    std::fs::write(&file, format!("{HEAD}{}{}", of(4), of(7))).expect("tests may write here");
+    let printed = run(&[text(&file), "--follow", "--idle", "0s"]).expect("it ends");
+    for program in [4, 7] {
+        let line = format!("rank 2 of program {program}, thread 0: solve took 5.0");
+        assert!(printed.contains(&line), "{printed}");
+    }
+}
+
 #[test]
 fn functions_have_rules_of_their_own() {
     let recording = bundled("nwchem-md-4");
