@@ -13,6 +13,11 @@
 //! `perfkit-bench-anomaly merge [FUNCTIONS] [moments|tail]` merges the model of FUNCTIONS functions (default 1,000)
 //! into another of the same; the costs are those of one merge. `perfkit-bench-anomaly spans` enters spans of
 //! `tracing` that are watched, and others that a layer sees which does nothing; the cost is the difference, a span.
+//!
+//! `perfkit-bench-anomaly ranks [RANKS] [FUNCTIONS] [STEPS]` lets RANKS (default 80) ranks of one program, with ten
+//! calls of each of FUNCTIONS (default 20) functions a step and a detector each, share what they learn for STEPS
+//! (default 12) steps: processor time a rank and step (calls to labels, delta to bytes, bytes to view, view to
+//! detector), that of the server an update, and bytes, each of the second half of the steps.
 
 use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::calls::Calls;
@@ -27,6 +32,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use tracing::{Dispatch, dispatcher, info_span};
 use tracing_subscriber::prelude::*;
+
+#[path = "anomaly/ranks.rs"]
+mod ranks;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -49,11 +57,13 @@ fn main() {
             words.get(2).is_some_and(|word| word == "tail"),
         ),
         Some("spans") => spans(),
+        Some("ranks") => ranks::measure(number(1, 80), number(2, 20), number(3, 12)),
         _ => eprintln!(
             "usage: perfkit-bench-anomaly labels|provenance [EVENTS] [FUNCTIONS]
        perfkit-bench-anomaly server [RANKS] [FUNCTIONS] [moments|tail] [TOUCHED]
        perfkit-bench-anomaly merge [FUNCTIONS] [moments|tail]
-       perfkit-bench-anomaly spans"
+       perfkit-bench-anomaly spans
+       perfkit-bench-anomaly ranks [RANKS] [FUNCTIONS] [STEPS]"
         ),
     }
 }
