@@ -175,8 +175,10 @@ impl Players {
             return Ok(None);
         };
         let lag = now - due;
-        figures.lag = figures.lag.max(lag);
-        figures.late += u64::from(!load.period.is_zero() && lag > load.period);
+        if !load.period.is_zero() {
+            figures.lag = figures.lag.max(lag);
+            figures.late += u64::from(lag > load.period);
+        }
         let asks = load.views > 0 && (update + u64::from(player.rank)).is_multiple_of(load.views);
         let view = if asks { 0 } else { NO_VIEW };
         let message = sheet.push(player.rank, player.client, view);

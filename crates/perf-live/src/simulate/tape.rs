@@ -148,11 +148,13 @@ fn play(view: TraceView<'_>, steps: u64, known: Option<View>) -> Result<Tape> {
             return Err(error.into());
         }
     }
-    let mut ranks = Vec::new();
+    let mut ranks: Vec<Vec<Told>> = Vec::new();
     for (_, (monitor, heard)) in all.ranks {
         monitor.finish().map_err(perf_anomaly::Error::from)?;
         ranks.push(heard.with(|(told, _)| std::mem::take(told)));
     }
+    // Who says nothing cannot be played.
+    ranks.retain(|told| !told.is_empty());
     let of_steps = |told: &Told| told.delta.steps.clone();
     let all_steps: Vec<_> = ranks.iter().flatten().flat_map(of_steps).collect();
     let first = all_steps.iter().map(|step| step.start).min();

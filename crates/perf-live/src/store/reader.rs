@@ -422,3 +422,26 @@ fn json(value: ValueRef<'_>) -> Json {
         ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_anomaly::provenance::Sqlite;
+
+    #[test]
+    fn what_does_not_change_has_an_address() {
+        let folder = std::env::temp_dir().join("perf-live 50%#?\u{e4}");
+        std::fs::create_dir_all(&folder).expect("tests may write here");
+        let path = folder.join("run.sqlite");
+        drop(Sqlite::create(&path).expect("tests may write here"));
+        let uri = unchanging(&path).expect("nothing is beside it");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let database = Connection::open_with_flags(uri, flags).expect("it is there");
+        let count = database.query_row("select count(*) from call", [], |row| row.get::<_, i64>(0));
+        assert_eq!(count.ok(), Some(0));
+        std::fs::write(folder.join("run.sqlite-wal"), "a").expect("tests may write here");
+        assert_eq!(unchanging(&path), None);
+        // It is in the temporary folder; if it cannot be removed, it is there.
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}

@@ -106,7 +106,8 @@ impl Writer {
             database.query_row(sql, [], |row| row.get::<_, i64>(0))
         });
         let kept = self.store.within(|database| {
-            let sql = "select coalesce(sum(length(body) + 1), 0) from call join entry using (id)";
+            let sql =
+                "select coalesce(sum(octet_length(body) + 1), 0) from call join entry using (id)";
             database.query_row(sql, [], |row| row.get::<_, i64>(0))
         });
         self.store.commit()?;
@@ -197,7 +198,7 @@ impl Writer {
         let goal = self.kept - (most - most / 10);
         let (mut freed, mut going) = (0, Vec::new());
         self.store.within(|database| {
-            let sql = "select id, length(body) + 1 from call join entry using (id)
+            let sql = "select id, octet_length(body) + 1 from call join entry using (id)
                 where id <= (select id from call order by id limit 1
                     offset (select count(*) / 2 from call))
                 order by kind = 'anomaly', severity, id";
@@ -231,7 +232,7 @@ impl Writer {
             }
             let which = params![program, bound(from)];
             let (bytes, count) = self.store.within(|database| {
-                let sql = "select coalesce(sum(length(body) + 1), 0), count(*)
+                let sql = "select coalesce(sum(octet_length(body) + 1), 0), count(*)
                     from call join entry using (id) where program = ? and step < ?";
                 database.query_row(sql, which, |row| {
                     Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
