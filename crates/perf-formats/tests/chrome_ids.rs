@@ -10,7 +10,7 @@
 mod made;
 
 use made::{call, calls, only, read, trace, with};
-use perf_core::{LinkKind, LocationId};
+use perf_core::{Limits, LinkKind, LocationId};
 use perf_formats::OpenOptions;
 use perf_formats::chrome::rules;
 
@@ -242,4 +242,104 @@ fn what_is_no_text_is_counted_wherever_it_stands() {
     let head = b"{\"deviceProperties\":[{\"id\":0,\"name\":\"\xff\"}],\"traceName\":\"\xfe\",\"traceEvents\":[]}";
     let recording = with(head.to_vec(), &OpenOptions::new()).unwrap();
     assert_eq!(only(&recording), ("invalid-text", 2));
+}
+
+/// The recording of so many events, each made of its number.
+fn many(count: u32, event: impl Fn(u32) -> String) -> String {
+    let all: Vec<String> = (0..count).map(event).collect();
+    format!("[{}]", all.join(","))
+}
+
+#[test]
+fn counters_of_many_processes_take_no_longer_than_others() {
+    let recording = read(&many(30_000, |at| {
+        format!(r#"{{"ph":"C","name":"m","pid":{at},"ts":{at},"args":{{"v":{at}}}}}"#)
+    }));
+    let trace = trace(&recording);
+    assert_eq!(trace.len(), 30_000);
+    assert_eq!(trace.view().locations().count(), 30_000);
+}
+
+#[test]
+fn work_that_shares_its_id_with_many_launches_takes_no_longer_than_others() {
+    let count = 20_000;
+    let recording = read(&many(2 * count, |at| match at < count {
+        true => format!(
+            r#"{{"ph":"X","cat":"cuda_runtime","name":"l","pid":{at},"tid":1,"ts":{at},"dur":1,"args":{{"correlation":7}}}}"#
+        ),
+        false => format!(
+            r#"{{"ph":"X","cat":"kernel","name":"k","pid":"d","tid":"s","ts":{at},"dur":1,"args":{{"device":0,"stream":1,"correlation":7}}}}"#
+        ),
+    }));
+    assert_eq!(recording.diagnostics.count(rules::SHARED), u64::from(count));
+    let links = trace(&recording).links();
+    assert_eq!(links.len(), count as usize);
+    // The last launch before: that of the last process.
+    let from = links[0].from;
+    assert!(links.iter().all(|link| link.from == from));
+    let name = &trace(&recording)
+        .definitions()
+        .system
+        .location(from.location)
+        .unwrap()
+        .group;
+    let groups = trace(&recording).definitions().system.groups();
+    assert_eq!(
+        groups[name.unwrap().index()].name,
+        format!("process {}", count - 1)
+    );
+}
+
+#[test]
+fn flows_of_a_thread_are_looked_for_on_so_many_streams() {
+    let count = 2_000;
+    let recording = read(&many(3 * count, |at| {
+        let (of, ts) = (at / 3, 10 * (at / 3));
+        match at % 3 {
+            0 => format!(
+                r#"{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":0,"ts":{ts},"dur":1,"args":{{"device":0,"stream":{of}}}}}"#
+            ),
+            1 => {
+                format!(r#"{{"ph":"s","id":{of},"cat":"c","name":"c","pid":0,"tid":0,"ts":{ts}}}"#)
+            }
+            _ => format!(
+                r#"{{"ph":"f","bp":"e","id":{of},"cat":"c","name":"c","pid":0,"tid":0,"ts":{ts}.5}}"#
+            ),
+        }
+    }));
+    assert_eq!(trace(&recording).links().len(), 256);
+    assert_eq!(
+        recording.diagnostics.count(rules::FLOW),
+        u64::from(count) - 256
+    );
+}
+
+#[test]
+fn a_long_name_before_many_keys_takes_no_more_than_is_granted() {
+    let letter = |at: u8| char::from(b'a' + at);
+    let keys: Vec<String> = (0..400_u16)
+        .map(|at| {
+            format!(
+                r#""{}{}":1"#,
+                letter((at / 26) as u8),
+                letter((at % 26) as u8)
+            )
+        })
+        .collect();
+    let name = "x".repeat(1000);
+    let event = format!(
+        r#"[{{"ph":"C","name":"{name}","pid":1,"ts":1,"args":{{{}}}}}]"#,
+        keys.join(",")
+    );
+    assert_eq!(read(&event).diagnostics.count(rules::DEFINITIONS), 0);
+    let limits = Limits::default().with_string(1000);
+    let recording = with(event, &OpenOptions::new().limits(limits)).unwrap();
+    // 256 strings of 1000 bytes are granted, and each name has 1002.
+    assert_eq!(only(&recording), ("too-many-definitions", 400 - 255));
+    let limits = Limits::default().with_definitions(10);
+    let names = many(20, |at| {
+        format!(r#"{{"ph":"C","name":"n{at}","pid":1,"ts":1,"args":{{"v":1}}}}"#)
+    });
+    let recording = with(names, &OpenOptions::new().limits(limits)).unwrap();
+    assert_eq!(only(&recording), ("too-many-definitions", 10));
 }

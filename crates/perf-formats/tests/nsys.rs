@@ -575,3 +575,102 @@ fn memory_is_limited() {
     ));
     assert_eq!(read(&path).trace().unwrap().len(), 20_000);
 }
+
+#[test]
+fn one_long_form_of_many_kernels_takes_no_more_than_is_granted() {
+    let mut sql = format!(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         INSERT INTO StringIds VALUES (0, '{}');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+             globalPid, demangledName, shortName);
+         BEGIN;",
+        "x".repeat(1000)
+    );
+    for at in 1..=400 {
+        sql += &format!(
+            "INSERT INTO StringIds VALUES ({at}, 'k{at}');
+             INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({at}, {at}, 0, 1, 7, {at}, 0, 0, {at});"
+        );
+    }
+    let path = database("forms.sqlite", &(sql + "COMMIT;"));
+    let forms = |limits: Limits| {
+        let recording = nsys::open(&[&path], &OpenOptions::new().limits(limits)).unwrap();
+        let regions = &recording.trace().unwrap().definitions().regions;
+        let with_form = regions.iter().filter(|it| it.canonical.len() == 1000);
+        (
+            with_form.count(),
+            recording.diagnostics.count(nsys::rules::DEFINITIONS),
+        )
+    };
+    assert_eq!(forms(Limits::default()), (400, 0));
+    assert_eq!(forms(Limits::default().with_string(1000)), (256, 144));
+}
+
+/// A page of 512 bytes that says that another one is its child so many times.
+fn interior(page: &mut [u8], child: u32) {
+    let (cells, size) = (40_usize, 5);
+    let start = page.len() - cells * size;
+    page.fill(0);
+    page[0] = 5;
+    page[3..5].copy_from_slice(&(cells as u16).to_be_bytes());
+    page[5..7].copy_from_slice(&(start as u16).to_be_bytes());
+    page[8..12].copy_from_slice(&child.to_be_bytes());
+    for cell in 0..cells {
+        let at = start + cell * size;
+        page[12 + 2 * cell..14 + 2 * cell].copy_from_slice(&(at as u16).to_be_bytes());
+        page[at..at + 4].copy_from_slice(&child.to_be_bytes());
+        page[at + 4] = cell as u8;
+    }
+}
+
+#[test]
+fn pages_that_stand_for_many_rows_are_not_counted_for_ever() {
+    let mut sql = String::from(
+        "PRAGMA page_size = 512;
+         CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         CREATE TABLE OTHER (timestamp INTEGER, value TEXT);
+         CREATE TABLE PROCESSES (globalPid INTEGER, name TEXT);
+         BEGIN;",
+    );
+    let long = "x".repeat(400);
+    for at in 0..40 {
+        sql += &format!(
+            "INSERT INTO OTHER VALUES ({at}, '{long}'); INSERT INTO PROCESSES VALUES ({at}, '{long}');"
+        );
+    }
+    let path = database("pages.sqlite", &(sql + "COMMIT;"));
+    let root = |name: &str| -> usize {
+        let connection = Connection::open(&path).unwrap();
+        let sql = "SELECT rootpage FROM sqlite_master WHERE name = ?";
+        let page: i64 = connection.query_row(sql, [name], |row| row.get(0)).unwrap();
+        usize::try_from(page).unwrap()
+    };
+    let roots = [root("OTHER"), root("PROCESSES")];
+    let mut bytes = std::fs::read(&path).unwrap();
+    for root in roots {
+        // The pages below the root: 15 levels of them, each with 40 times the next one.
+        let page = &bytes[(root - 1) * 512..root * 512];
+        let mut children: Vec<usize> = (0..u16::from_be_bytes([page[3], page[4]]) as usize)
+            .map(|cell| {
+                let at = u16::from_be_bytes([page[12 + 2 * cell], page[13 + 2 * cell]]) as usize;
+                u32::from_be_bytes(page[at..at + 4].try_into().unwrap()) as usize
+            })
+            .collect();
+        children.truncate(16);
+        assert!(children.len() == 16, "{}", children.len());
+        children.insert(0, root);
+        for pair in children.windows(2) {
+            interior(
+                &mut bytes[(pair[0] - 1) * 512..pair[0] * 512],
+                pair[1] as u32,
+            );
+        }
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    let recording = read(&path);
+    // As many as the file has bytes.
+    assert_eq!(
+        recording.diagnostics.count(nsys::rules::TABLE),
+        bytes.len() as u64
+    );
+}

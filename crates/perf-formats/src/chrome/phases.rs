@@ -229,14 +229,28 @@ impl Phases {
         let (mut values, mut bad) = (Vec::new(), 0_u64);
         let mut cursor = Cursor::new(raw.args.text);
         let part = &mut self.part;
+        // The name stands before each key: many keys behind a long one would take far more than the event.
+        let (mut left, mut left_out) = (part.most_text(), 0_u64);
         let read = cursor.object(|key, cursor| {
-            match value(cursor.value()?) {
-                Some(value) => values.push((format!("{name}: {}", part.text(key)), value)),
-                None => bad += 1,
+            let Some(value) = value(cursor.value()?) else {
+                bad += 1;
+                return Ok(());
+            };
+            match left.checked_sub((name.len() + key.len()) as u64) {
+                Some(rest) => {
+                    left = rest;
+                    values.push((format!("{name}: {}", part.text(key)), value));
+                }
+                None => left_out += 1,
             }
             Ok(())
         });
-        if read.is_err() || values.is_empty() {
+        if left_out > 0 {
+            let place = part.place(at.0, at.1);
+            part.found
+                .add_many(crate::timeline::rules::DEFINITIONS, left_out, place);
+        }
+        if read.is_err() || (values.is_empty() && left_out == 0) {
             bad += 1;
         }
         if bad > 0 {

@@ -145,10 +145,15 @@ impl Database {
         Place::file(Arc::clone(&self.file)).record(record)
     }
 
-    /// The number of rows of a table, 0 where nobody can tell.
+    /// The number of rows of a table, 0 where nobody can tell; not more than the file has bytes, since pages
+    /// that are shared or refer to each other may pretend any number of them.
     pub(super) fn count(&self, table: &str) -> u64 {
-        let question = format!("SELECT count(*) FROM {}", quoted(table));
-        let count = self.connection.query_row(&question, (), |row| row.get(0));
+        let from = quoted(table);
+        let question = format!("SELECT count(*) FROM (SELECT 1 FROM {from} LIMIT ?)");
+        let most = i64::try_from(self.length).unwrap_or(i64::MAX);
+        let count = self
+            .connection
+            .query_row(&question, (most,), |row| row.get(0));
         let count: i64 = count.unwrap_or(0);
         u64::try_from(count).unwrap_or(0)
     }

@@ -7,7 +7,7 @@ use crate::json::{Element, encode};
 use crate::timeline::{Part, RowKey, Sym};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Limits, Place, Rule};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -293,11 +293,12 @@ impl Reader {
 
     /// Names of processes, threads and devices, the host, the clock and the export.
     fn facts(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
-        let mut processes = Vec::new();
+        // The last one counts; a page that stands for many tells the same again and again.
+        let mut processes = BTreeMap::new();
         let columns = ["globalPid", "name"];
         database.rows("PROCESSES", &columns, options, |row| {
             if let (Ok(id), Ok(Some(name))) = (row.number(0), row.text(1)) {
-                processes.push((id, text(name)));
+                processes.insert(id, text(name));
             }
             Ok(())
         })?;
@@ -311,11 +312,11 @@ impl Reader {
                     .for_each(|it| it.process_name(process, name.clone()));
             }
         }
-        let mut threads = Vec::new();
+        let mut threads = BTreeMap::new();
         let columns = ["globalTid", "nameId"];
         database.rows("ThreadNames", &columns, options, |row| {
             if let (Ok(id), Ok(name)) = (row.number(0), row.number(1)) {
-                threads.push((id, name));
+                threads.insert(id, name);
             }
             Ok(())
         })?;
@@ -337,13 +338,13 @@ impl Reader {
     /// Names of devices. The database lists all of a node, used or not: by their number in CUDA where
     /// it tells that, which need not be their place in the list.
     fn devices(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
-        let mut devices = Vec::new();
+        let mut devices = BTreeMap::new();
         let columns = ["id", "cuDevice", "name"];
         database.rows("TARGET_INFO_GPU", &columns, options, |row| {
             if let (Ok(id), Ok(number), Ok(Some(name))) =
                 (row.number(0), row.optional(1), row.text(2))
             {
-                devices.push((number.unwrap_or(id), text(name)));
+                devices.insert(number.unwrap_or(id), text(name));
             }
             Ok(())
         })?;
@@ -374,6 +375,7 @@ impl Reader {
             database.rows(table, &columns, options, |row| {
                 if let (Ok(Some(name)), Ok(Some(value))) = (row.text(0), row.text(1))
                     && FACTS.contains(&name)
+                    && facts.len() < MOST_FACTS
                 {
                     facts.push((text(name), text(value)));
                 }
@@ -402,6 +404,9 @@ const FACTS: [&[u8]; 3] = [
     b"EXPORT_PRODUCT_VERSION",
     b"EXPORT_SCHEMA_VERSION",
 ];
+
+/// Most of them: an export has each once or twice.
+const MOST_FACTS: usize = 16;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

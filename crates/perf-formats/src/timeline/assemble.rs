@@ -86,7 +86,8 @@ struct Whole<'a, 'o> {
 
 impl Whole<'_, '_> {
     fn part(&mut self, mut part: Part, prefix: &str, several: bool) -> Result<()> {
-        let regions = self.regions(&part)?;
+        part.counters.sort();
+        let regions = self.regions(&mut part)?;
         let kinds = self.kinds(&part);
         let (types, first_set) = part.counters.define(
             &mut self.definitions.metrics,
@@ -207,11 +208,20 @@ impl Whole<'_, '_> {
     }
 
     /// The regions of a part, by their numbers in it.
-    fn regions(&mut self, part: &Part) -> Result<Vec<RegionId>> {
+    fn regions(&mut self, part: &mut Part) -> Result<Vec<RegionId>> {
         let regions = (0..).zip(&part.names.regions);
+        // Many regions may share one long form, and each has a text of its own.
+        let (mut left, mut left_out) = (part.most_text(), 0);
         let own = regions.map(|(number, (text, kind))| {
             let name = part.names.get(*text);
-            let form = part.names.long(number).filter(|form| *form != name);
+            let mut form = part.names.long(number).filter(|form| *form != name);
+            match left.checked_sub(form.map_or(0, str::len) as u64) {
+                Some(rest) => left = rest,
+                None => {
+                    left_out += 1;
+                    form = None;
+                }
+            }
             let is_hip = part.is_hip && !matches!(kind, Kind::Host | Kind::User | Kind::Overhead);
             let key = (name.to_owned(), form.map(str::to_owned), *kind, is_hip);
             if let Some(known) = self.regions.get(&key) {
@@ -231,7 +241,10 @@ impl Whole<'_, '_> {
             self.regions.insert(key, id);
             Ok(id)
         });
-        own.collect()
+        let own = own.collect();
+        let place = Place::file(Arc::clone(&part.file));
+        part.found.add_many(rules::DEFINITIONS, left_out, place);
+        own
     }
 
     /// The kinds of instants of a part, by the numbers of their texts.

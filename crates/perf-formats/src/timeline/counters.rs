@@ -23,23 +23,37 @@ pub(super) struct Counters {
     set_ids: HashMap<Vec<u32>, u32>,
     samples: Vec<Sample>,
     values: Vec<Value>,
+    /// Bytes of all names.
+    text: u64,
+}
+
+/// What counters may be called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Most names.
+    pub(super) names: u32,
+    /// Most bytes of all of them.
+    pub(super) text: u64,
 }
 
 impl Counters {
-    pub(super) fn add(&mut self, process: Sym, at: i64, values: &[(String, Value)]) {
+    /// Adds values. How many were left out, since there is no room for further names.
+    pub(super) fn add(
+        &mut self,
+        process: Sym,
+        at: i64,
+        values: &[(String, Value)],
+        room: Room,
+    ) -> u64 {
         let mut members = Vec::with_capacity(values.len());
-        for (name, _) in values {
-            let id = match self.ids.get(name) {
-                Some(id) => *id,
-                None => {
-                    let id = self.names.len() as u32;
-                    self.names.push(name.clone());
-                    self.ids.insert(name.clone(), id);
-                    id
-                }
-            };
-            members.push(id);
+        let mut kept = Vec::with_capacity(values.len());
+        for (name, value) in values {
+            if let Some(id) = self.id(name, room) {
+                members.push(id);
+                kept.push(*value);
+            }
         }
+        let left_out = values.len() - kept.len();
         let set = match self.set_ids.get(&members) {
             Some(set) => *set,
             None => {
@@ -55,7 +69,24 @@ impl Counters {
             set,
             values: self.values.len(),
         });
-        self.values.extend(values.iter().map(|(_, value)| *value));
+        self.values.append(&mut kept);
+        left_out as u64
+    }
+
+    /// The number of a name, which it gets where it has none.
+    fn id(&mut self, name: &str, room: Room) -> Option<u32> {
+        if let Some(id) = self.ids.get(name) {
+            return Some(*id);
+        }
+        let id = u32::try_from(self.names.len()).ok()?;
+        let text = self.text + name.len() as u64;
+        if id >= room.names || text > room.text {
+            return None;
+        }
+        self.text = text;
+        self.names.push(name.to_owned());
+        self.ids.insert(name.to_owned(), id);
+        Some(id)
     }
 
     /// The metrics and sets, after those there are already: how far the numbers of this file move.
@@ -104,6 +135,16 @@ impl Counters {
         })
     }
 
+    /// Puts the samples of a process side by side, in the order they came: [`of`](Self::of) finds them so.
+    pub(super) fn sort(&mut self) {
+        self.samples.sort_by_key(|sample| sample.process);
+    }
+
+    /// About how many bytes the values take.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.samples) + size_of_val(&*self.values)
+    }
+
     /// The samples of a process by time, with the bits of their values.
     pub(super) fn of(
         &self,
@@ -111,7 +152,9 @@ impl Counters {
         types: &[ValueType],
         first_set: u32,
     ) -> Vec<(i64, MetricSetId, Vec<u64>)> {
-        let own = self.samples.iter().filter(|it| it.process == process);
+        let from = self.samples.partition_point(|it| it.process < process);
+        let own = self.samples.get(from..).unwrap_or_default();
+        let own = own.iter().take_while(|it| it.process == process);
         let mut all: Vec<_> = own
             .map(|sample| {
                 let members = self.sets.get(sample.set as usize);

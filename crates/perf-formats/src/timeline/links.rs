@@ -100,7 +100,7 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
     let of = |id: (u64, bool)| {
         let from = calls.partition_point(|call| call.0 < id);
         let rest = calls.get(from..).unwrap_or_default();
-        let count = rest.iter().take_while(|call| call.0 == id).count();
+        let count = rest.partition_point(|call| call.0 == id);
         rest.get(..count).unwrap_or_default()
     };
     let mut link = |from: EventId, to: EventId| {
@@ -129,17 +129,46 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
         }
     }
     found.shared = shared.len() as u64;
+    // The one that drives most of it.
+    let drivers: HashMap<_, _> = drivers
+        .into_iter()
+        .filter_map(|(device, of)| {
+            let most = of.into_iter().max_by_key(|(id, count)| (*count, *id));
+            Some((device, most?.0))
+        })
+        .collect();
+    let mut by_time = HashMap::new();
     for (several, to) in shared {
-        let known = drivers.get(&spots.group(to.location));
-        let driver = known.and_then(|known| known.iter().max_by_key(|(id, count)| (**count, **id)));
-        let own = driver.and_then(|(driver, _)| several.iter().find(|call| call.1 == *driver));
-        let before = |call: &&Launch| spots.time(call.2) <= spots.time(to);
-        let last = several.iter().filter(before);
-        let last = last.max_by_key(|call| spots.time(call.2));
-        if let Some((.., from)) = own.or(last).or(several.first()) {
-            link(*from, to);
+        let driver = drivers.get(&spots.group(to.location));
+        let own = driver.and_then(|driver| {
+            let at = several.binary_search_by_key(driver, |call| call.1).ok()?;
+            several.get(at)
+        });
+        let from = own.map(|call| call.2).or_else(|| {
+            let id = several.first()?.0;
+            let times = by_time.entry(id).or_insert_with(|| times(several, spots));
+            before(times, spots.time(to)).or(several.first().map(|call| call.2))
+        });
+        if let Some(from) = from {
+            link(from, to);
         }
     }
+}
+
+/// Calls of one id by their times; of those at one time the last one.
+fn times(several: &[Launch], spots: Spots<'_>) -> Vec<(Option<Ticks>, EventId)> {
+    let mut times: Vec<_> = several
+        .iter()
+        .map(|call| (spots.time(call.2), call.2))
+        .collect();
+    times.sort_by_key(|(time, _)| *time);
+    times
+}
+
+/// The last call that is not later.
+fn before(times: &[(Option<Ticks>, EventId)], time: Option<Ticks>) -> Option<EventId> {
+    let count = times.partition_point(|(own, _)| *own <= time);
+    Some(times.get(count.checked_sub(1)?)?.1)
 }
 
 /// Follows each flow from point to point. What a launch says already is not said again.

@@ -11,6 +11,8 @@
 //! * A launch and the work it started share a correlation id within a rank, and become a
 //!   [`Link`](perf_core::Link). Ids that several processes of a rank use are kept apart.
 
+use perf_core::Limits;
+
 mod assemble;
 mod clock;
 mod counters;
@@ -34,3 +36,9 @@ pub(crate) use row::Edge;
 pub(crate) use row::{Extra, Role, RowKey, Sym};
 #[cfg(feature = "chrome")]
 pub(crate) use row::{FlowEnd, Tag};
+
+/// Most bytes of texts that are put together from others, where a file that names one text often would make
+/// far more than it has: 256 of the longest strings.
+fn most_text(limits: &Limits) -> u64 {
+    u64::from(limits.string) * 256
+}

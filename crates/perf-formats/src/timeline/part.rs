@@ -1,6 +1,6 @@
 //! [`Part`]: what one file says, row by row.
 
-use super::counters::Counters;
+use super::counters::{Counters, Room};
 use super::names::{Kind, Names};
 use super::row::{Call, Edge, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
 use super::{marks, rules};
@@ -9,6 +9,9 @@ use crate::{Error, Result};
 use perf_core::{Diagnostics, Limits, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Most rows of work that flows of one thread are looked for on.
+const SHOWN: usize = 256;
 
 /// What is known of a process.
 #[derive(Debug, Default)]
@@ -154,7 +157,7 @@ impl Part {
         };
         let rows: usize = self.rows.iter().map(row).sum();
         let rest = size_of_val(&*self.extras) + size_of_val(&*self.flows);
-        (rows + rest) as u64
+        (rows + rest + self.counters.memory()) as u64
     }
 
     /// The number of a name as it stands in the file.
@@ -267,7 +270,7 @@ impl Part {
     #[inline]
     pub(crate) fn show(&mut self, process: Sym, thread: Sym, row: u32) {
         let rows = self.shown.entry((process, thread)).or_default();
-        if !rows.contains(&row) {
+        if rows.len() < SHOWN && !rows.contains(&row) {
             rows.push(row);
         }
     }
@@ -321,7 +324,21 @@ impl Part {
     pub(crate) fn sample(&mut self, process: Sym, at: i64, values: &[(String, perf_core::Value)]) {
         self.seen(at);
         self.row(RowKey::Counters { process });
-        self.counters.add(process, at, values);
+        let room = Room {
+            names: self.limits.definitions,
+            text: self.most_text(),
+        };
+        let left_out = self.counters.add(process, at, values, room);
+        if left_out > 0 {
+            let (offset, index) = self.here.unwrap_or_default();
+            let place = self.place(offset, index);
+            self.found.add_many(rules::DEFINITIONS, left_out, place);
+        }
+    }
+
+    /// Most bytes of texts that are put together from others: a few bytes of a file can ask for many.
+    pub(crate) fn most_text(&self) -> u64 {
+        super::most_text(&self.limits)
     }
 
     pub(crate) fn process_name(&mut self, process: Sym, name: String) {

@@ -193,7 +193,7 @@ impl Places {
             0 => name,
             lane => {
                 properties.push(("lane".into(), lane.to_string()));
-                format!("{name}, lane {lane}")
+                format!("{}, lane {lane}", short(&name))
             }
         };
         if let Some(rank) = part.rank {
@@ -225,6 +225,17 @@ impl Places {
         self.groups.push(group);
         LocationGroupId(self.groups.len() as u32 - 1)
     }
+}
+
+/// Most bytes of the name of a thread on its further lanes, of which there are many.
+const LANE_NAME: usize = 256;
+
+fn short(name: &str) -> &str {
+    let mut end = name.len().min(LANE_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.get(..end).unwrap_or_default()
 }
 
 fn process_name(part: &Part, process: Sym) -> String {
