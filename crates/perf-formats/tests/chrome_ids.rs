@@ -334,8 +334,8 @@ fn a_long_name_before_many_keys_takes_no_more_than_is_granted() {
     assert_eq!(read(&event).diagnostics.count(rules::DEFINITIONS), 0);
     let limits = Limits::default().with_string(1000);
     let recording = with(event, &OpenOptions::new().limits(limits)).unwrap();
-    // 256 strings of 1000 bytes are granted, and each name has 1002.
-    assert_eq!(only(&recording), ("too-many-definitions", 400 - 255));
+    // 256 strings of 1000 bytes are granted, and each name has 1004 with what stands between.
+    assert_eq!(only(&recording), ("too-many-definitions", 400 - 254));
     let limits = Limits::default().with_definitions(10);
     let names = many(20, |at| {
         format!(r#"{{"ph":"C","name":"n{at}","pid":1,"ts":1,"args":{{"v":1}}}}"#)

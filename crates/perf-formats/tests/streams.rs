@@ -404,3 +404,56 @@ fn damaged_headers_are_mended() {
         assert_eq!(lines.len(), 0, "{cut}");
     }
 }
+
+const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\n";
+
+/// A table as a file that is opened as a trace.
+fn opened(
+    name: &str,
+    text: &str,
+    options: &OpenOptions<'_>,
+) -> Result<perf_formats::Recording, Error> {
+    let path = std::env::temp_dir().join(format!("perfkit-{name}-{}.tsv", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    let recording = open(&path, options);
+    std::fs::remove_file(path).unwrap();
+    recording
+}
+
+#[test]
+fn as_many_events_are_kept_as_memory_is_granted_for() {
+    let text = format!("{HEAD}{}", "0\t1\t0\t0\t0\tENTRY\tf\n".repeat(1000));
+    let with = |bytes| {
+        let limits = perf_core::Limits::default().with_memory(bytes);
+        opened("memory", &text, &OpenOptions::new().limits(limits))
+    };
+    let error = with(10_000).unwrap_err();
+    assert!(
+        matches!(error, Error::Limit { limit: 10_000, got, .. } if got > 10_000),
+        "{error}"
+    );
+    assert_eq!(with(1 << 20).unwrap().trace().unwrap().len(), 1000);
+}
+
+#[test]
+fn streams_of_many_programs_take_no_longer_than_others() {
+    let rows = (0..40_000).map(|at| format!("0\t{at}\t{at}\t0\t0\tENTRY\tf\n"));
+    let text = format!("{HEAD}{}", rows.collect::<String>());
+    let recording = opened("programs", &text, &OpenOptions::new()).unwrap();
+    let trace = recording.trace().unwrap();
+    assert_eq!(trace.definitions().comms.len(), 40_000);
+    assert_eq!(trace.len(), 40_000);
+}
+
+#[test]
+fn large_ranks_of_many_programs_make_no_large_communicators() {
+    let rows = (0..3000).map(|at| format!("0\t{at}\t{at}\t65000\t0\tENTRY\tf\n"));
+    let text = format!("{HEAD}{}", rows.collect::<String>());
+    let recording = opened("ranks", &text, &OpenOptions::new()).unwrap();
+    let comms = &recording.trace().unwrap().definitions().comms;
+    let members = comms.iter().map(|comm| match &comm.members {
+        perf_core::Members::Ranks(ranks) => ranks.len(),
+        _ => 0,
+    });
+    assert_eq!(members.sum::<usize>(), 3 * 65_001);
+}

@@ -11,6 +11,7 @@ use perf_core::Place;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -94,6 +95,11 @@ pub(super) struct Bp4 {
     next: u64,
     /// Bytes of tables that were read.
     taken: u64,
+    /// Tables claimed more bytes than there are.
+    is_spent: bool,
+    /// Bytes of the index that steps claimed, and the last step that is counted in them.
+    claimed: u64,
+    counted: Option<u64>,
 }
 
 /// What there is after the last step that was read.
@@ -177,6 +183,9 @@ impl Bp4 {
             mended,
             next: 0,
             taken: 0,
+            is_spent: false,
+            claimed: 0,
+            counted: None,
         })
     }
 
@@ -268,6 +277,7 @@ impl Bp4 {
                 got: format!("{groups}, {variables}, {attributes}, {end}"),
             });
         }
+        self.claim(groups..end, &place)?;
         let bytes = self
             .index
             .read(groups, end - groups, "the index of a step")?;
@@ -296,9 +306,35 @@ impl Bp4 {
         })
     }
 
+    /// Steps that share an index would take as long as all of it, each of them. One that is looked at
+    /// again, since it was not whole, counts once.
+    fn claim(&mut self, part: Range<u64>, place: &Place) -> Result<()> {
+        if self.counted != Some(self.next) {
+            self.counted = Some(self.next);
+            self.claimed = self.claimed.saturating_add(part.end - part.start);
+        }
+        let there = self.index.len()?;
+        // What is cut off is told apart.
+        match self.claimed <= there || part.end > there {
+            true => Ok(()),
+            false => Err(Error::Malformed {
+                place: place.clone(),
+                expected: format!("at most the {there} bytes that there are, in all steps"),
+                got: format!("{} bytes", self.claimed),
+            }),
+        }
+    }
+
     /// The rows of a table of whole numbers with `width` columns, one after the other, and where
     /// they are. A block that is damaged is left out; what is wrong with the first of them comes with the rest.
     pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<Table> {
+        if self.is_spent {
+            return Err(Error::Malformed {
+                place: self.place().record(format!("`{}`", variable.name)),
+                expected: "as many bytes as there are, in all steps".into(),
+                got: "more of them in earlier steps".into(),
+            });
+        }
         let mut blocks: Vec<&Block> = variable.blocks.iter().collect();
         blocks.sort_by_key(|block| block.dims.first().map(|[_, _, start]| *start));
         let mut numbers = Vec::new();
@@ -321,6 +357,7 @@ impl Bp4 {
                 there = there.saturating_add(member.len()?);
             }
             if bytes > there {
+                self.is_spent = true;
                 return Err(Error::Malformed {
                     place,
                     expected: format!("at most the {there} bytes that there are, in all steps"),

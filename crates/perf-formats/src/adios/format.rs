@@ -87,10 +87,12 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
 
 fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
     let mut source = Adios::open(&[path], options)?;
-    let mut builder = TraceBuilder::of(path);
+    let mut builder = TraceBuilder::of(path, options.get_limits());
     while source.next_step(&mut builder)? {
         options.advance(0, 0)?;
+        builder.check(options.get_limits())?;
     }
+    builder.check(options.get_limits())?;
     let (trace, mut diagnostics) = builder.finish(options)?;
     perf_core::Merge::merge(&mut diagnostics, source.diagnostics());
     options.judge(&diagnostics)?;

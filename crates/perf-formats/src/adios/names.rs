@@ -3,6 +3,7 @@
 use super::bp4::Step;
 use super::rules;
 use perf_core::Diagnostics;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +149,12 @@ fn fact_of(text: &str, value: &str) -> Option<Fact> {
 /// Each file calls its own program 0; those of one name are one program.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
-    names: Vec<(u32, Option<Arc<str>>)>,
+    named: HashMap<Arc<str>, u32>,
+    /// By what the files call those without a name.
+    unnamed: HashMap<u32, u32>,
+    taken: HashSet<u32>,
+    /// No number below is free.
+    free: u32,
     /// What all are called, if somebody said it.
     pub(super) all: Option<u32>,
 }
@@ -158,20 +164,58 @@ impl Programs {
         if let Some(all) = self.all {
             return all;
         }
-        let is_same = |(number, known): &&(u32, Option<Arc<str>>)| match name {
-            Some(name) => known.as_ref() == Some(name),
-            None => known.is_none() && *number == column,
+        let known = match name {
+            Some(name) => self.named.get(name),
+            None => self.unnamed.get(&column),
         };
-        if let Some((number, _)) = self.names.iter().find(is_same) {
+        if let Some(number) = known {
             return *number;
         }
-        let is_free = |wanted: u32| self.names.iter().all(|(number, _)| *number != wanted);
-        let free = (0..=self.names.len() as u32).find(|number| is_free(*number));
-        let number = match is_free(column) {
-            true => column,
-            false => free.unwrap_or(column),
+        let mut number = column;
+        if self.taken.contains(&number) {
+            while self.taken.contains(&self.free) {
+                self.free += 1;
+            }
+            number = self.free;
+        }
+        self.taken.insert(number);
+        match name {
+            Some(name) => self.named.insert(Arc::clone(name), number),
+            None => self.unnamed.insert(column, number),
         };
-        self.names.push((number, name.cloned()));
         number
+    }
+}
+
+#[cfg(test)]
+mod programs {
+    use super::*;
+
+    #[test]
+    fn each_program_has_a_number_of_its_own() {
+        let mut programs = Programs::default();
+        let [a, b]: [Arc<str>; 2] = ["a".into(), "b".into()];
+        assert_eq!(programs.number(Some(&a), 0), 0);
+        assert_eq!(programs.number(Some(&b), 0), 1);
+        assert_eq!(programs.number(Some(&a), 0), 0);
+        // One without a name is always the same one.
+        assert_eq!(programs.number(None, 1), 2);
+        assert_eq!(programs.number(None, 1), 2);
+        assert_eq!(programs.number(None, 7), 7);
+    }
+
+    #[test]
+    fn many_programs_take_no_longer_than_others() {
+        let mut programs = Programs::default();
+        let numbers: HashSet<u32> = (0..100_000)
+            .map(|column| programs.number(None, column))
+            .collect();
+        let more = (0..100_000).map(|at| {
+            let name: Arc<str> = format!("program {at}").into();
+            programs.number(Some(&name), at)
+        });
+        let more: HashSet<u32> = more.collect();
+        assert_eq!((numbers.len(), more.len()), (100_000, 100_000));
+        assert!(numbers.is_disjoint(&more));
     }
 }

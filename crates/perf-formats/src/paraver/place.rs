@@ -6,8 +6,8 @@ use super::record::{Object, Record};
 use super::rules;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{
-    CommId, Communicator, Diagnostics, Location, LocationGroup, LocationGroupId, LocationId,
-    Members, Place, SystemNode, SystemNodeId, SystemTree,
+    CommId, Communicator, Diagnostics, Limits, Location, LocationGroup, LocationGroupId,
+    LocationId, Members, Place, SystemNode, SystemNodeId, SystemTree,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -180,9 +180,25 @@ pub(super) struct Comms {
     ranks: HashMap<CommId, HashMap<u32, u32>>,
     /// For each pair of applications the communicator their messages are in.
     between: HashMap<(u32, u32), CommId>,
+    /// Members that communicators may have which name others, and so list more than they say.
+    members_left: usize,
 }
 
 impl Comms {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Comms {
+            members_left: limits.definitions as usize,
+            ..Comms::default()
+        }
+    }
+
+    /// Whether there is room for so many more members.
+    fn grant(&mut self, members: usize) -> bool {
+        let left = self.members_left.checked_sub(members);
+        self.members_left = left.unwrap_or(self.members_left);
+        left.is_some()
+    }
+
     /// Adds a communicator or inter-communicator.
     pub(super) fn add(
         &mut self,
@@ -218,18 +234,22 @@ impl Comms {
                 let side = |(comm, _): (u32, u32)| {
                     let known = self.by_name.get(&(application, comm))?;
                     match &self.all.get(known.index())?.members {
-                        Members::Ranks(ranks) => Some(ranks.clone()),
+                        Members::Ranks(ranks) => Some(ranks),
                         _ => None,
                     }
                 };
                 let [first, second] = sides.map(side);
-                let members = match first.zip(second) {
-                    Some((first, second)) => Members::Between(first, second),
+                let both = first.zip(second);
+                let count = both.map_or(0, |(first, second)| first.len() + second.len());
+                let left = self.members_left.checked_sub(count);
+                let members = match both.filter(|_| left.is_some()) {
+                    Some((first, second)) => Members::Between(first.clone(), second.clone()),
                     None => {
                         found.add(rules::UNKNOWN_MEMBER, place.clone());
                         Members::Unknown
                     }
                 };
+                self.members_left = left.unwrap_or(self.members_left);
                 let comm = Communicator {
                     name: format!("inter-communicator {application}.{id}"),
                     members,
@@ -254,7 +274,9 @@ impl Comms {
         if let Some((old, old_tasks)) = old {
             found.add(rules::DUPLICATE_COMM, place.clone());
             (*old, *old_tasks) = (comm, tasks);
-            self.ranks.clear();
+            if let Some(id) = known.and_then(CommId::from_index) {
+                self.ranks.remove(&id);
+            }
             return;
         }
         if let Some(id) = CommId::from_index(self.all.len()) {
@@ -281,25 +303,28 @@ impl Comms {
         if let Some(id) = self.between.get(&key) {
             return Some(*id);
         }
+        let tasks = |application: u32| threads.tasks(application);
+        let count = tasks(key.0)?.saturating_add(tasks(key.1)?);
+        let is_granted = self.grant(count);
         let all = |application: u32| -> Option<Vec<Option<LocationId>>> {
-            let count = u32::try_from(threads.tasks(application)?).ok()?;
-            Some(
-                (1..=count)
-                    .map(|task| threads.leader(application, task))
-                    .collect(),
-            )
+            let count = u32::try_from(tasks(application)?).ok()?;
+            let leader = |task| threads.leader(application, task);
+            Some((1..=count).map(leader).collect())
         };
-        let (members, name) = match key.0 == key.1 {
-            true => (
-                Members::Ranks(all(key.0)?),
-                format!("tasks of application {}", key.0),
-            ),
-            false => (
-                Members::Between(all(key.0)?, all(key.1)?),
-                format!("tasks of applications {} and {}", key.0, key.1),
-            ),
+        let name = match key.0 == key.1 {
+            true => format!("tasks of application {}", key.0),
+            false => format!("tasks of applications {} and {}", key.0, key.1),
         };
-        let same = self.all.iter().position(|comm| comm.members == members);
+        let members = match key.0 == key.1 {
+            _ if !is_granted => Members::Unknown,
+            true => Members::Ranks(all(key.0)?),
+            false => Members::Between(all(key.0)?, all(key.1)?),
+        };
+        // One of the header may be the same; those between applications are in none.
+        let same = match key.0 == key.1 && is_granted {
+            true => self.all.iter().position(|comm| comm.members == members),
+            false => None,
+        };
         let id = match same {
             Some(at) => CommId::from_index(at)?,
             None => {

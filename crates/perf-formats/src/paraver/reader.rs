@@ -4,7 +4,7 @@ use super::header::{Header, find_magic};
 use super::parse::{parse, snippet};
 use super::record::{Batch, Kind, Skip};
 use super::rules;
-use super::source::{Chunk, Source};
+use super::source::{Chunk, Source, longest};
 use crate::bytes::GZIP;
 use crate::parallel::Threads;
 use crate::{Error, OpenOptions, Result};
@@ -117,6 +117,7 @@ impl<'a> Reader<'a> {
             rest: Vec::new(),
             offset: 0,
             is_done: false,
+            longest: longest(options.get_limits()),
             spare: Vec::new(),
             failed: None,
         };

@@ -115,6 +115,12 @@ pub const DUPLICATE_COMM: Rule = rule(
     Weight::Repair,
     "a communicator is defined twice; the last definition is kept",
 );
+/// Names that take more than is granted.
+pub const NAMES: Rule = rule(
+    "too-long-names",
+    Weight::Loss,
+    "names of functions take more than 256 of the longest strings; those beyond have a number",
+);
 /// Writing: what no record of Paraver stands for.
 pub const NOT_WRITTEN: Rule = rule(
     "not-written",

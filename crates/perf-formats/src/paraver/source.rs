@@ -1,15 +1,20 @@
 //! Bytes of a trace, cut into whole lines.
 
 use crate::Error;
-use perf_core::Place;
+use perf_core::{Limits, Place};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 /// Bytes of text that are parsed in one go: enough to keep a core busy, few enough to stay in a
 /// cache of the second level with their records.
 const CHUNK: usize = 1 << 19;
-/// The longest line, in bytes: communicators and headers name every task.
-const LINE: usize = 1 << 26;
+/// The longest line, in strings: communicators and headers name every task.
+const LINE: usize = 64;
+
+/// The longest line, in bytes. Shorter ones than a chunk are read whatever the limits say.
+pub(super) fn longest(limits: &Limits) -> usize {
+    (limits.string as usize).saturating_mul(LINE)
+}
 
 /// Whole lines of text.
 #[derive(Debug)]
@@ -26,6 +31,8 @@ pub(super) struct Source<'a> {
     pub(super) rest: Vec<u8>,
     pub(super) offset: u64,
     pub(super) is_done: bool,
+    /// See [`longest`].
+    pub(super) longest: usize,
     /// Texts that were parsed, for their memory.
     pub(super) spare: Vec<Vec<u8>>,
     /// What went wrong, to be told once all before it was.
@@ -59,13 +66,13 @@ impl Source<'_> {
                 text.truncate(whole);
                 break;
             }
-            if text.len() > LINE {
+            if text.len() > self.longest {
                 self.is_done = true;
                 self.failed = Some(Error::Limit {
                     place: Place::file(Arc::clone(&self.name)).at(self.offset),
                     what: "length of a line in bytes",
                     got: text.len() as u64,
-                    limit: LINE as u64,
+                    limit: self.longest as u64,
                 });
                 text.clear();
             }

@@ -14,6 +14,10 @@ use perf_core::{
     TimeRange,
 };
 
+/// Pairs of a line among which the one that belongs to another is looked for: they stand side by side, and
+/// a line may have millions.
+const BESIDE: usize = 256;
+
 /// A thread.
 ///
 /// All records of one instant are gathered before any of them counts, since events and states of an
@@ -287,7 +291,7 @@ impl Stream {
                     Class::Function => self.function(*pair, line, &mut scratch, shared)?,
                     Class::FunctionLine => {
                         let kind = pair.kind - names::TO_LINE;
-                        if !line.iter().any(|other| other.kind == kind) {
+                        if !line.iter().take(BESIDE).any(|other| other.kind == kind) {
                             scratch.others.push((pair.kind, pair.bits()));
                         }
                     }

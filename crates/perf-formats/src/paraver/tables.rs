@@ -5,8 +5,8 @@ use super::pcf::{COUNTERS, Pcf};
 use super::record::Pair;
 use crate::Result;
 use perf_core::{
-    CallPathId, CallTree, KindId, Metric, MetricId, MetricMode, MetricSet, MetricSetId, Paradigm,
-    Region, RegionId, RegionRole, ValueType,
+    CallPathId, CallTree, KindId, Limits, Metric, MetricId, MetricMode, MetricSet, MetricSetId,
+    Paradigm, Region, RegionId, RegionRole, ValueType,
 };
 use std::collections::HashMap;
 
@@ -61,12 +61,18 @@ pub(super) struct Tables<'a> {
     cache: Vec<Option<(u32, Class)>>,
     pub(super) contexts: CallTree,
     context_ids: HashMap<(bool, Vec<Frame>), CallPathId>,
+    /// What [`kept`](Self::kept) gave.
+    kept_ids: HashMap<u32, KindId>,
+    /// Bytes of names of functions that may still be put together: one label and many lines are many names.
+    text_left: u64,
+    /// Functions that have a number in the place of their name.
+    pub(super) unnamed: u64,
 }
 
 const CACHE: u32 = 512;
 
 impl<'a> Tables<'a> {
-    pub(super) fn new(pcf: &'a Pcf) -> Self {
+    pub(super) fn new(pcf: &'a Pcf, limits: &Limits) -> Self {
         Tables {
             pcf,
             regions: Vec::new(),
@@ -83,6 +89,9 @@ impl<'a> Tables<'a> {
             cache: vec![None; CACHE as usize],
             contexts: CallTree::default(),
             context_ids: HashMap::new(),
+            kept_ids: HashMap::new(),
+            text_left: u64::from(limits.string) * 256,
+            unnamed: 0,
         }
     }
 
@@ -216,8 +225,11 @@ impl<'a> Tables<'a> {
 
     /// The kind of events that are kept although their type has a meaning.
     pub(super) fn kept(&mut self, kind: u32) -> KindId {
+        if let Some(id) = self.kept_ids.get(&kind) {
+            return *id;
+        }
         let name = format!(" ({kind})");
-        match self.kinds.iter().position(|known| known.ends_with(&name)) {
+        let id = match self.kinds.iter().position(|known| known.ends_with(&name)) {
             Some(at) => KindId(at as u32),
             None => {
                 let id = KindId(self.kinds.len() as u32);
@@ -225,7 +237,9 @@ impl<'a> Tables<'a> {
                 self.kinds.push(format!("{label}{name}"));
                 id
             }
-        }
+        };
+        self.kept_ids.insert(kind, id);
+        id
     }
 
     pub(super) fn state(&mut self, state: u32) -> Result<RegionId> {
@@ -271,10 +285,7 @@ impl<'a> Tables<'a> {
         if let Some(id) = self.functions.get(&(kind, value, line)) {
             return Ok(*id);
         }
-        let name = self.name_of(kind, value);
-        let line_label = self.pcf.value(kind + names::TO_LINE, line);
-        let (at, file) = line_label.map_or((None, None), names::line_and_file);
-        let file = file.map(str::to_string);
+        let (name, at, file) = self.code((kind, value), (kind + names::TO_LINE, line));
         let (paradigm, role) = match kind {
             names::FUNCTION => (Paradigm::User, RegionRole::Function),
             names::TASK => (Paradigm::OpenMp, RegionRole::Task),
@@ -293,11 +304,25 @@ impl<'a> Tables<'a> {
         Ok(id)
     }
 
-    fn name_of(&self, kind: u32, value: u64) -> String {
-        match self.pcf.value(kind, value).filter(|name| !name.is_empty()) {
-            Some(label) => names::function_name(label).to_string(),
-            None => format!("function {value}"),
-        }
+    /// Name, line and file of a function and a line, which are types with values.
+    fn code(
+        &mut self,
+        (kind, value): (u32, u64),
+        (line_kind, line): (u32, u64),
+    ) -> (String, Option<u32>, Option<String>) {
+        let label = self.pcf.value(kind, value).filter(|name| !name.is_empty());
+        let name = label.map(names::function_name);
+        let line_label = self.pcf.value(line_kind, line);
+        let (at, file) = line_label.map_or((None, None), names::line_and_file);
+        let length = name.map_or(0, str::len) + file.map_or(0, str::len);
+        let is_granted = length as u64 <= self.text_left;
+        self.unnamed += u64::from(!is_granted);
+        let (name, file) = match is_granted {
+            true => (name, file),
+            false => (None, None),
+        };
+        let name = name.map_or_else(|| format!("function {value}"), str::to_string);
+        (name, at, file.map(str::to_string))
     }
 
     fn region(&mut self, key: Key, make: impl FnOnce() -> Region) -> Result<RegionId> {
@@ -305,7 +330,10 @@ impl<'a> Tables<'a> {
             return Ok(*id);
         }
         let id = RegionId::from_index(self.regions.len()).ok_or(too_many("regions"))?;
-        self.regions.push(make());
+        let region = make();
+        let length = region.name.len() + region.file.as_ref().map_or(0, String::len);
+        self.text_left = self.text_left.saturating_sub(length as u64);
+        self.regions.push(region);
         self.region_ids.insert(key, id);
         Ok(id)
     }
@@ -328,10 +356,7 @@ impl<'a> Tables<'a> {
         };
         let mut path = None;
         for (function, line) in &key.1 {
-            let name = self.name_of(functions, *function);
-            let label = self.pcf.value(lines, *line);
-            let (at, file) = label.map_or((None, None), names::line_and_file);
-            let file = file.map(str::to_string);
+            let (name, at, file) = self.code((functions, *function), (lines, *line));
             let of = Key::Code(name.clone(), file.clone(), at, false);
             let region = self.region(of, || Region {
                 paradigm: Paradigm::User,

@@ -71,8 +71,8 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
     let mut sweep = Sweep {
         streams: Vec::new(),
         shared: Shared {
-            tables: Tables::new(pcf),
-            comms: Comms::default(),
+            tables: Tables::new(pcf, options.get_limits()),
+            comms: Comms::new(options.get_limits()),
             found: &mut found,
             name: &name,
             window: options.get_window(),
@@ -314,7 +314,11 @@ impl<'p> Sweep<'_, 'p> {
         }
         let mixed = self.shared.tables.settle();
         let place = Place::file(self.name);
-        self.shared.found.add_many(rules::SIGN, mixed, place);
+        self.shared
+            .found
+            .add_many(rules::SIGN, mixed, place.clone());
+        let unnamed = self.shared.tables.unnamed;
+        self.shared.found.add_many(rules::NAMES, unnamed, place);
         let streams = &mut self.streams;
         let mut late: Vec<Vec<Late>> = streams
             .iter_mut()

@@ -36,10 +36,12 @@ fn probe(input: &Input) -> u8 {
 
 fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
     let mut streams = Streams::open(&[path], options)?;
-    let mut builder = TraceBuilder::of(path);
+    let mut builder = TraceBuilder::of(path, options.get_limits());
     while streams.next_step(&mut builder)? {
         options.advance(0, 0)?;
+        builder.check(options.get_limits())?;
     }
+    builder.check(options.get_limits())?;
     let (trace, mut diagnostics) = builder.finish(options)?;
     perf_core::Merge::merge(&mut diagnostics, streams.diagnostics());
     options.judge(&diagnostics)?;

@@ -1,12 +1,12 @@
 //! [`TraceBuilder`]: a stream that ended, as a trace.
 
 use super::rules;
-use crate::{OpenOptions, Result};
+use crate::{Error, OpenOptions, Result};
 use perf_core::{
     Clock, CommId, Communicator, Definitions, Diagnostics, Event, EventSink, Events, GroupKind,
-    Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Members, Metric, MetricId,
-    MetricMode, MetricSet, MetricSetId, Nanos, Place, Region, RegionId, StreamEvent, StreamId,
-    StreamKey, SystemTree, Ticks, Trace, Transfer, Value, ValueType,
+    Limits, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Members, Metric,
+    MetricId, MetricMode, MetricSet, MetricSetId, Nanos, Place, Region, RegionId, StreamEvent,
+    StreamId, StreamKey, SystemTree, Ticks, Trace, Transfer, Value, ValueType,
 };
 use std::collections::HashMap;
 
@@ -23,6 +23,9 @@ pub struct TraceBuilder {
     stream_ids: HashMap<StreamKey, StreamId>,
     /// What findings about all of it call it.
     name: String,
+    /// Events so far, and how many are kept at most; `None` for all.
+    count: u64,
+    most: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,12 +78,32 @@ impl Stream {
     }
 }
 
+/// Bytes of an event.
+const EVENT: u64 = size_of::<(Nanos, StreamEvent)>() as u64;
+
 impl TraceBuilder {
-    /// A builder whose findings are about this file.
-    pub(crate) fn of(path: &std::path::Path) -> Self {
+    /// A builder whose findings are about this file, and which keeps as many events as limits grant.
+    pub(crate) fn of(path: &std::path::Path, limits: &Limits) -> Self {
         TraceBuilder {
             name: path.to_string_lossy().into_owned(),
+            most: Some(limits.memory / EVENT),
             ..TraceBuilder::default()
+        }
+    }
+
+    /// Whether all events are kept.
+    ///
+    /// # Errors
+    /// [`Error::Limit`](crate::Error::Limit) where there were more than memory is granted for.
+    pub(crate) fn check(&self, limits: &Limits) -> Result<()> {
+        match self.most {
+            Some(most) if self.count > most => Err(Error::Limit {
+                place: Place::file(self.name.as_str()),
+                what: "memory for events in bytes",
+                got: self.count.saturating_mul(EVENT),
+                limit: limits.memory,
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -108,59 +131,19 @@ impl TraceBuilder {
         let origin = firsts.min().unwrap_or_default();
         let mut columns = Vec::new();
         let definitions = self.definitions(origin, options)?;
+        let mut programs: Vec<u32> = self.streams.iter().map(|one| one.key.program).collect();
+        programs.dedup();
         for (location, stream) in definitions.system.locations().iter().zip(&self.streams) {
+            // The place of its program among those there are.
+            let program = stream.key.program;
+            let comm = programs.partition_point(|other| *other < program);
+            let comm = CommId(comm as u32);
             columns.push(match options.wants(location.key) {
-                true => self.events(stream, origin, options)?,
+                true => events(&self.counter_types, stream, (origin, comm), options)?,
                 false => Events::absent(),
             });
         }
         Ok((Trace::new(definitions, columns)?, found))
-    }
-
-    fn events(&self, stream: &Stream, origin: Nanos, options: &OpenOptions<'_>) -> Result<Events> {
-        let window = options.get_window();
-        let is_all = window == perf_core::TimeRange::ALL;
-        let comm = CommId(self.program(stream.key.program));
-        let mut events = Events::default();
-        events.reserve(stream.functions.len() + stream.notes.len());
-        for (at, event) in stream.merged() {
-            let at = Ticks(at.0.abs_diff(origin.0));
-            if !is_all && !window.contains(at) {
-                continue;
-            }
-            let transfer = |peer: &perf_core::Peer| Transfer {
-                peer: peer.rank,
-                comm,
-                tag: peer.tag,
-                bytes: peer.bytes,
-                request: None,
-            };
-            match event {
-                StreamEvent::Enter(region) => events.push(at, Event::Enter { region: *region })?,
-                StreamEvent::Exit(region) => events.push(at, Event::Leave { region: *region })?,
-                StreamEvent::Send(peer) => events.push(at, Event::Send(transfer(peer)))?,
-                StreamEvent::Receive(peer) => events.push(at, Event::Recv(transfer(peer)))?,
-                StreamEvent::Counter(counter, value) => {
-                    let kind = self.counter_types.get(counter.index()).copied();
-                    let value = match kind.unwrap_or_default() {
-                        ValueType::F64 => Value::F64(value.as_f64()),
-                        _ => *value,
-                    };
-                    let values = &[value.to_bits()];
-                    let set = MetricSetId(counter.0);
-                    events.push(at, Event::Metric { set, values })?;
-                }
-                _ => {}
-            }
-        }
-        Ok(events)
-    }
-
-    /// The place of a program among those there are.
-    fn program(&self, program: u32) -> u32 {
-        let mut programs: Vec<u32> = self.streams.iter().map(|one| one.key.program).collect();
-        programs.dedup();
-        programs.partition_point(|other| *other < program) as u32
     }
 
     fn definitions(&self, origin: Nanos, options: &OpenOptions<'_>) -> Result<Definitions> {
@@ -168,6 +151,8 @@ impl TraceBuilder {
         let mut locations = Vec::new();
         let mut comms: Vec<Communicator> = Vec::new();
         let mut before: Option<StreamKey> = None;
+        // Ranks that are far more than there are streams are a sign of corruption.
+        let mut room = self.streams.len().saturating_mul(64).saturating_add(65_536);
         let many = self.streams.iter().any(|stream| stream.key.program > 0);
         for (index, stream) in self.streams.iter().enumerate() {
             let key = stream.key;
@@ -191,7 +176,7 @@ impl TraceBuilder {
                 });
                 if let Some(comm) = comms.last_mut() {
                     let id = LocationId::from_index(index);
-                    join(comm, key.rank, id, self.streams.len());
+                    join(comm, key.rank, id, &mut room);
                 }
             }
             before = Some(key);
@@ -236,20 +221,65 @@ impl TraceBuilder {
     }
 }
 
+/// The events of a stream, of which a program's ranks have a communicator.
+fn events(
+    types: &[ValueType],
+    stream: &Stream,
+    (origin, comm): (Nanos, CommId),
+    options: &OpenOptions<'_>,
+) -> Result<Events> {
+    let window = options.get_window();
+    let is_all = window == perf_core::TimeRange::ALL;
+    let mut events = Events::default();
+    events.reserve(stream.functions.len() + stream.notes.len());
+    for (at, event) in stream.merged() {
+        let at = Ticks(at.0.abs_diff(origin.0));
+        if !is_all && !window.contains(at) {
+            continue;
+        }
+        let transfer = |peer: &perf_core::Peer| Transfer {
+            peer: peer.rank,
+            comm,
+            tag: peer.tag,
+            bytes: peer.bytes,
+            request: None,
+        };
+        match event {
+            StreamEvent::Enter(region) => events.push(at, Event::Enter { region: *region })?,
+            StreamEvent::Exit(region) => events.push(at, Event::Leave { region: *region })?,
+            StreamEvent::Send(peer) => events.push(at, Event::Send(transfer(peer)))?,
+            StreamEvent::Receive(peer) => events.push(at, Event::Recv(transfer(peer)))?,
+            StreamEvent::Counter(counter, value) => {
+                let kind = types.get(counter.index()).copied();
+                let value = match kind.unwrap_or_default() {
+                    ValueType::F64 => Value::F64(value.as_f64()),
+                    _ => *value,
+                };
+                let values = &[value.to_bits()];
+                let set = MetricSetId(counter.0);
+                events.push(at, Event::Metric { set, values })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(events)
+}
+
 /// Nanoseconds from 1970 to 2000.
 const YEAR_2000: u64 = 946_684_800_000_000_000;
 
-/// Makes a location the one of `rank`. Ranks that are far more than there are streams are a sign of
-/// corruption: then nobody knows who the members are.
-fn join(comm: &mut Communicator, rank: u32, id: Option<LocationId>, streams: usize) {
+/// Makes a location the one of `rank`, where there is room for as many ranks in all communicators. Else nobody
+/// knows who the members are.
+fn join(comm: &mut Communicator, rank: u32, id: Option<LocationId>, room: &mut usize) {
     let Members::Ranks(ranks) = &mut comm.members else {
         return;
     };
     let rank = rank as usize;
-    if rank > streams.saturating_mul(64).saturating_add(65_536) {
+    let Some(left) = room.checked_sub((rank + 1).saturating_sub(ranks.len())) else {
         comm.members = Members::Unknown;
         return;
-    }
+    };
+    *room = left;
     if ranks.len() <= rank {
         ranks.resize(rank + 1, None);
     }
@@ -288,6 +318,10 @@ impl EventSink for TraceBuilder {
     }
 
     fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
+        self.count += 1;
+        if self.most.is_some_and(|most| self.count > most) {
+            return;
+        }
         if let StreamEvent::Counter(counter, value) = event
             && let Some(kind) = self.counter_types.get_mut(counter.index())
         {

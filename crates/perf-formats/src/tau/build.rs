@@ -27,7 +27,7 @@ pub(super) fn profile(
         let depth = options.get_limits().depth;
         if names.len() > depth as usize {
             return Err(Error::Limit {
-                place: Place::file("").record(function.name.clone()),
+                place: Place::file("functions").record(function.name.clone()),
                 what: "depth of a call path",
                 got: names.len() as u64,
                 limit: depth.into(),

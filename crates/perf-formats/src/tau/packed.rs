@@ -158,13 +158,26 @@ pub(super) fn read(
     }
     tables.metrics = reader.texts("metrics")?;
     let groups = reader.texts("groups")?;
+    // A group has one name, which every function of it repeats.
+    let limit = u64::from(options.get_limits().string) * 256;
+    let mut bytes_of_groups = 0;
     for _ in 0..reader.count(6, "functions")? {
         let name = reader.text()?;
         let count = reader.count(4, "groups of a function")?;
         let mut own = Vec::new();
         for _ in 0..count {
             let index = reader.index(groups.len(), "a group")?;
-            own.push(groups[index as usize].clone());
+            let group: &String = &groups[index as usize];
+            bytes_of_groups += group.len() as u64;
+            if bytes_of_groups > limit {
+                return Err(Error::Limit {
+                    place: reader.place(),
+                    what: "names of groups in bytes",
+                    got: bytes_of_groups,
+                    limit,
+                });
+            }
+            own.push(group.clone());
         }
         tables.functions.push(Function { name, groups: own });
     }

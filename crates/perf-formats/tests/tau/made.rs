@@ -3,7 +3,7 @@
 use super::{Folder, open, text};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use perf_core::{CallPathId, LocationId, MetricId, Profile};
+use perf_core::{CallPathId, Limits, LocationId, MetricId, Profile};
 use perf_formats::tau::{Key, Tau, rules};
 use perf_formats::{Error, OpenOptions};
 use std::io::Write;
@@ -313,5 +313,45 @@ fn headers_and_metadata_are_no_proper_xml() {
     assert!(
         error.place().is_some_and(|place| place.offset.is_some()),
         "{error}"
+    );
+}
+
+#[test]
+fn groups_take_no_more_than_is_granted_and_depth_is_told_with_its_function() {
+    // A group of 1,000 bytes and a function that has it 400 times.
+    let all = Packed(b"\0P\0P\0K".to_vec()).integers(&[1, 1, 1]);
+    let all = all.texts(&["TIME"]).integers(&[1]);
+    let all = all.texts(&[&"g".repeat(1000)]).integers(&[1]);
+    let all = all.texts(&["a => b"]).integers(&[400]).integers(&[0; 400]);
+    // No user events, and a thread without anything.
+    let bytes = all.integers(&[0, 1, 0, 0, 0, 0, 0]).0;
+    let with = |limits| {
+        Tau::from_packed(
+            bytes.clone(),
+            "made.ppk",
+            &OpenOptions::new().limits(limits),
+        )
+    };
+    assert_eq!(
+        with(Limits::default()).unwrap().functions()[0].groups.len(),
+        400
+    );
+    let error = with(Limits::default().with_string(1000)).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Limit {
+                got: 257_000,
+                limit: 256_000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let error = with(Limits::default().with_depth(1)).unwrap_err();
+    let place = error.place().unwrap();
+    assert_eq!(
+        (&*place.file, place.record.as_deref()),
+        ("functions", Some("a => b"))
     );
 }

@@ -9,9 +9,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// The longest line, in bytes.
-const LINE: u64 = 1 << 20;
-
 /// What a column is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -118,7 +115,7 @@ impl Data {
     /// # Errors
     /// [`Error::Io`]; [`Error::Malformed`] with the line for a table of something else, lines with too
     /// few or many cells and cells that are no number; [`Error::Limit`] for more bursts than
-    /// the limits allow memory for.
+    /// the limits allow memory for, and lines that are longer than a string.
     pub fn read(read: impl Read, name: &str, limits: &Limits) -> Result<Self> {
         let mut lines = Lines {
             read: BufReader::new(read),
@@ -127,6 +124,7 @@ impl Data {
             line: 0,
             offset: 0,
             next: 0,
+            longest: u64::from(limits.string),
         };
         if !lines.next()? {
             return Err(lines.wrong("a line of names", "the end"));
@@ -269,6 +267,7 @@ struct Lines<'a, R> {
     line: u64,
     offset: u64,
     next: u64,
+    longest: u64,
 }
 
 impl<R: Read> Lines<'_, R> {
@@ -277,7 +276,7 @@ impl<R: Read> Lines<'_, R> {
         self.text.clear();
         self.offset = self.next;
         self.line += 1;
-        let mut limited = (&mut self.read).take(LINE);
+        let mut limited = (&mut self.read).take(self.longest.saturating_add(1));
         let read = limited.read_until(b'\n', &mut self.text);
         let read = read.map_err(|source| match source.kind() {
             ErrorKind::UnexpectedEof => Error::Truncated {
@@ -290,12 +289,12 @@ impl<R: Read> Lines<'_, R> {
             },
         })?;
         self.next += read as u64;
-        if read as u64 == LINE {
+        if read as u64 > self.longest {
             return Err(Error::Limit {
                 place: self.place(),
                 what: "length of a line in bytes",
-                got: LINE,
-                limit: LINE,
+                got: read as u64,
+                limit: self.longest,
             });
         }
         Ok(read > 0)

@@ -5,7 +5,7 @@ use super::super::names;
 use super::super::record::{Object, Pair};
 use super::super::rules;
 use super::super::tables::Frame;
-use super::{Scratch, Shared, Stream};
+use super::{BESIDE, Scratch, Shared, Stream};
 use crate::Result;
 use perf_core::{CallPathId, Collective, Event, Place, RegionId, Ticks, TimeRange};
 
@@ -30,7 +30,8 @@ impl Stream {
             return Ok(());
         }
         let line_kind = pair.kind + names::TO_LINE;
-        let at_line = line.iter().find(|other| other.kind == line_kind);
+        let mut beside = line.iter().take(BESIDE);
+        let at_line = beside.find(|other| other.kind == line_kind);
         let at_line = at_line.map_or(0, |line| line.bits());
         let region = shared.tables.function(pair.kind, pair.bits(), at_line)?;
         if pair.kind != names::FUNCTION
