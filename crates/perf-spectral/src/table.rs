@@ -23,6 +23,8 @@ const MAGIC: [u8; 8] = *b"PKSPEC\0\x01";
 const AXES: usize = perf_topology::MAX_AXES;
 const SUM: usize = 64 + 8 * AXES;
 const NONE: u64 = u64::MAX;
+/// Most points of a file without a spectrum, whose length says nothing of its shape.
+const EMPTY: u64 = 1 << 24;
 
 /// The numbers of a header that its shape does not tell.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,6 +168,11 @@ pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usi
     if table != Some(counts.table) {
         let expected = format!("a table after {} spectra of shape {dims:?}", counts.spectra);
         return Err(wrong(40, expected, format!("one at byte {}", counts.table)));
+    }
+    let points = points.map_or(u64::MAX, |bytes| bytes / size as u64);
+    if counts.spectra == 0 && points > EMPTY {
+        let expected = format!("a spectrum, or a shape of at most {EMPTY} points");
+        return Err(wrong(24, expected, format!("{points} points")));
     }
     let end = counts.table.checked_add(counts.bytes);
     if end.is_none_or(|end| end > length) {

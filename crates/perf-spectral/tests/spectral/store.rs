@@ -93,6 +93,38 @@ fn a_saved_file_opens_again() {
     opens_again::<f32>(&[48]);
 }
 
+/// The same with the sums that its header and its table should have.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let number = |bytes: &[u8], at: usize| {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize
+    };
+    let sum = |bytes: &[u8]| {
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+            (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    };
+    let table = number(&bytes, 40)..number(&bytes, 40) + number(&bytes, 48);
+    let table = sum(&bytes[table]);
+    bytes[56..64].copy_from_slice(&table.to_le_bytes());
+    let header = sum(&bytes[..192]);
+    bytes[192..200].copy_from_slice(&header.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn a_file_without_a_spectrum_is_believed_no_large_shape() {
+    let scrap = Scrap::new("empty");
+    let none: [Vec<f64>; 0] = [];
+    saved::<f64>(&scrap, &[6], &none);
+    let whole = scrap.bytes();
+    assert!(scrap.with::<f64>(&sealed(whole.clone())).is_ok());
+    let mut large = whole;
+    large[64..68].copy_from_slice(&(1_u32 << 28).to_le_bytes());
+    let (at, text) = place(scrap.with::<f64>(&sealed(large)).expect_err("too large"));
+    assert_eq!(at, 24);
+    assert!(text.contains("268435456 points"), "{text}");
+}
+
 #[test]
 fn what_is_no_such_file_is_said_with_its_place() {
     let scrap = Scrap::new("foreign");
