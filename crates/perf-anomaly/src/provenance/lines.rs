@@ -19,9 +19,10 @@ pub struct Lines {
     to: Option<BufWriter<File>>,
     line: String,
     unreadable: Option<(u64, String)>,
+    longest: u64,
 }
 
-/// Longest line that is read: some hundred thousand times a usual record.
+/// Longest line that is read, unless told otherwise: some hundred thousand times a usual record.
 const LONGEST: u64 = 1 << 28;
 
 impl Lines {
@@ -49,12 +50,20 @@ impl Lines {
         Ok(Self::at(path))
     }
 
+    /// The longest line that is read, in bytes. Default: 2^28. What is longer is read in parts of that length,
+    /// each of which is unreadable.
+    pub fn longest(mut self, bytes: u64) -> Self {
+        self.longest = bytes.max(1);
+        self
+    }
+
     fn at(path: &Path) -> Self {
         Lines {
             path: path.into(),
             to: None,
             line: String::new(),
             unreadable: None,
+            longest: LONGEST,
         }
     }
 
@@ -93,7 +102,10 @@ impl Lines {
         let mut bytes = Vec::new();
         for number in 1_u64.. {
             bytes.clear();
-            let read = from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+            let read = from
+                .by_ref()
+                .take(self.longest)
+                .read_until(b'\n', &mut bytes);
             if read.map_err(|error| self.error(&error))? == 0 {
                 break;
             }

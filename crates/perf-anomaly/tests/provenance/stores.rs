@@ -165,3 +165,25 @@ fn lines_that_cannot_be_read_stay_when_records_are_revised() {
     let more = std::fs::read(&path).expect("it is there");
     assert!(more.starts_with(&left) && more.len() > left.len());
 }
+
+#[test]
+fn lines_that_are_too_long_are_counted_and_left_out() {
+    let path = scratch("long.jsonl");
+    let short = Entry::Stream(Default::default()).to_string();
+    let long = format!("{}{short}", " ".repeat(3 * short.len()));
+    std::fs::write(&path, format!("{short}\n{long}\n{short}\n")).expect("tests may write here");
+    let read = |most: u64| {
+        let mut store = Lines::open(&path).expect("it is there").longest(most);
+        let mut count = 0;
+        let each = store.each(&mut |_| {
+            count += 1;
+            Ok(())
+        });
+        each.expect("it can be read");
+        (count, store.unreadable().map(|(count, _)| count))
+    };
+    assert_eq!(read(1 << 20), (3, None));
+    let (count, unreadable) = read(short.len() as u64 + 1);
+    assert_eq!(count, 2);
+    assert!(unreadable.is_some_and(|count| count > 0));
+}
