@@ -22,6 +22,27 @@ pub(crate) const ABOVE: f64 = 44.0;
 /// Room below it for the labels of ticks and the name of the axis.
 pub(crate) const BELOW: f64 = 46.0;
 
+/// Room around all of a picture.
+pub(crate) const MARGIN: f64 = 16.0;
+/// Height of the title of a picture.
+const TITLE: f64 = 30.0;
+
+/// Draws the title of a picture, if it has one. Where what is below it begins.
+pub(crate) fn head(title: &str, width: f64, theme: &Theme, scene: &mut Scene) -> f64 {
+    if title.is_empty() {
+        return MARGIN;
+    }
+    let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
+    let at = [MARGIN, MARGIN + 8.0];
+    scene.push(Mark::Title(
+        at,
+        Anchor::Start,
+        theme.ink,
+        shortened(title, most),
+    ));
+    MARGIN + TITLE
+}
+
 /// What stands around a panel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Around<'a> {

@@ -2,7 +2,7 @@
 
 use super::distribution::Distribution;
 use super::model::{Anomalies, Function, RANKINGS, rank_name};
-use crate::chart::{ABOVE, Around, BELOW, LEFT, Panel};
+use crate::chart::{ABOVE, Around, BELOW, LEFT, MARGIN, Panel, head};
 use crate::{Anchor, Axis, Mark, Scene, Theme, Unit, number, numbered, shortened, text};
 use perf_anomaly::provenance::{Kind, Record};
 use perf_anomaly::server::Ranking;
@@ -27,8 +27,6 @@ pub struct Picture<'a> {
     top: usize,
 }
 
-const MARGIN: f64 = 16.0;
-const TITLE: f64 = 30.0;
 const WIDE: f64 = 460.0;
 const HIGH: f64 = 260.0;
 const GAP: f64 = 28.0;
@@ -75,18 +73,7 @@ impl<'a> Picture<'a> {
         let width = 2.0 * MARGIN + 2.0 * (LEFT + WIDE) + GAP;
         let mut scene = Scene::new(width as u32, 0, self.theme.paper);
         scene.title = self.words();
-        let mut top = MARGIN;
-        if !self.title.is_empty() {
-            let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
-            let title = shortened(&self.title, most);
-            scene.push(Mark::Title(
-                [MARGIN, MARGIN + 8.0],
-                Anchor::Start,
-                self.theme.ink,
-                title,
-            ));
-            top += TITLE;
-        }
+        let mut top = head(&self.title, width, &self.theme, &mut scene);
         let left = MARGIN + LEFT;
         let right = left + WIDE + GAP + LEFT;
         let bars = self.draw_ranking([MARGIN, top], LEFT + WIDE, &mut scene);

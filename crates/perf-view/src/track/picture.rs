@@ -3,8 +3,9 @@
 use super::coarse::Cells;
 use super::model::Clusters;
 use super::trend::{self, Kind, SHOWN};
-use crate::chart::{ABOVE, Around, BELOW, LEFT, Panel, legend, paragraph};
-use crate::{Anchor, Colour, Mark, Scene, Theme, number, shortened};
+pub(super) use crate::chart::MARGIN;
+use crate::chart::{ABOVE, Around, BELOW, LEFT, Panel, head, legend, paragraph};
+use crate::{Anchor, Colour, Mark, Scene, Theme, number};
 
 /// Frames in common axes with their trends, as PNG or SVG.
 ///
@@ -35,8 +36,6 @@ pub struct Picture<'a> {
     is_moving: bool,
 }
 
-pub(super) const MARGIN: f64 = 16.0;
-const TITLE: f64 = 30.0;
 /// Width and height of a panel.
 pub(super) const SIDE: f64 = 264.0;
 pub(super) const GAP: f64 = 24.0;
@@ -171,14 +170,7 @@ impl<'a> Picture<'a> {
     }
 
     pub(super) fn head(&self, width: f64, scene: &mut Scene) -> f64 {
-        if self.title.is_empty() {
-            return MARGIN;
-        }
-        let most = ((width - 2.0 * MARGIN) / crate::text::ADVANCE) as usize;
-        let at = [MARGIN, MARGIN + 8.0];
-        let title = shortened(&self.title, most);
-        scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
-        MARGIN + TITLE
+        head(&self.title, width, &self.theme, scene)
     }
 
     fn corner(&self, at: usize, across: usize, top: f64) -> [f64; 2] {
