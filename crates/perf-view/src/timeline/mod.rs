@@ -12,6 +12,7 @@
 mod legend;
 mod links;
 mod markup;
+mod over;
 mod paint;
 mod picture;
 mod pyramid;

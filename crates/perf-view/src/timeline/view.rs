@@ -1,14 +1,13 @@
 //! [`View`]: a timeline that folds, unfolds and zooms in a page.
 
-use super::legend;
+use super::over::{Leaves, MOST_LINKS};
 use super::paint::MEASURE;
 use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, most, nodes};
-use super::{Marker, Picture, links, markup};
+use super::{Marker, Picture, legend, markup};
 use crate::{Error, OTHER, Result, Section, Theme, number};
-use perf_core::{CancelToken, LocationId, LocationKind, Progress, TimeRange};
-use perf_fold::{Column, FoldOp, Folder, GroupId, Groups, Line, Lines, Op, Timelines, Usage};
+use perf_core::{CancelToken, LocationKind, Progress, TimeRange};
+use perf_fold::{FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 /// A timeline in a page: rows that unfold, operations to choose from, zoom and pan. The cells of
 /// several resolutions travel with the page, so what is shown was folded at that resolution, and never
@@ -28,14 +27,14 @@ use std::collections::HashMap;
 /// ```
 #[derive(Debug)]
 pub struct View<'a> {
-    timelines: &'a Timelines,
-    groups: Groups,
-    window: TimeRange,
+    pub(super) timelines: &'a Timelines,
+    pub(super) groups: Groups,
+    pub(super) window: TimeRange,
     heading: String,
     id: String,
     ops: Vec<Op>,
-    lines: Vec<Line>,
-    markers: Vec<Marker>,
+    pub(super) lines: Vec<Line>,
+    pub(super) markers: Vec<Marker>,
     finest: usize,
     most_rows: usize,
     budget: usize,
@@ -43,10 +42,6 @@ pub struct View<'a> {
 
 const SCRIPT: &str = include_str!("../../assets/timeline.js");
 const STYLE: &str = include_str!("../../assets/timeline.css");
-/// Most bundles of messages and most markers in a page.
-const MOST_LINKS: usize = 8_000;
-/// Fewer columns than these tell nobody when a message was sent.
-const FEWEST_COLUMNS: usize = 64;
 /// Columns of the picture for readers without scripts.
 const STILL: usize = 800;
 
@@ -292,61 +287,6 @@ impl<'a> View<'a> {
         nodes.iter().zip(usage).map(value).collect()
     }
 
-    /// Bundles as [from row, column, to row, column, messages, bytes]; columns outside are -1 and one
-    /// past the last. They lie between the groups nobody unfolds further or, where those are too many for
-    /// lines to be told apart, between groups above.
-    fn link_values(&self, nodes: &[Node]) -> Result<Value> {
-        if self.lines.is_empty() {
-            return Ok(Value::Null);
-        }
-        let deepest = nodes.iter().map(|node| depth(nodes, node)).max();
-        let mut depths = (0..=deepest.unwrap_or(0)).rev().peekable();
-        while let Some(at) = depths.next() {
-            let shown = |(_, node): &(usize, &Node)| {
-                let found = depth(nodes, node);
-                found == at || (found < at && node.children.is_empty())
-            };
-            let rows: Vec<(usize, GroupId)> = nodes
-                .iter()
-                .enumerate()
-                .filter(shown)
-                .map(|(at, node)| (at, node.group))
-                .collect();
-            let ids: Vec<_> = rows.iter().map(|(_, group)| *group).collect();
-            let folder = self.folder_of(&ids)?;
-            let (lines, columns) = links::bundled(&folder, self.window, &self.lines, MOST_LINKS);
-            // The rows at the top may have no lines between them at all.
-            if columns >= FEWEST_COLUMNS || depths.peek().is_none_or(|next| *next == 0) {
-                return Ok(link_value(&rows, &lines, columns));
-            }
-        }
-        Ok(Value::Null)
-    }
-
-    fn folder_of(&self, ids: &[GroupId]) -> Result<Folder> {
-        let params = Folder::params().columns(1024).check()?;
-        Ok(Folder::new(
-            self.timelines,
-            self.groups.with_rows(ids)?,
-            params,
-        )?)
-    }
-
-    /// Markers as [node, nanoseconds since the start, label].
-    fn marker_values(&self, leaves: &Leaves, start: i64) -> Vec<Value> {
-        let clock = self.timelines.clock();
-        let inside = self
-            .markers
-            .iter()
-            .filter(|marker| self.window.contains(marker.at));
-        let value = |marker: &Marker| {
-            let node = leaves.0.get(&marker.location)?;
-            let at = clock.nanos(marker.at)?.0 - start;
-            Some(json!([node, at, marker.label]))
-        };
-        inside.filter_map(value).take(MOST_LINKS).collect()
-    }
-
     fn note(&self, nodes: &[Node], roots: usize, finest: usize, span: i64) -> Vec<String> {
         let mut note = Vec::new();
         let width = number::time(span as f64 / finest as f64);
@@ -388,58 +328,6 @@ impl<'a> View<'a> {
         let scene = Picture::new(&folder, &fold)?.titled(&self.heading).scene();
         let words = scene.title.clone();
         Ok((crate::pack::base64(&scene.png()?), words))
-    }
-}
-
-fn depth(nodes: &[Node], node: &Node) -> usize {
-    let parents = std::iter::successors(node.parent, |at| nodes.get(*at)?.parent);
-    parents.count()
-}
-
-fn link_value(rows: &[(usize, GroupId)], lines: &Lines, columns: usize) -> Value {
-    let column = |column| match column {
-        Column::Before => -1,
-        Column::At(pixel) => i64::from(pixel),
-        Column::After => columns as i64,
-    };
-    let node = |row: u32| rows.get(row as usize).map(|(node, _)| *node);
-    let bundles = lines.bundles.iter().map(|(ends, traffic)| {
-        json!([
-            node(ends.from_row),
-            column(ends.from),
-            node(ends.to_row),
-            column(ends.to),
-            traffic.count,
-            traffic.bytes
-        ])
-    });
-    json!({
-        "columns": columns,
-        "inside": lines.inside.count,
-        "elsewhere": lines.elsewhere.count,
-        "bundles": bundles.collect::<Vec<_>>(),
-    })
-}
-
-/// The node of each location: the group nobody unfolds further.
-struct Leaves(HashMap<LocationId, usize>);
-
-impl Leaves {
-    fn of(nodes: &[Node], folder: &Folder) -> Self {
-        let mut found = HashMap::new();
-        let last = nodes.iter().enumerate();
-        for (at, node) in last.filter(|(_, node)| node.children.is_empty()) {
-            let group = folder.groups().get(node.group);
-            let streams = group.map_or(&[][..], |group| &group.streams);
-            let timelines = folder.timelines();
-            for location in streams
-                .iter()
-                .filter_map(|stream| timelines.location(*stream))
-            {
-                found.entry(location).or_insert(at);
-            }
-        }
-        Leaves(found)
     }
 }
 

@@ -13,6 +13,7 @@ mod coarse;
 mod matrices;
 mod model;
 mod picture;
+mod tracked;
 mod trend;
 mod view;
 

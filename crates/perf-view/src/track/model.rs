@@ -4,8 +4,7 @@ use super::axes::SpaceAxis;
 use super::coarse::{self, Cells, Cloud};
 use crate::chart::range;
 use crate::{Error, Result};
-use perf_track::track::{Event, Link, LinkKind, Object, Pair, Tracking};
-use perf_track::trend::{Summary, Trends};
+use perf_track::trend::Summary;
 use perf_track::{ClusterId, Scaled};
 
 /// Frames of points with the object of each, what links the objects, and how they change: what pictures
@@ -102,64 +101,7 @@ pub(super) struct Compared {
     pub(super) matrices: Vec<(&'static str, Vec<Vec<f64>>)>,
 }
 
-/// Most clusters of a frame in a matrix: those that take most time.
-pub(super) const MOST_CLUSTERS: usize = 32;
-
 impl Clusters {
-    /// What tracking found. `scaled` holds the points of each frame, and `labels` the cluster of each of
-    /// them, as they were tracked.
-    ///
-    /// # Errors
-    /// [`Error::Mismatch`] if there is not one list of points and labels a frame, or not one label a point.
-    pub fn of(
-        tracking: &Tracking,
-        trends: &Trends,
-        scaled: &Scaled,
-        labels: &[&[ClusterId]],
-    ) -> Result<Self> {
-        same(
-            "frames of points",
-            tracking.frames.len(),
-            scaled.frames.len(),
-        )?;
-        let mut objects = Vec::with_capacity(tracking.frames.len());
-        for (at, of_points) in labels.iter().enumerate().take(tracking.frames.len()) {
-            let colours = tracking.colours(at)?;
-            let object = |id: &ClusterId| {
-                let found = colours.get(id.0 as usize).copied().flatten();
-                found.map_or(0, |object| object.0)
-            };
-            objects.push(of_points.iter().map(object).collect());
-        }
-        let names = tracking.frames.iter();
-        let names = names.map(|frame| (frame.name.clone(), frame.tasks));
-        let mut found = Self::empty(names.collect(), scaled, labels, objects)?;
-        for object in &tracking.objects {
-            let mut shown = found.shown(object.id.0);
-            shown.members = object.members.iter().map(|ids| numbers(ids)).collect();
-            shown.share.clone_from(&object.share);
-            shown.confidence = Some(object.confidence);
-            shown.events = object
-                .events
-                .iter()
-                .map(|event| said(event, tracking))
-                .collect();
-            shown.links = links(object);
-            found.objects.push(shown);
-        }
-        for metric in trends.metrics() {
-            let series = tracking.objects.iter();
-            let series = series.map(|object| trends.series(object.id, &metric.name));
-            found.metrics.push(Metric {
-                name: metric.name.clone(),
-                unit: metric.unit.clone(),
-                series: series.collect::<perf_track::Result<_>>()?,
-            });
-        }
-        found.pairs = tracking.pairs.iter().map(compared).collect();
-        Ok(found)
-    }
-
     /// One frame that was clustered and not tracked: its clusters are the objects. Metrics are
     /// [added](Self::metric).
     ///
@@ -232,7 +174,7 @@ impl Clusters {
         self.frames.iter().map(|frame| frame.objects.len()).sum()
     }
 
-    fn empty(
+    pub(super) fn empty(
         names: Vec<(String, u32)>,
         scaled: &Scaled,
         labels: &[&[ClusterId]],
@@ -269,7 +211,7 @@ impl Clusters {
     }
 
     /// An object with its centres and nothing else.
-    fn shown(&self, id: u32) -> Shown {
+    pub(super) fn shown(&self, id: u32) -> Shown {
         let dimensions = self.axes.len();
         let centre = |frame: &Frame| {
             let points = frame.places.chunks_exact(dimensions).zip(&frame.objects);
@@ -322,7 +264,7 @@ impl Clusters {
     }
 }
 
-fn same(what: &'static str, expected: usize, got: usize) -> Result<()> {
+pub(super) fn same(what: &'static str, expected: usize, got: usize) -> Result<()> {
     match expected == got {
         true => Ok(()),
         false => Err(Error::Mismatch {
@@ -333,86 +275,6 @@ fn same(what: &'static str, expected: usize, got: usize) -> Result<()> {
     }
 }
 
-fn numbers(ids: &[ClusterId]) -> Vec<u32> {
+pub(super) fn numbers(ids: &[ClusterId]) -> Vec<u32> {
     ids.iter().map(|id| id.0).collect()
-}
-
-fn links(object: &Object) -> Vec<Match> {
-    let of = |link: &Link| Match {
-        from: (link.from.0, link.from.1.0),
-        to: (link.to.0, link.to.1.0),
-        kind: match link.kind {
-            LinkKind::Continues => "continues as",
-            LinkKind::Bridges => "is found again as",
-            LinkKind::Splits => "splits into",
-            LinkKind::Merges => "merges into",
-            _ => "is in a group with",
-        },
-        confidence: link.confidence,
-        evidence: link.evidence,
-        votes: link
-            .votes
-            .iter()
-            .map(|(who, value)| (who.name(), *value))
-            .collect(),
-    };
-    object.links.iter().map(of).collect()
-}
-
-/// What happens to an object, in words.
-fn said(event: &Event, tracking: &Tracking) -> String {
-    let name = |frame: &usize| tracking.frames.get(*frame).map_or("", |frame| &frame.name);
-    let list = |ids: &[ClusterId]| {
-        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        ids.join(" + ")
-    };
-    match event {
-        Event::Birth { frame } => format!("begins in {}", name(frame)),
-        Event::Death { frame } => format!("ends in {}", name(frame)),
-        Event::Split { frame, from, into } => {
-            format!("splits in {}: {from} into {}", name(frame), list(into))
-        }
-        Event::Merge { frame, from, into } => {
-            format!("merges in {}: {} into {into}", name(frame), list(from))
-        }
-        Event::Gap { frame, hidden_in } => match hidden_in {
-            Some(id) => format!("is hidden in cluster {id} of {}", name(frame)),
-            None => format!("is missing from {}", name(frame)),
-        },
-        _ => String::new(),
-    }
-}
-
-fn compared(pair: &Pair) -> Compared {
-    let [there, back] = &pair.cross;
-    let (rows, columns) = (there.rows(), there.columns());
-    let shown = [rows.min(MOST_CLUSTERS), columns.min(MOST_CLUSTERS)];
-    let id = |index: usize| ClusterId(index as u32 + 1);
-    let table = |get: &dyn Fn(ClusterId, ClusterId) -> Option<f64>| -> Vec<Vec<f64>> {
-        let row = |row| {
-            let cells = (0..shown[1]).map(|column| get(id(row), id(column)).unwrap_or(f64::NAN));
-            cells.collect()
-        };
-        (0..shown[0]).map(row).collect()
-    };
-    let mut matrices = vec![
-        ("nearest, forward", table(&|from, to| there.get(from, to))),
-        ("nearest, backward", table(&|from, to| back.get(to, from))),
-    ];
-    if pair.evidence.rows() > 0 {
-        matrices.insert(
-            0,
-            ("evidence", table(&|from, to| pair.evidence.get(from, to))),
-        );
-    }
-    for vote in &pair.votes {
-        let name = vote.evaluator.name();
-        matrices.push((name, table(&|from, to| vote.matrix.get(from, to))));
-    }
-    Compared {
-        from: pair.from,
-        to: pair.to,
-        left_out: [rows - shown[0], columns - shown[1]],
-        matrices,
-    }
 }
