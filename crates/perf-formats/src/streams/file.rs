@@ -1,13 +1,13 @@
 //! [`StreamFile`]: the rows of one file, with one line ahead, or some where one is doubtful.
 
+use super::ahead::AtHand;
 use super::json::Line;
 use super::lines::{Lines, Polled};
 use super::row::{Kind, Row, Wrong};
 use super::rules;
 use super::syntax::{Guess, Syntax};
 use crate::{Error, Result};
-use perf_core::{Diagnostics, EventSink, Nanos, Place};
-use std::collections::VecDeque;
+use perf_core::{Diagnostics, EventSink, Nanos};
 
 /// The rows of one file. The line after those that were pushed has been read, so that the step it
 /// belongs to is known.
@@ -51,25 +51,6 @@ struct Head {
     is_fact: bool,
 }
 
-/// The line at hand, and those after it.
-#[derive(Debug)]
-struct AtHand {
-    lines: Lines,
-    definitions: u32,
-    /// The line at hand, if it is not the one that was read last.
-    line: Option<Kept>,
-    /// Lines that were read to know what to think of it.
-    after: VecDeque<Kept>,
-}
-
-/// A line for later.
-#[derive(Debug)]
-struct Kept {
-    line: Vec<u8>,
-    place: Place,
-    is_whole: bool,
-}
-
 /// How many rows are asked about the one before them.
 const LOOK: usize = 8;
 /// How many steps ahead is far.
@@ -88,12 +69,7 @@ impl Head {
 impl StreamFile {
     pub(super) fn new(lines: Lines, definitions: u32, period: Nanos) -> Self {
         StreamFile {
-            at_hand: AtHand {
-                lines,
-                definitions,
-                line: None,
-                after: VecDeque::new(),
-            },
+            at_hand: AtHand::new(lines, definitions),
             syntax: None,
             period,
             origin: None,
@@ -106,7 +82,7 @@ impl StreamFile {
     }
 
     pub(super) fn lines(&mut self) -> &mut Lines {
-        &mut self.at_hand.lines
+        self.at_hand.lines()
     }
 
     /// Whether a row did not say to which step it belongs.
@@ -235,12 +211,7 @@ impl StreamFile {
         let mut guess = Syntax::guess(&first);
         if guess == Guess::Unknown {
             let is_all = self.at_hand.read_on(LOOK, found)?;
-            let rest: Vec<_> = self
-                .at_hand
-                .after
-                .iter()
-                .map(|kept| &kept.line[..])
-                .collect();
+            let rest: Vec<_> = self.at_hand.after().collect();
             if !rest.is_empty() || is_all {
                 guess = Syntax::guess_by(&first, &rest);
             }
@@ -358,74 +329,10 @@ impl StreamFile {
 
     /// What the lines after the one at hand say of their steps.
     fn heads(&self) -> Vec<Head> {
-        let rows = self.at_hand.after.iter().filter_map(|kept| {
-            let row = self.syntax.as_ref()?.row(&kept.line)?;
+        let rows = self.at_hand.after().filter_map(|line| {
+            let row = self.syntax.as_ref()?.row(line)?;
             Some(Head::of(&row))
         });
         rows.filter(|head| !head.is_fact).collect()
-    }
-}
-
-impl AtHand {
-    /// The next line is at hand, if there is one by now.
-    fn advance(&mut self, found: &mut Diagnostics) -> Result<Polled> {
-        self.line = self.after.pop_front();
-        match &self.line {
-            Some(kept) => Ok(Polled::Line(kept.is_whole)),
-            None => self.lines.poll(found),
-        }
-    }
-
-    /// Reads so many lines after the one at hand. `false` if there are not as many yet.
-    fn read_on(&mut self, count: usize, found: &mut Diagnostics) -> Result<bool> {
-        while self.after.len() < count {
-            if self.line.is_none() {
-                self.line = Some(self.copy(true));
-            }
-            match self.lines.poll(found)? {
-                Polled::Line(is_whole) => {
-                    let line = self.copy(is_whole);
-                    self.after.push_back(line);
-                }
-                Polled::Later => return Ok(false),
-                Polled::End => break,
-            }
-        }
-        Ok(true)
-    }
-
-    fn copy(&self, is_whole: bool) -> Kept {
-        Kept {
-            line: self.lines.line().to_vec(),
-            place: self.lines.place(),
-            is_whole,
-        }
-    }
-
-    /// The line at hand is looked at again when there is more.
-    fn put_back(&mut self) {
-        let kept = self.line.take().unwrap_or_else(|| self.copy(true));
-        self.after.push_front(kept);
-    }
-
-    fn place(&self) -> Place {
-        match &self.line {
-            Some(kept) => kept.place.clone(),
-            None => self.lines.place(),
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match &self.line {
-            Some(kept) => &kept.line,
-            None => self.lines.line(),
-        }
-    }
-
-    /// What the line is; `None` for an empty one.
-    fn parse(&self, syntax: &mut Option<Syntax>) -> Option<Result<Line<'_>, Wrong>> {
-        let line = self.bytes();
-        let syntax = syntax.as_mut().filter(|_| !line.is_empty())?;
-        Some(syntax.parse(line, self.definitions))
     }
 }

@@ -26,6 +26,7 @@
 //!
 //! Lines that are none of these are skipped, and counted with their places.
 
+mod ahead;
 mod file;
 mod format;
 mod json;

@@ -1,0 +1,110 @@
+//! [`AtHand`]: a line, and some after it where it is doubtful.
+
+use super::json::Line;
+use super::lines::{Lines, Polled};
+use super::row::Wrong;
+use super::syntax::Syntax;
+use crate::Result;
+use perf_core::{Diagnostics, Place};
+use std::collections::VecDeque;
+
+/// The line at hand, and those after it.
+#[derive(Debug)]
+pub(super) struct AtHand {
+    lines: Lines,
+    definitions: u32,
+    /// The line at hand, if it is not the one that was read last.
+    line: Option<Kept>,
+    /// Lines that were read to know what to think of it.
+    after: VecDeque<Kept>,
+}
+
+/// A line for later.
+#[derive(Debug)]
+struct Kept {
+    line: Vec<u8>,
+    place: Place,
+    is_whole: bool,
+}
+
+impl AtHand {
+    pub(super) fn new(lines: Lines, definitions: u32) -> Self {
+        AtHand {
+            lines,
+            definitions,
+            line: None,
+            after: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn lines(&mut self) -> &mut Lines {
+        &mut self.lines
+    }
+
+    /// The lines after the one at hand, as far as they were read.
+    pub(super) fn after(&self) -> impl Iterator<Item = &[u8]> {
+        self.after.iter().map(|kept| &kept.line[..])
+    }
+
+    /// The next line is at hand, if there is one by now.
+    pub(super) fn advance(&mut self, found: &mut Diagnostics) -> Result<Polled> {
+        self.line = self.after.pop_front();
+        match &self.line {
+            Some(kept) => Ok(Polled::Line(kept.is_whole)),
+            None => self.lines.poll(found),
+        }
+    }
+
+    /// Reads so many lines after the one at hand. `false` if there are not as many yet.
+    pub(super) fn read_on(&mut self, count: usize, found: &mut Diagnostics) -> Result<bool> {
+        while self.after.len() < count {
+            if self.line.is_none() {
+                self.line = Some(self.copy(true));
+            }
+            match self.lines.poll(found)? {
+                Polled::Line(is_whole) => {
+                    let line = self.copy(is_whole);
+                    self.after.push_back(line);
+                }
+                Polled::Later => return Ok(false),
+                Polled::End => break,
+            }
+        }
+        Ok(true)
+    }
+
+    fn copy(&self, is_whole: bool) -> Kept {
+        Kept {
+            line: self.lines.line().to_vec(),
+            place: self.lines.place(),
+            is_whole,
+        }
+    }
+
+    /// The line at hand is looked at again when there is more.
+    pub(super) fn put_back(&mut self) {
+        let kept = self.line.take().unwrap_or_else(|| self.copy(true));
+        self.after.push_front(kept);
+    }
+
+    pub(super) fn place(&self) -> Place {
+        match &self.line {
+            Some(kept) => kept.place.clone(),
+            None => self.lines.place(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.line {
+            Some(kept) => &kept.line,
+            None => self.lines.line(),
+        }
+    }
+
+    /// What the line is; `None` for an empty one.
+    pub(super) fn parse(&self, syntax: &mut Option<Syntax>) -> Option<Result<Line<'_>, Wrong>> {
+        let line = self.bytes();
+        let syntax = syntax.as_mut().filter(|_| !line.is_empty())?;
+        Some(syntax.parse(line, self.definitions))
+    }
+}
