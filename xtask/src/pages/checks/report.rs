@@ -1,0 +1,43 @@
+//! Pages of several views.
+
+use super::Tab;
+
+pub(super) fn report(tab: &mut Tab<'_>) -> Result<(), String> {
+    // Each script is there once, whatever the number of sections that use it.
+    tab.expect("document.querySelectorAll('script:not([type])').length === 3")?;
+    tab.expect("[...document.querySelectorAll('nav a')].map((a) => a.getAttribute('href')).join() === '#summary,#overview,#timeline,#topology'")?;
+    tab.click("nav a[href='#topology']")?;
+    tab.expect("location.hash === '#topology' && Math.abs(document.querySelector('#topology').getBoundingClientRect().top) < innerHeight")?;
+    // Two timelines do not disturb one another.
+    tab.click("#timeline .row[data-group='0'] button")?;
+    tab.expect("document.querySelector('#timeline').dataset.rows === '14' && document.querySelector('#overview').dataset.rows === '1'")?;
+    // Four axes: the fourth is taken together, until it is cut and put beside the first.
+    tab.expect(&format!("{CUBES}.dataset.cubes === '64,64'"))?;
+    let beside = "(() => { const s = document.querySelectorAll('#topology .axes select')[3]; s.value = 'x'; s.dispatchEvent(new Event('change')); return true; })()";
+    tab.expect(beside)?;
+    tab.expect(&format!("{CUBES}.dataset.cubes === '256,256'"))
+}
+
+pub(super) fn tour(tab: &mut Tab<'_>) -> Result<(), String> {
+    // An overview first: a card with a picture for each part.
+    tab.expect("document.querySelector('main > section').id === 'overview'")?;
+    tab.expect("document.querySelectorAll('.card').length === 6 && [...document.querySelectorAll('.card')].every((card) => document.querySelector(card.getAttribute('href')))")?;
+    tab.expect("[...document.querySelectorAll('.card')].every((card) => card.querySelectorAll('img').length === 2 && [...card.querySelectorAll('img')].filter((img) => img.checkVisibility()).length === 1)")?;
+    tab.expect("['timeline', 'topology', 'track', 'anomaly'].every((view) => document.querySelector(`section[data-view=${view}]`))")?;
+    tab.expect("document.querySelectorAll('script:not([type])').length === 5")?;
+    tab.click(".card[href='#phases']")?;
+    tab.expect("location.hash === '#phases' && Math.abs(document.querySelector('#phases').getBoundingClientRect().top) < innerHeight")?;
+    // Real recordings: an object is followed, and a call has its stack.
+    tab.click("#phases .objects tbody tr button")?;
+    tab.expect("document.querySelector('#phases').dataset.object === '1' && document.querySelector('#phases .status').textContent.includes('forward')")?;
+    tab.click("#anomalies .functions tbody tr button")?;
+    tab.click("#anomalies .calls tbody tr button")?;
+    tab.expect("document.querySelector('#anomalies .call figcaption').textContent.startsWith('MPI_Barrier on rank')")?;
+    tab.click("#theme")?;
+    tab.expect("[...document.querySelectorAll('.card')].every((card) => [...card.querySelectorAll('img')].filter((img) => img.checkVisibility()).length === 1)")?;
+    // On paper there is nothing to press, and nothing is wider than it.
+    tab.media("print")?;
+    tab.expect("[...document.querySelectorAll('nav, .tools')].every((e) => !e.checkVisibility()) && document.documentElement.scrollWidth <= innerWidth")?;
+    tab.expect("getComputedStyle(document.body).backgroundColor === 'rgb(255, 255, 255)'")?;
+    tab.media("screen")
+}

@@ -1,0 +1,94 @@
+//! Pages of severities on grids.
+
+use super::Tab;
+
+const CUBES: &str = "document.querySelector('section[data-view=topology]')";
+
+/// How many pixels of a canvas differ from its first, as a share.
+const INKED: &str = "((selector) => { const c = document.querySelector(selector), d = document.createElement('canvas');
+    [d.width, d.height] = [c.width, c.height]; const x = d.getContext('2d'); x.drawImage(c, 0, 0);
+    const p = x.getImageData(0, 0, d.width, d.height).data; let n = 0;
+    for (let i = 0; i < p.length; i += 4) n += p[i] !== p[0] || p[i + 1] !== p[1] || p[i + 2] !== p[2];
+    return n / (p.length / 4); })";
+
+pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.expect(&format!("{CUBES}.dataset.webgl === '1'"))?;
+    tab.expect("document.querySelector('.stills').hidden")?;
+    tab.expect(&format!("{CUBES}.dataset.cubes === '1728,1728'"))?;
+    for side in ["left", "right"] {
+        let inked = tab.number(&format!("{INKED}('.{side} > canvas')"))?;
+        if !(0.15..0.95).contains(&inked) {
+            return Err(format!("cubes at the {side} cover {inked} of their pane"));
+        }
+    }
+    // The strongest is the opposite wave; along the second axis alone it is another.
+    tab.expect("document.querySelector('.found tbody tr td').textContent.startsWith('-0.9')")?;
+    tab.expect("document.querySelector('.right figcaption').textContent.startsWith('waiting')")?;
+    tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
+    tab.click("section[data-view=topology] .filter label:nth-child(3) input")?;
+    tab.expect(&format!("{CUBES}.dataset.mask === '2'"))?;
+    tab.expect("document.querySelector('.right figcaption').textContent.startsWith('stripes')")?;
+    tab.click("section[data-view=topology] .filter label:nth-child(2) input")?;
+    tab.expect("document.querySelector('.found tbody').textContent.includes('No axis counts')")?;
+    tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
+    // Names of users are text.
+    tab.expect("[...document.querySelectorAll('.found tbody button')].some((b) => b.textContent.includes('<img src=x'))")?;
+    tab.expect("document.querySelectorAll('img[src=x]').length === 0")?;
+    // A click asks a cube: the one in the middle of the pane.
+    tab.click("section[data-view=topology] .left > canvas")?;
+    tab.expect("/^rank \\d+, node \\d+, x \\d+, y \\d+, z \\d+: .*waiting/.test(document.querySelector('.status').textContent)")?;
+    // A brush hides what is low, and what was hidden behind it is drawn.
+    let before = tab.number(&format!("{INKED}('.left > canvas')"))?;
+    let slide = "(() => { const s = document.querySelector('.low'); s.value = 600; s.dispatchEvent(new Event('input')); return true; })()";
+    tab.expect(slide)?;
+    tab.calm()?;
+    let after = tab.number(&format!("{INKED}('.left > canvas')"))?;
+    tab.expect(&format!(
+        "Number({CUBES}.dataset.cubes.split(',')[0]) < 1000"
+    ))?;
+    if after >= before {
+        return Err(format!(
+            "a brush hides nothing: {before} of the pane, then {after}"
+        ));
+    }
+    tab.click("section[data-view=topology] .home")?;
+    tab.expect(&format!("{CUBES}.dataset.cubes === '1728,1728'"))?;
+    // A slice, and an axis taken together.
+    let slice =
+        "(() => { const [a, b] = document.querySelectorAll('.axes input'); a.value = b.value = 3;
+        for (const e of [a, b]) e.dispatchEvent(new Event('input')); return true; })()";
+    tab.expect(slice)?;
+    tab.expect(&format!("{CUBES}.dataset.cubes === '144,144'"))?;
+    let role = "(() => { const s = document.querySelectorAll('.axes select')[1]; s.value = 'mean'; s.dispatchEvent(new Event('change')); return true; })()";
+    tab.expect(role)?;
+    tab.expect(&format!("{CUBES}.dataset.cubes === '12,12'"))?;
+    // One camera: a drag turns both.
+    let camera = tab.text(&format!("{CUBES}.dataset.camera"))?;
+    tab.drag(
+        "section[data-view=topology] .right > canvas",
+        [0.4, 0.5],
+        [0.7, 0.6],
+    )?;
+    tab.expect(&format!("{CUBES}.dataset.camera !== '{camera}'"))?;
+    let inked = tab.number(&format!("{INKED}('.waves')"))?;
+    match inked > 0.2 {
+        true => Ok(()),
+        false => Err(format!("the spectrum covers {inked} of its canvas")),
+    }
+}
+
+pub(super) fn large(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.expect(&format!(
+        "Number({CUBES}.dataset.cubes.split(',')[0]) <= 20000"
+    ))?;
+    tab.expect("document.querySelector('section[data-view=topology] .note').textContent.includes('1,835,008 cells')")?;
+    // The one slow rank is gone from the means and there among the largest.
+    let ends = "document.querySelector('.left .ends').lastChild.textContent";
+    let mean = tab.text(ends)?;
+    let largest = "(() => { const s = document.querySelector('.kind'); s.value = 1; s.dispatchEvent(new Event('change')); return true; })()";
+    tab.expect(largest)?;
+    match tab.text(ends)? {
+        same if same == mean => Err(format!("the largest is {same}, as the mean")),
+        _ => Ok(()),
+    }
+}
