@@ -207,26 +207,41 @@ const HTA: &[(&str, Printed, Printed)] = &[
     ),
 ];
 
-#[test]
-fn hta_prints_the_same() {
-    let mut wrong = Vec::new();
-    for (path, default, all_steps) in HTA {
+/// Calls `check` for each row of a table, without and with all profiler steps: with the trace, what is asked,
+/// what is printed, and a name for what is wrong.
+fn each_printed(
+    table: &[(&str, Printed, Printed)],
+    mut check: impl FnMut(&Trace, HtaParams, &Printed, &str),
+) {
+    for (path, default, all_steps) in table {
         let Some(trace) = read(path) else {
             println!("skipped: corpus absent");
             return;
         };
         for (all, expected) in [(false, default), (true, all_steps)] {
             let params = HtaParams::default().include_last_profiler_step(all);
-            let found = Hta::of(trace.view(), &params).unwrap();
-            let [found] = found.as_slice() else {
-                panic!("{path}: {} ranks", found.len());
-            };
-            let printed = [found.idle, found.compute, found.non_compute, found.total];
-            if printed != expected.map(|it| it * 1_000) {
-                wrong.push(format!("{path} {all}: {printed:?} {expected:?} {found:?}"));
-            }
+            check(&trace, params, expected, &format!("{path} {all}"));
         }
     }
+}
+
+fn printed(found: &Hta) -> Printed {
+    [found.idle, found.compute, found.non_compute, found.total]
+}
+
+#[test]
+fn hta_prints_the_same() {
+    let mut wrong = Vec::new();
+    each_printed(HTA, |trace, params, expected, name| {
+        let found = Hta::of(trace.view(), &params).unwrap();
+        let [found] = found.as_slice() else {
+            panic!("{name}: {} ranks", found.len());
+        };
+        let printed = printed(found);
+        if printed != expected.map(|it| it * 1_000) {
+            wrong.push(format!("{name}: {printed:?} {expected:?} {found:?}"));
+        }
+    });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -267,22 +282,24 @@ const EXACT: &[(&str, Printed, Printed)] = &[
 
 #[test]
 fn hta_without_rounding_prints_the_same_as_far_as_it_can() {
-    for (path, default, all_steps) in EXACT {
+    each_printed(EXACT, |trace, params, expected, name| {
+        let found = Hta::of(trace.view(), &params.round_inwards(false)).unwrap();
+        let exact = printed(found.first().unwrap());
+        for (exact, expected) in exact.into_iter().zip(*expected) {
+            let off = (exact - expected).abs();
+            assert!(off <= 250, "{name}: {exact} is not {expected}");
+        }
+    });
+}
+
+/// With all steps the busy time is the union, where all work has its launch.
+#[test]
+fn hta_with_all_steps_is_busy_as_long_as_the_device() {
+    for (path, ..) in EXACT {
         let Some(trace) = read(path) else {
             println!("skipped: corpus absent");
             return;
         };
-        for (all, expected) in [(false, default), (true, all_steps)] {
-            let params = HtaParams::default().include_last_profiler_step(all);
-            let found = Hta::of(trace.view(), &params.round_inwards(false)).unwrap();
-            let found = found.first().unwrap();
-            let exact = [found.idle, found.compute, found.non_compute, found.total];
-            for (exact, expected) in exact.into_iter().zip(*expected) {
-                let off = (exact - expected).abs();
-                assert!(off <= 250, "{path} {all}: {exact} is not {expected}");
-            }
-        }
-        // With all steps the busy time is the union, where all work has its launch.
         let params = HtaParams::default().include_last_profiler_step(true);
         let found = Hta::of(trace.view(), &params.round_inwards(false)).unwrap();
         let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
