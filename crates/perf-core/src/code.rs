@@ -133,13 +133,23 @@ pub struct CallPath {
 /// assert_eq!(tree.path(solve), [RegionId(0), RegionId(1)]);
 /// # Ok::<(), perf_core::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct CallTree {
     paths: Vec<CallPath>,
     children: HashMap<(Option<CallPathId>, RegionId), CallPathId>,
     properties: BTreeMap<CallPathId, Vec<(String, String)>>,
     /// Made when children are asked for.
     below: OnceLock<Below>,
+}
+
+/// The call paths and their facts, in order: the same text each time.
+impl std::fmt::Debug for CallTree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallTree")
+            .field("paths", &self.paths)
+            .field("properties", &self.properties)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The same call paths, made in the same way, with the same facts.

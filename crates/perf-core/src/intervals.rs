@@ -1,6 +1,9 @@
 //! [`intervals()`]: the calls of a location whose regions may overlap.
 
-use crate::{Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks};
+use crate::progress::watched;
+use crate::{
+    CancelToken, Cancelled, Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks,
+};
 use std::collections::{HashMap, VecDeque};
 
 /// A stretch of time that a location spent in a region, found by [`intervals()`].
@@ -58,7 +61,39 @@ impl LocationKind {
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 pub fn intervals(location: LocationView<'_>, mut found: impl FnMut(Interval)) -> ReplayCounts {
-    walk(location, |step| {
+    let tell = |step: Step<'_>| {
+        if let Step::End(interval) = step {
+            found(interval);
+        }
+    };
+    // Nothing but a token ends it, and there is none.
+    walk(location, None, tell).unwrap_or_default()
+}
+
+/// As [`intervals`], and stops soon after somebody cancelled.
+///
+/// ```
+/// use perf_core::{CancelToken, Events, LocationId, LocationView, RegionId, Ticks, intervals_with};
+/// let mut events = Events::default();
+/// events.push_enter(Ticks(1), RegionId(0));
+/// events.push_leave(Ticks(4), RegionId(0));
+/// let location = LocationView::whole(LocationId(0), &events);
+/// let (cancel, mut busy) = (CancelToken::new(), 0);
+/// intervals_with(location, &cancel, |call| busy += call.end.0 - call.start.0)?;
+/// assert_eq!(busy, 3);
+/// cancel.cancel();
+/// assert!(intervals_with(location, &cancel, |_| ()).is_err());
+/// # Ok::<(), perf_core::Cancelled>(())
+/// ```
+///
+/// # Errors
+/// [`Cancelled`]; a part was then found.
+pub fn intervals_with(
+    location: LocationView<'_>,
+    cancel: &CancelToken,
+    mut found: impl FnMut(Interval),
+) -> Result<ReplayCounts, Cancelled> {
+    walk(location, Some(cancel), |step| {
         if let Step::End(interval) = step {
             found(interval);
         }
@@ -75,20 +110,26 @@ pub(crate) enum Step<'a> {
     Other(Event<'a>, Option<RegionId>),
 }
 
-pub(crate) fn walk<'a>(location: LocationView<'a>, mut tell: impl FnMut(Step<'a>)) -> ReplayCounts {
+pub(crate) fn walk<'a>(
+    location: LocationView<'a>,
+    cancel: Option<&CancelToken>,
+    mut tell: impl FnMut(Step<'a>),
+) -> Result<ReplayCounts, Cancelled> {
     let (events, range, window) = (location.all(), location.range(), location.window());
     let mut open = Open::default();
-    for index in 0..range.start {
-        match (events.time(index), events.event(index)) {
-            (Some(at), Some(Event::Enter { region })) => open.enter(index, at, region),
-            (_, Some(Event::Leave { region })) => drop(open.leave(region)),
-            _ => {}
+    for piece in watched(0..range.start, cancel) {
+        for index in piece? {
+            match (events.time(index), events.event(index)) {
+                (Some(at), Some(Event::Enter { region })) => open.enter(index, at, region),
+                (_, Some(Event::Leave { region })) => drop(open.leave(region)),
+                _ => {}
+            }
         }
     }
     open.counts = ReplayCounts::default();
     let last = events.times().last().copied().unwrap_or_default();
     if last < window.start {
-        return open.counts;
+        return Ok(open.counts);
     }
     let end_of = |call: Call, end: Ticks, why| Interval {
         region: call.region,
@@ -99,21 +140,23 @@ pub(crate) fn walk<'a>(location: LocationView<'a>, mut tell: impl FnMut(Step<'a>
     };
     open.in_order()
         .for_each(|call| tell(Step::Begin(call.region)));
-    for index in range.clone() {
-        let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
-            continue;
-        };
-        match event {
-            Event::Enter { region } => {
-                open.enter(index, at, region);
-                tell(Step::Begin(region));
-            }
-            Event::Leave { region } => {
-                if let Some((call, why)) = open.leave(region) {
-                    tell(Step::End(end_of(call, at, why)));
+    for piece in watched(range.clone(), cancel) {
+        for index in piece? {
+            let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
+                continue;
+            };
+            match event {
+                Event::Enter { region } => {
+                    open.enter(index, at, region);
+                    tell(Step::Begin(region));
                 }
+                Event::Leave { region } => {
+                    if let Some((call, why)) = open.leave(region) {
+                        tell(Step::End(end_of(call, at, why)));
+                    }
+                }
+                other => tell(Step::Other(other, open.newest())),
             }
-            other => tell(Step::Other(other, open.newest())),
         }
     }
     // What an event after the window closes is not open at the end of the recording.
@@ -122,7 +165,7 @@ pub(crate) fn walk<'a>(location: LocationView<'a>, mut tell: impl FnMut(Step<'a>
         open.counts.open_at_end += u64::from(is_end);
         tell(Step::End(end_of(call, last.min(window.end), Close::End)));
     }
-    open.counts
+    Ok(open.counts)
 }
 
 #[derive(Clone, Copy, Debug)]

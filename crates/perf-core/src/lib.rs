@@ -82,6 +82,7 @@ mod profile;
 mod progress;
 mod properties;
 mod replay;
+mod sort;
 mod stream;
 mod system;
 mod time;
@@ -98,7 +99,7 @@ pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
-pub use intervals::{Interval, intervals};
+pub use intervals::{Interval, intervals, intervals_with};
 pub use limits::Limits;
 pub use merge::Merge;
 pub use messages::{
@@ -109,7 +110,7 @@ pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use progress::{CancelToken, Cancelled, Progress};
 pub use properties::{Properties, PropertiesIter};
-pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
+pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay, replay_with};
 pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use time::{Clock, Nanos, Ticks, TimeRange};

@@ -1,7 +1,8 @@
 //! [`Progress`] and [`CancelToken`]: long work reports and stops.
 
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Where long work reports how far it is. Called from any thread, in no particular order.
 ///
@@ -18,6 +19,9 @@ impl Progress for () {
 
 /// Tells long work to stop. Clones share one flag.
 ///
+/// Work looks at it every 2^16 events or numbers, or as many cells as a few milliseconds take, so that it
+/// returns within 100 ms.
+///
 /// ```
 /// use perf_core::CancelToken;
 /// let token = CancelToken::new();
@@ -26,7 +30,20 @@ impl Progress for () {
 /// assert!(token.check().is_err());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken(Arc<Flag>);
+
+#[derive(Debug, Default)]
+struct Flag {
+    is_cancelled: AtomicBool,
+    counted: Option<Looks>,
+}
+
+/// How often somebody looked, and how often that goes well.
+#[derive(Debug)]
+struct Looks {
+    seen: AtomicU64,
+    most: u64,
+}
 
 /// The work was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,14 +56,44 @@ impl CancelToken {
         Self::default()
     }
 
+    /// A token that counts how often work looks at it, and is cancelled by the look after `looks` of them:
+    /// for tests of where work can be stopped, whatever the machine. `u64::MAX` only counts.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// let token = CancelToken::after(2);
+    /// assert!(token.check().is_ok() && token.check().is_ok() && token.check().is_err());
+    /// assert_eq!(token.looks(), Some(3));
+    /// ```
+    pub fn after(looks: u64) -> Self {
+        CancelToken(Arc::new(Flag {
+            is_cancelled: AtomicBool::default(),
+            counted: Some(Looks {
+                seen: AtomicU64::new(0),
+                most: looks,
+            }),
+        }))
+    }
+
+    /// How often somebody looked at a token made by [`after`](Self::after); `None` for others.
+    pub fn looks(&self) -> Option<u64> {
+        let counted = self.0.counted.as_ref();
+        counted.map(|looks| looks.seen.load(Ordering::Relaxed))
+    }
+
     /// Asks all work that holds a clone of this token to stop.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Whether [`cancel`](Self::cancel) was called.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        if let Some(looks) = &self.0.counted
+            && looks.seen.fetch_add(1, Ordering::Relaxed) >= looks.most
+        {
+            self.cancel();
+        }
+        self.0.is_cancelled.load(Ordering::Relaxed)
     }
 
     /// For `?` in loops.
@@ -60,4 +107,19 @@ impl CancelToken {
             Ok(())
         }
     }
+}
+
+/// Events or numbers between two looks at a token: less than a millisecond or two of work.
+pub(crate) const LOOK: usize = 1 << 16;
+
+/// A range in pieces, with a look at the token, if there is one, before each.
+pub(crate) fn watched(
+    range: Range<usize>,
+    cancel: Option<&CancelToken>,
+) -> impl Iterator<Item = Result<Range<usize>, Cancelled>> + '_ {
+    let end = range.end;
+    range.step_by(LOOK).map(move |from| {
+        cancel.map_or(Ok(()), CancelToken::check)?;
+        Ok(from..end.min(from.saturating_add(LOOK)))
+    })
 }

@@ -1,6 +1,7 @@
 //! [`replay()`]: the one place that turns enter and leave into call frames.
 
-use crate::{Event, Events, LocationView, Merge, RegionId, Ticks};
+use crate::progress::watched;
+use crate::{CancelToken, Cancelled, Event, Events, LocationView, Merge, RegionId, Ticks};
 
 /// Why a frame was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,9 +110,50 @@ pub trait Visitor {
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) -> ReplayCounts {
+    // Nothing but a token ends it, and there is none.
+    run(location, visitor, None).unwrap_or_default()
+}
+
+/// As [`replay`], and stops soon after somebody cancelled.
+///
+/// ```
+/// use perf_core::{CancelToken, Close, Events, LocationId, LocationView, RegionId, Ticks, Visitor, replay_with};
+/// struct Nothing;
+/// impl Visitor for Nothing {
+///     fn enter(&mut self, _: Ticks, _: RegionId, _: usize) {}
+///     fn leave(&mut self, _: Ticks, _: RegionId, _: usize, _: Close) {}
+/// }
+/// let mut events = Events::default();
+/// events.push_enter(Ticks(1), RegionId(0));
+/// let location = LocationView::whole(LocationId(0), &events);
+/// let cancel = CancelToken::new();
+/// assert_eq!(replay_with(location, &mut Nothing, &cancel)?.open_at_end, 1);
+/// cancel.cancel();
+/// assert!(replay_with(location, &mut Nothing, &cancel).is_err());
+/// # Ok::<(), perf_core::Cancelled>(())
+/// ```
+///
+/// # Errors
+/// [`Cancelled`]; the visitor was then told a part.
+pub fn replay_with<V: Visitor + ?Sized>(
+    location: LocationView<'_>,
+    visitor: &mut V,
+    cancel: &CancelToken,
+) -> Result<ReplayCounts, Cancelled> {
+    run(location, visitor, Some(cancel))
+}
+
+fn run<V: Visitor + ?Sized>(
+    location: LocationView<'_>,
+    visitor: &mut V,
+    cancel: Option<&CancelToken>,
+) -> Result<ReplayCounts, Cancelled> {
     let events = location.all();
     let range = location.range();
-    let mut stack = FrameStack::before(events, range.start);
+    let mut stack = FrameStack::default();
+    for piece in watched(0..range.start, cancel) {
+        stack.pass(events, piece?);
+    }
     let counts_before = stack.counts;
     let window = location.window();
     let last = events.times().last().copied().unwrap_or_default();
@@ -122,21 +164,23 @@ pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) 
     for (depth, region) in stack.frames.iter().enumerate() {
         visitor.enter(window.start, *region, depth);
     }
-    for index in range.clone() {
-        let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
-            continue;
-        };
-        match event {
-            Event::Enter { region } => {
-                visitor.enter(at, region, stack.frames.len());
-                stack.enter(region);
+    for piece in watched(range.clone(), cancel) {
+        for index in piece? {
+            let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
+                continue;
+            };
+            match event {
+                Event::Enter { region } => {
+                    visitor.enter(at, region, stack.frames.len());
+                    stack.enter(region);
+                }
+                Event::Leave { region } => {
+                    stack.leave(region, |region, depth, why| {
+                        visitor.leave(at, region, depth, why)
+                    });
+                }
+                other => visitor.event(at, other, index),
             }
-            Event::Leave { region } => {
-                stack.leave(region, |region, depth, why| {
-                    visitor.leave(at, region, depth, why)
-                });
-            }
-            other => visitor.event(at, other, index),
         }
     }
     let end = last.min(window.end);
@@ -146,7 +190,7 @@ pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) 
         visitor.leave(end, region, stack.frames.len(), Close::End);
         stack.counts.open_at_end += u64::from(is_end);
     }
-    stack.counts.without(counts_before)
+    Ok(stack.counts.without(counts_before))
 }
 
 /// The frames that are open before event `index` of a location, the outermost first, by the rules
@@ -162,7 +206,9 @@ pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) 
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 pub fn open_frames(events: &Events, index: usize) -> Vec<RegionId> {
-    FrameStack::before(events, index).frames
+    let mut stack = FrameStack::default();
+    stack.pass(events, 0..index);
+    stack.frames
 }
 
 impl ReplayCounts {
@@ -201,17 +247,15 @@ pub struct FrameStack {
 }
 
 impl FrameStack {
-    /// The stack before event `index`.
-    fn before(events: &Events, index: usize) -> Self {
-        let mut stack = FrameStack::default();
-        for index in 0..index {
+    /// Passes some events by.
+    fn pass(&mut self, events: &Events, range: std::ops::Range<usize>) {
+        for index in range {
             match events.event(index) {
-                Some(Event::Enter { region }) => stack.enter(region),
-                Some(Event::Leave { region }) => stack.leave(region, |_, _, _| ()),
+                Some(Event::Enter { region }) => self.enter(region),
+                Some(Event::Leave { region }) => self.leave(region, |_, _, _| ()),
                 _ => {}
             }
         }
-        stack
     }
 
     /// The open frames, the outermost first.

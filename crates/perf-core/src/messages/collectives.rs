@@ -2,7 +2,8 @@
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
-use crate::{Collective, CollectiveOp, CommId, Event, LocationId};
+use crate::progress::LOOK;
+use crate::{CancelToken, Collective, CollectiveOp, CommId, Event, LocationId, Result};
 use std::collections::HashMap;
 
 /// What one rank did in a collective operation.
@@ -33,7 +34,7 @@ pub struct CollectiveInstance {
 }
 
 /// What one rank did, and its place among all.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Ended {
     /// The communicator, and the location that has it to itself where each has.
     of: (CommId, Option<LocationId>),
@@ -124,10 +125,10 @@ impl Collectives {
         });
     }
 
-    pub(super) fn gather(mut self, found: &mut Messages) {
+    pub(super) fn gather(mut self, found: &mut Messages, cancel: &CancelToken) -> Result<()> {
         // The threads of a process share its rank, so they count together.
-        self.ended
-            .sort_unstable_by_key(|ended| (ended.of, ended.process, ended.member.begin));
+        let key = |ended: &Ended| (ended.of, ended.process, ended.member.begin);
+        cancel.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
         for rank in self
             .ended
             .chunk_by_mut(|a, b| (a.of, a.process) == (b.of, b.process))
@@ -136,19 +137,26 @@ impl Collectives {
                 ended.number = number;
             }
         }
-        self.ended
-            .sort_unstable_by_key(|ended| (ended.of, ended.number, ended.member.begin.location));
+        let key = |ended: &Ended| (ended.of, ended.number, ended.member.begin.location);
+        cancel.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
         let mut unmatched = std::mem::take(&mut self.unmatched);
+        let mut looked = 0;
         for same in self
             .ended
             .chunk_by(|a, b| (a.of, a.number) == (b.of, b.number))
         {
+            if looked >= LOOK {
+                cancel.check()?;
+                looked = 0;
+            }
+            looked += same.len();
             found.collectives.extend(instance(same, &mut unmatched));
         }
         found
             .collectives
             .sort_by_key(|instance| instance.members.iter().map(|member| member.begin).min());
         found.unmatched.append(&mut unmatched);
+        Ok(())
     }
 }
 

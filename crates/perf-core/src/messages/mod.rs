@@ -19,6 +19,7 @@ pub use collectives::{CollectiveInstance, CollectiveMember};
 pub use point::Message;
 pub use remote::RemoteAccess;
 
+use crate::progress::LOOK;
 use crate::{CancelToken, LocationId, Progress, Result, Ticks, TraceView};
 use std::collections::BTreeMap;
 
@@ -137,8 +138,6 @@ pub fn match_messages_with(
     progress: &dyn Progress,
     cancel: &CancelToken,
 ) -> Result<Messages> {
-    /// Events between two looks at the token.
-    const LOOK: usize = 1 << 16;
     let trace = view.trace();
     let ranks = ranks::Ranks::new(trace.definitions());
     let mut points = point::Points::default();
@@ -170,17 +169,15 @@ pub fn match_messages_with(
     }
     let mut found = Messages::default();
     cancel.check()?;
-    points.pair(trace, &mut found);
-    cancel.check()?;
-    collectives.gather(&mut found);
+    points.pair(trace, &mut found, cancel)?;
+    collectives.gather(&mut found, cancel)?;
     remote.gather(&mut found);
-    cancel.check()?;
-    found.keep(view);
+    found.keep(view, cancel)?;
     Ok(found)
 }
 
 impl Messages {
-    fn keep(&mut self, view: TraceView<'_>) {
+    fn keep(&mut self, view: TraceView<'_>, cancel: &CancelToken) -> Result<()> {
         let mut seen = vec![false; view.definitions().system.locations().len()];
         for id in view.ids() {
             if let Some(seen) = seen.get_mut(id.index()) {
@@ -192,17 +189,27 @@ impl Messages {
             seen.get(end.location.index()).copied().unwrap_or_default()
                 && range.is_some_and(|range| range.contains(&end.index))
         };
+        // Once cancelled, all stay: what is found then is given to nobody.
+        let (mut looked, mut is_over) = (0_usize, false);
+        let mut wanted = |is_inside: &dyn Fn() -> bool| {
+            looked += 1;
+            if looked.is_multiple_of(LOOK) {
+                is_over |= cancel.is_cancelled();
+            }
+            is_over || is_inside()
+        };
         self.messages
-            .retain(|message| inside(message.sender) || inside(message.receiver));
+            .retain(|it| wanted(&|| inside(it.sender) || inside(it.receiver)));
         self.collectives.retain(|instance| {
             let mut members = instance.members.iter();
-            members.any(|member| inside(member.begin) || inside(member.end))
+            members.any(|it| wanted(&|| inside(it.begin) || inside(it.end)))
         });
         self.accesses
-            .retain(|access| inside(access.start) || inside(access.end));
-        self.unmatched.retain(|unmatched| inside(unmatched.end));
-        self.messages.sort_unstable_by_key(|message| message.sender);
-        self.accesses.sort_unstable_by_key(|access| access.start);
-        self.unmatched.sort_unstable();
+            .retain(|it| wanted(&|| inside(it.start) || inside(it.end)));
+        self.unmatched.retain(|it| wanted(&|| inside(it.end)));
+        cancel.sort_by(&mut self.messages, |a, b| a.sender.cmp(&b.sender))?;
+        cancel.sort_by(&mut self.accesses, |a, b| a.start.cmp(&b.start))?;
+        cancel.sort_by(&mut self.unmatched, Ord::cmp)?;
+        Ok(())
     }
 }

@@ -2,7 +2,8 @@
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
-use crate::{CommId, Event, LocationId, Trace, Transfer};
+use crate::progress::LOOK;
+use crate::{CancelToken, CommId, Event, LocationId, Result, Trace, Transfer};
 use std::collections::HashMap;
 
 /// A message with both ends.
@@ -121,7 +122,12 @@ impl Points {
         });
     }
 
-    pub(super) fn pair(mut self, trace: &Trace, found: &mut Messages) {
+    pub(super) fn pair(
+        mut self,
+        trace: &Trace,
+        found: &mut Messages,
+        cancel: &CancelToken,
+    ) -> Result<()> {
         self.cancelled.sort_unstable();
         while let Some(cancelled) = self.cancelled.pop() {
             // From the back, so that the places of the others stay what they are.
@@ -133,13 +139,16 @@ impl Points {
                 peer: Some(send.peer),
             });
         }
-        self.sends.sort_unstable();
-        self.receives.sort_unstable();
+        cancel.sort_by(&mut self.sends, Ord::cmp)?;
+        cancel.sort_by(&mut self.receives, Ord::cmp)?;
         let (mut sends, mut receives) = (
             self.sends.iter().peekable(),
             self.receives.iter().peekable(),
         );
-        loop {
+        for looked in 0_usize.. {
+            if looked.is_multiple_of(LOOK) {
+                cancel.check()?;
+            }
             let order = match (sends.peek(), receives.peek()) {
                 (Some(send), Some(receive)) => send.key.cmp(&receive.key),
                 (Some(_), None) => std::cmp::Ordering::Less,
@@ -162,6 +171,7 @@ impl Points {
             }
         }
         found.unmatched.append(&mut self.unmatched);
+        Ok(())
     }
 }
 
@@ -189,7 +199,7 @@ fn end(
     transfer: Transfer,
     ranks: &Ranks<'_>,
     sides: impl FnOnce(Process) -> (Process, Process),
-) -> Result<End, Unmatched> {
+) -> std::result::Result<End, Unmatched> {
     let Some(peer) = ranks.peer(at.location, transfer.comm, transfer.peer) else {
         let cause = UnmatchedCause::UnknownPeer;
         return Err(Unmatched {

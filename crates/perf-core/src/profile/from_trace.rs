@@ -6,7 +6,7 @@ use crate::{
     LocationId, LocationView, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
     ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType, Visitor,
     intervals::{Step, walk},
-    replay,
+    replay_with,
 };
 use std::sync::Arc;
 
@@ -88,8 +88,8 @@ impl Profile {
             cancel.check()?;
             let kind = definitions.system.location(location.id());
             counts.merge(&match kind.is_some_and(|it| it.kind.may_overlap()) {
-                true => sums.add_work(location, &mut calls)?,
-                false => sums.add(location, &mut calls)?,
+                true => sums.add_work(location, &mut calls, cancel)?,
+                false => sums.add(location, &mut calls, cancel)?,
             });
             let clock = definitions.clock;
             let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
@@ -121,7 +121,7 @@ impl Profile {
             }
         }
         let system = definitions.system.clone();
-        let rows = Arc::new(rows.finish(calls.paths().len()));
+        let rows = Arc::new(rows.finish_until(calls.paths().len(), cancel)?);
         let grids = definitions.topologies.iter();
         let grids = grids.map(|grid| over_parts(grid, definitions)).collect();
         let profile = Profile::new(system, regions, calls, metrics, rows)?.with_topologies(grids);
@@ -241,7 +241,12 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, location: LocationView<'_>, calls: &mut CallTree) -> Result<ReplayCounts> {
+    fn add(
+        &mut self,
+        location: LocationView<'_>,
+        calls: &mut CallTree,
+        cancel: &CancelToken,
+    ) -> Result<ReplayCounts> {
         let mut visitor = Summing {
             sums: self,
             calls,
@@ -249,7 +254,7 @@ impl Sums {
             failed: None,
             lately: vec![None; LATELY],
         };
-        let counts = replay(location, &mut visitor);
+        let counts = replay_with(location, &mut visitor, cancel)?;
         match visitor.failed {
             Some(error) => Err(error),
             None => Ok(counts),
@@ -261,6 +266,7 @@ impl Sums {
         &mut self,
         location: LocationView<'_>,
         calls: &mut CallTree,
+        cancel: &CancelToken,
     ) -> Result<ReplayCounts> {
         let mut failed = None;
         let mut path_of = |region| match calls.child(None, region) {
@@ -270,7 +276,7 @@ impl Sums {
                 None
             }
         };
-        let counts = walk(location, |step| match step {
+        let counts = walk(location, Some(cancel), |step| match step {
             Step::Begin(region) => {
                 if let Some(path) = path_of(region) {
                     self.visit(path);
@@ -287,7 +293,7 @@ impl Sums {
                 let path = newest.and_then(&mut path_of);
                 self.transfer(event, path);
             }
-        });
+        })?;
         match failed {
             Some(error) => Err(error),
             None => Ok(counts),

@@ -1,7 +1,7 @@
 //! Rows in memory.
 
 use super::{RowStore, Severities};
-use crate::{CallPathId, LocationId, MetricId, Result, Value, ValueType};
+use crate::{CallPathId, CancelToken, Cancelled, LocationId, MetricId, Result, Value, ValueType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -79,9 +79,20 @@ impl SparseRows {
     }
 
     /// Puts the values in order, for that many call paths. Before, no row is there.
-    pub fn finish(mut self, paths: usize) -> Self {
+    pub fn finish(self, paths: usize) -> Self {
+        // Nobody has this token.
+        self.finish_until(paths, &CancelToken::new())
+            .unwrap_or_default()
+    }
+
+    /// As [`finish`](Self::finish), and stops soon after somebody cancelled.
+    pub(crate) fn finish_until(
+        mut self,
+        paths: usize,
+        cancel: &CancelToken,
+    ) -> std::result::Result<Self, Cancelled> {
         for metric in &mut self.metrics {
-            metric.entries.sort_unstable();
+            cancel.sort_by(&mut metric.entries, Ord::cmp)?;
             let mut starts = Vec::with_capacity(paths + 1);
             for (at, (path, _, _)) in metric.entries.iter().enumerate() {
                 while starts.len() <= path.index() {
@@ -91,7 +102,7 @@ impl SparseRows {
             starts.resize(paths + 1, metric.entries.len());
             metric.starts = starts;
         }
-        self
+        Ok(self)
     }
 
     fn entries(&self, metric: MetricId, path: CallPathId) -> &[(CallPathId, LocationId, u64)] {
