@@ -5,9 +5,12 @@ use crate::overlap::Overlaps;
 use crate::timelines::Columns;
 use crate::{Error, Result, StateMap};
 use perf_core::{
-    Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks, TimeRange, Visitor,
-    intervals, replay,
+    CancelToken, Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks,
+    TimeRange, Visitor, intervals_with, replay_with,
 };
+
+/// Events between two looks at a token.
+const LOOK: usize = 1 << 16;
 
 /// The timeline of one location, within the window of its view.
 ///
@@ -16,6 +19,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     kind: LocationKind,
     map: &M,
+    cancel: &CancelToken,
 ) -> Result<(Columns, ReplayCounts)> {
     let Some(lifetime) = lifetime(location) else {
         let columns = Columns {
@@ -27,12 +31,12 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
         return Ok((columns, ReplayCounts::default()));
     };
     let mut walk = Walk::new(map, location.len());
-    walk.recall(location);
+    walk.recall(location, cancel)?;
     let counts = if kind.may_overlap() {
-        overlapping(location, &mut walk, lifetime.start)
+        overlapping(location, &mut walk, lifetime.start, cancel)?
     } else {
         walk.set(lifetime.start);
-        replay(location, &mut walk)
+        replay_with(location, &mut walk, cancel)?
     };
     // What is still open ends here; from here on nothing is known.
     walk.until(lifetime.end);
@@ -40,7 +44,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     walk.times.shrink_to_fit();
     walk.codes.shrink_to_fit();
     let instants = match kind.may_overlap() {
-        true => instants(location, &mut walk),
+        true => instants(location, &mut walk, cancel)?,
         false => Vec::new(),
     };
     if let Some(class) = walk.unknown {
@@ -60,14 +64,15 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
 fn instants<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
-) -> Vec<(Ticks, u32)> {
+    cancel: &CancelToken,
+) -> Result<Vec<(Ticks, u32)>> {
     let all = location.all();
     let times = all.times().get(location.range()).unwrap_or_default();
     if !times.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut found = Vec::new();
-    intervals(location, |call| {
+    intervals_with(location, cancel, |call| {
         // What was cut to the window to no length is not of no length.
         if call.start == call.end
             && call.why == Close::Top
@@ -80,10 +85,10 @@ fn instants<M: StateMap + ?Sized>(
                 found.push((call.start, code));
             }
         }
-    });
+    })?;
     found.sort_by_key(|(at, _)| *at);
     found.shrink_to_fit();
-    found
+    Ok(found)
 }
 
 /// From the first to the last event of the location, as far as that lies in the window.
@@ -100,10 +105,12 @@ fn overlapping<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
     start: Ticks,
-) -> ReplayCounts {
+    cancel: &CancelToken,
+) -> Result<ReplayCounts> {
     let (events, range) = (location.all(), location.range());
     let mut overlaps = Overlaps::default();
     for index in 0..range.start {
+        look(index, cancel)?;
         match events.event(index) {
             Some(Event::Enter { region }) => overlaps.enter(&mut walk.stack, region),
             Some(Event::Leave { region }) => overlaps.leave(&mut walk.stack, region),
@@ -113,6 +120,7 @@ fn overlapping<M: StateMap + ?Sized>(
     overlaps.counts = ReplayCounts::default();
     walk.set(start);
     for index in range.clone() {
+        look(index, cancel)?;
         let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
             continue;
         };
@@ -133,7 +141,16 @@ fn overlapping<M: StateMap + ?Sized>(
     if range.end == events.len() {
         overlaps.counts.open_at_end = overlaps.open(&walk.stack);
     }
-    overlaps.counts
+    Ok(overlaps.counts)
+}
+
+/// Looks at the token now and then.
+#[inline]
+fn look(index: usize, cancel: &CancelToken) -> Result<()> {
+    match index.is_multiple_of(LOOK) {
+        true => Ok(cancel.check()?),
+        false => Ok(()),
+    }
 }
 
 struct Walk<'a, M: ?Sized> {
@@ -167,14 +184,16 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
     }
 
     /// Learns from the events before the window whether recording is off at its start.
-    fn recall(&mut self, location: LocationView<'_>) {
+    fn recall(&mut self, location: LocationView<'_>, cancel: &CancelToken) -> Result<()> {
         for index in 0..location.range().start {
+            look(index, cancel)?;
             match location.all().event(index) {
                 Some(Event::Measuring { on }) => self.off = !on,
                 Some(Event::Flush { until }) => self.flushed = self.flushed.max(Some(until)),
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// From `at` on, the state is `code`.
@@ -285,7 +304,8 @@ mod tests {
         let map = RegionMap::by_name(trace.definitions()).unwrap();
         let view = trace.view().between(window);
         let location = view.location(LocationId(0)).unwrap();
-        let (columns, _) = stream(location, LocationKind::CpuThread, &map).unwrap();
+        let never = CancelToken::new();
+        let (columns, _) = stream(location, LocationKind::CpuThread, &map, &never).unwrap();
         (columns.times.iter().map(|at| at.0).collect(), columns.codes)
     }
 

@@ -7,7 +7,7 @@ use crate::sample;
 use crate::tally::{Counter, Rules};
 use crate::timelines::Columns;
 use crate::{AbsentRule, Boundary, Cell, FoldOp, Group, GroupBy, State, Ties, Value};
-use perf_core::Ticks;
+use perf_core::{CancelToken, Ticks};
 
 /// What one thread needs to fold one piece. Sized by [`Workspace::prepare`], kept between folds.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Workspace {
     cursors: Vec<usize>,
     /// For nested folds, by level: the pictures of the children, and the cells of one child.
     levels: Vec<(Vec<u32>, Vec<Cell>)>,
+    /// What can stop a piece in its midst. Its cells are then not those of the window.
+    pub(crate) cancel: Option<CancelToken>,
 }
 
 impl Workspace {
@@ -27,7 +29,18 @@ impl Workspace {
             samples: Vec::new(),
             cursors: Vec::new(),
             levels: Vec::new(),
+            cancel: None,
         }
+    }
+
+    /// Bytes that one takes once it is prepared.
+    pub(crate) fn memory(plan: &Plan) -> usize {
+        let codes = plan.timelines.classes().len() + code::FIRST as usize;
+        let level = plan.nested_room * size_of::<u32>() + plan.widest * size_of::<Cell>();
+        Counter::memory(codes, plan.most_streams)
+            + plan.room * size_of::<u32>()
+            + plan.most_streams * size_of::<usize>()
+            + plan.depth * level
     }
 
     /// Room for every row of `plan`, so that folding does not allocate.
@@ -113,6 +126,9 @@ fn fold_with<O: FoldOp + ?Sized>(
         .iter()
         .zip(space.samples.chunks_exact_mut(width.max(1)))
     {
+        if is_over(space.cancel.as_ref()) {
+            return;
+        }
         if let Some(columns) = plan.timelines.stream(*stream) {
             sample_row(columns, plan.params.boundary(), pixels.centres, row);
             if plan.params.shows_instants() {
@@ -122,13 +138,17 @@ fn fold_with<O: FoldOp + ?Sized>(
     }
     count(
         &mut space.counter,
-        &space.samples,
+        (&space.samples, streams.len()),
         op,
         rules,
         out,
         |row| streams.get(row).copied().unwrap_or(u32::MAX),
-        streams.len(),
+        space.cancel.as_ref(),
     );
+}
+
+fn is_over(cancel: Option<&CancelToken>) -> bool {
+    cancel.is_some_and(CancelToken::is_cancelled)
 }
 
 fn sample_row(columns: &Columns, boundary: Boundary, centres: &[Ticks], row: &mut [u32]) {
@@ -169,12 +189,12 @@ fn show_instants(columns: &Columns, pixels: Pixels<'_>, row: &mut [u32]) {
 /// Counts the samples column by column. `first` names the stream of a row.
 fn count<O: FoldOp + ?Sized>(
     counter: &mut Counter,
-    samples: &[u32],
+    (samples, rows): (&[u32], usize),
     op: &O,
     mut rules: Rules,
     out: &mut [Cell],
     first: impl Fn(usize) -> u32,
-    rows: usize,
+    cancel: Option<&CancelToken>,
 ) {
     let width = out.len();
     if rows == 1 {
@@ -193,6 +213,9 @@ fn count<O: FoldOp + ?Sized>(
         return;
     }
     for (column, cell) in out.iter_mut().enumerate() {
+        if is_over(cancel) {
+            return;
+        }
         let codes = samples.get(column..).unwrap_or_default();
         counter.column(codes.iter().step_by(width).take(rows), &first);
         *cell = counter.cell(op, rules, 1);
@@ -232,6 +255,9 @@ fn exact<O: FoldOp + ?Sized>(
     }
     for (cell, edges) in out.iter_mut().zip(pixels.edges.windows(2)) {
         let [start, end] = *edges else { continue };
+        if is_over(space.cancel.as_ref()) {
+            return;
+        }
         for (stream, cursor) in streams.iter().zip(&mut space.cursors) {
             if let Some(columns) = plan.timelines.stream(*stream) {
                 let mut add = |code, weight| space.counter.add(code, weight, *stream);
@@ -317,7 +343,8 @@ fn nested<O: FoldOp + ?Sized>(
             .unwrap_or(u32::MAX)
     };
     let rows = group.children.len();
-    count(&mut space.counter, &codes, op, rules, out, first, rows);
+    let (counter, cancel) = (&mut space.counter, space.cancel.as_ref());
+    count(counter, (&codes, rows), op, rules, out, first, cancel);
     if let Some(level) = space.levels.get_mut(depth) {
         *level = (codes, cells);
     }

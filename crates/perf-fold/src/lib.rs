@@ -76,6 +76,9 @@
 //! takes 140 ms at full zoom. [`Folder::refold`] allocates nothing. All results are the same for any
 //! number of threads.
 //!
+//! Memory is told before it is taken: [`Timelines::estimate`] of a view, [`Folder::memory`] of a fold with its
+//! scratch.
+//!
 //! # Pitfalls
 //!
 //! * Sampling misses what is shorter than a pixel. It does not do so evenly: a loop in step with

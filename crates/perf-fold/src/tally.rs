@@ -219,7 +219,16 @@ impl Counter {
         if self.places.len() < codes {
             self.places.resize(codes, 0);
         }
-        self.entries.reserve(codes.min(streams.max(4096)));
+        self.entries.reserve(Self::room(codes, streams));
+    }
+
+    fn room(codes: usize, streams: usize) -> usize {
+        codes.min(streams.max(4096))
+    }
+
+    /// Bytes that one takes once it is prepared.
+    pub(crate) fn memory(codes: usize, streams: usize) -> usize {
+        codes * size_of::<u32>() + Self::room(codes, streams) * size_of::<Entry>()
     }
 
     /// Counts a column of samples, each of weight 1; `first` names the stream of a row.

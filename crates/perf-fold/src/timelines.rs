@@ -11,6 +11,9 @@ use perf_core::{
 };
 use std::sync::Arc;
 
+/// Bytes of a transition.
+const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
+
 /// The state of each stream as a function of time: piecewise constant, 12 bytes a transition.
 ///
 /// Made once for a recording and a [`StateMap`]; every fold reads it. A *stream* is a location
@@ -108,7 +111,7 @@ impl Timelines {
             cancel.check()?;
             let kind = definitions.system.location(location.id());
             let kind = kind.map_or(LocationKind::Unknown, |location| location.kind);
-            let built = build::stream(*location, kind, map)?;
+            let built = build::stream(*location, kind, map, cancel)?;
             progress.advance("timelines", location.len() as u64, total);
             Ok::<_, Error>(built)
         })?;
@@ -168,6 +171,25 @@ impl Timelines {
     /// Number of transitions on all streams.
     pub fn transitions(&self) -> usize {
         self.0.streams.iter().map(|stream| stream.times.len()).sum()
+    }
+
+    /// Bytes that the timelines of a view take at most, told before they are made: 12 for each event. Fewer
+    /// where events change no state, such as messages. While they are made, the columns of one stream a thread
+    /// may be there twice for a moment, as they shrink.
+    ///
+    /// ```
+    /// use perf_fold::{RegionMap, Timelines};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let most = Timelines::estimate(trace.view());
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// assert!(Timelines::new(trace.view(), &map)?.memory() <= most);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn estimate(view: TraceView<'_>) -> usize {
+        let lens = view.locations().map(|location| location.len());
+        // One more time, and two more codes, than events.
+        let bytes = |len: usize| len * CHANGE + size_of::<Ticks>() + 2 * size_of::<u32>();
+        lens.map(bytes).sum()
     }
 
     /// Bytes of memory the columns take.

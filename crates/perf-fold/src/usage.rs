@@ -2,7 +2,10 @@
 
 use crate::class::code;
 use crate::{Classes, Error, Folder, Result, State, Timelines, par, sample};
-use perf_core::{CancelToken, Progress, TimeRange};
+use perf_core::{CancelToken, Cancelled, Progress, TimeRange};
+
+/// Transitions between two looks at a token.
+const LOOK: usize = 1 << 16;
 
 /// How busy streams are over a window: what `max` hides where many streams work a little.
 ///
@@ -45,14 +48,28 @@ impl Utilisation {
                 changes.push((end.0, -1));
             }
         }
+        // Nobody has this token.
+        Self::swept(changes, window, &CancelToken::new()).unwrap_or_default()
+    }
+
+    /// From begins (1) and ends (-1), all within the window.
+    fn swept(
+        mut changes: Vec<(u64, i64)>,
+        window: TimeRange,
+        cancel: &CancelToken,
+    ) -> std::result::Result<Self, Cancelled> {
         let mut found = Utilisation {
             span: window.len(),
             ..Utilisation::default()
         };
         // Where one ends as another begins the union goes on: begins come before ends.
-        changes.sort_unstable_by_key(|(at, change)| (*at, -change));
+        let key = |(at, change): &(u64, i64)| (*at, -change);
+        cancel.sort_by(&mut changes, |a, b| key(a).cmp(&key(b)))?;
         let (mut active, mut last) = (0i64, 0);
-        for (at, change) in changes {
+        for (number, (at, change)) in changes.into_iter().enumerate() {
+            if number.is_multiple_of(LOOK) {
+                cancel.check()?;
+            }
             let length = at - last;
             if active > 0 {
                 found.busy += length;
@@ -67,7 +84,7 @@ impl Utilisation {
             active += change;
             last = at;
         }
-        found
+        Ok(found)
     }
 
     /// Share of the window in which at least one stream is busy; 0 for an empty window.
@@ -113,14 +130,39 @@ pub struct Usage {
 impl Usage {
     /// That of some streams. Streams that are not there count as absent.
     pub fn of(timelines: &Timelines, streams: &[u32], window: TimeRange) -> Self {
+        // Nobody has this token.
+        Self::with(timelines, streams, window, &CancelToken::new()).unwrap_or_default()
+    }
+
+    /// As [`of`](Self::of), and stops soon after somebody cancelled.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn with(
+        timelines: &Timelines,
+        streams: &[u32],
+        window: TimeRange,
+        cancel: &CancelToken,
+    ) -> std::result::Result<Self, Cancelled> {
         let span = window.len();
         let mut times = Times::new(timelines.classes().len());
-        let mut intervals: Vec<TimeRange> = Vec::new();
+        let mut changes: Vec<(u64, i64)> = Vec::new();
+        let mut add = |busy: TimeRange| {
+            if busy.start < busy.end {
+                changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
+            }
+        };
+        let mut looked = 0_usize;
         for stream in streams {
+            cancel.check()?;
             let mut known = 0u64;
             let mut open: Option<TimeRange> = None;
             let columns = timelines.stream(*stream);
             for (piece, code) in columns.into_iter().flat_map(|c| sample::pieces(c, window)) {
+                looked += 1;
+                if looked.is_multiple_of(LOOK) {
+                    cancel.check()?;
+                }
                 times.add(code, piece.len());
                 known = known.saturating_add(piece.len());
                 if code < code::FIRST {
@@ -129,18 +171,18 @@ impl Usage {
                 // Classes that follow on each other are one busy interval.
                 match &mut open {
                     Some(open) if open.end == piece.start => open.end = piece.end,
-                    _ => intervals.extend(open.replace(piece)),
+                    _ => open.replace(piece).into_iter().for_each(&mut add),
                 }
             }
-            intervals.extend(open);
+            open.into_iter().for_each(&mut add);
             times.add(code::ABSENT, span.saturating_sub(known));
         }
         let mut times = times.list();
         times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
-        Usage {
-            utilisation: Utilisation::of(intervals, window),
+        Ok(Usage {
+            utilisation: Utilisation::swept(changes, window, cancel)?,
             times,
-        }
+        })
     }
 
     /// The share of each state in the stream-time of the row, most first.
@@ -245,7 +287,7 @@ impl Folder {
         par::map(rows, |id| {
             cancel.check()?;
             let streams = plan.groups.get(*id).map_or(&[][..], |group| &group.streams);
-            let usage = Usage::of(&plan.timelines, streams, window);
+            let usage = Usage::with(&plan.timelines, streams, window, cancel)?;
             progress.advance("usage", 1, rows.len() as u64);
             Ok::<_, Error>(usage)
         })

@@ -2,9 +2,10 @@
 
 use super::Piece;
 use super::work::WorkTable;
+use crate::Result;
 use perf_core::{
-    GroupKind, Link, LinkKind, LocationGroupId, LocationId, Merge, RegionId, ReplayCounts,
-    SystemTree, Ticks, TraceView, intervals,
+    CancelToken, GroupKind, Link, LinkKind, LocationGroupId, LocationId, Merge, RegionId,
+    ReplayCounts, SystemTree, Ticks, TraceView, intervals_with,
 };
 use std::collections::BTreeMap;
 
@@ -79,7 +80,11 @@ pub(super) type Launches = BTreeMap<LocationId, Vec<(u32, Ticks)>>;
 
 /// The launches of all work that links of these kinds tell. One of kind `Launch` counts before any
 /// other, the first before later.
-pub(super) fn launches(view: TraceView<'_>, counts: fn(LinkKind) -> bool) -> Launches {
+pub(super) fn launches(
+    view: TraceView<'_>,
+    counts: fn(LinkKind) -> bool,
+    cancel: &CancelToken,
+) -> Result<Launches> {
     let trace = view.trace();
     let system = &view.definitions().system;
     let is_stream = |id| {
@@ -91,7 +96,10 @@ pub(super) fn launches(view: TraceView<'_>, counts: fn(LinkKind) -> bool) -> Lau
         let is_launch = is_stream(link.to.location) && !is_stream(link.from.location);
         is_launch && counts(link.kind)
     };
-    for link in trace.links().iter().filter(from_host) {
+    for (number, link) in trace.links().iter().filter(from_host).enumerate() {
+        if number.is_multiple_of(LOOK) {
+            cancel.check()?;
+        }
         let events = trace.events().get(link.from.location.index());
         let Some(at) = events.and_then(|events| events.time(link.from.index as usize)) else {
             continue;
@@ -100,15 +108,17 @@ pub(super) fn launches(view: TraceView<'_>, counts: fn(LinkKind) -> bool) -> Lau
         of.push((link.to.index, link.kind != LinkKind::Launch, at));
     }
     let first = |mut all: Vec<(u32, bool, Ticks)>| {
-        all.sort_unstable();
+        cancel.sort_by(&mut all, Ord::cmp)?;
         all.dedup_by_key(|(index, ..)| *index);
-        all.into_iter().map(|(index, _, at)| (index, at)).collect()
+        let all = all.into_iter().map(|(index, _, at)| (index, at));
+        Ok::<Vec<(u32, Ticks)>, crate::Error>(all.collect())
     };
-    found
-        .into_iter()
-        .map(|(id, all)| (id, first(all)))
-        .collect()
+    let found = found.into_iter();
+    found.map(|(id, all)| Ok((id, first(all)?))).collect()
 }
+
+/// Links or pieces between two looks at a token.
+pub(super) const LOOK: usize = 1 << 16;
 
 /// The work of one device.
 pub(super) fn pieces(
@@ -116,7 +126,8 @@ pub(super) fn pieces(
     part: &Part,
     launches: &Launches,
     table: &WorkTable<'_>,
-) -> Gathered {
+    cancel: &CancelToken,
+) -> Result<Gathered> {
     let mut gathered = Gathered {
         pieces: Vec::new(),
         repairs: ReplayCounts::default(),
@@ -125,29 +136,29 @@ pub(super) fn pieces(
     let events = |id: &LocationId| view.trace().location(*id).map_or(0, |it| it.len());
     gathered.events = part.streams.iter().map(|id| events(id) as u64).sum();
     gathered.pieces.reserve(gathered.events as usize / 2);
-    gathered.repairs = each(view, part, launches, table, |piece, _| {
+    gathered.repairs = each(view, part, (launches, table), cancel, |piece, _| {
         gathered.pieces.push(piece);
-    });
+    })?;
     let order = |it: &Piece| (it.start, it.end, it.stream, it.work, it.launch);
-    gathered.pieces.sort_unstable_by_key(order);
-    gathered
+    cancel.sort_by(&mut gathered.pieces, |a, b| order(a).cmp(&order(b)))?;
+    Ok(gathered)
 }
 
 /// Tells the work of one device stream by stream, with its region.
 pub(super) fn each(
     view: TraceView<'_>,
     part: &Part,
-    launches: &Launches,
-    table: &WorkTable<'_>,
+    (launches, table): (&Launches, &WorkTable<'_>),
+    cancel: &CancelToken,
     mut tell: impl FnMut(Piece, RegionId),
-) -> ReplayCounts {
+) -> Result<ReplayCounts> {
     let mut repairs = ReplayCounts::default();
     for (stream, id) in (0..).zip(&part.streams) {
         let Some(location) = view.trace().location(*id) else {
             continue;
         };
         let launches = launches.get(id).map_or(&[][..], Vec::as_slice);
-        let counts = intervals(location, |call| {
+        let counts = intervals_with(location, cancel, |call| {
             let index = u32::try_from(call.enter).ok();
             let at = index.and_then(|index| {
                 let at = launches.binary_search_by_key(&index, |(index, _)| *index);
@@ -161,8 +172,8 @@ pub(super) fn each(
                 work: table.work(call.region),
             };
             tell(piece, call.region);
-        });
+        })?;
         repairs.merge(&counts);
     }
-    repairs
+    Ok(repairs)
 }

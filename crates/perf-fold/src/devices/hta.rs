@@ -4,7 +4,9 @@ use super::gather::{self, Part};
 use super::work::WorkTable;
 use super::{Piece, WorkRules};
 use crate::{Result, par};
-use perf_core::{Clock, Definitions, Event, LinkKind, RegionId, Ticks, TraceView, fits};
+use perf_core::{
+    CancelToken, Clock, Definitions, Event, LinkKind, RegionId, Ticks, TraceView, fits,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which of the rules of Holistic Trace Analysis (HTA) are applied.
@@ -102,12 +104,20 @@ impl Hta {
     /// The numbers of each rank of a view that has work, in order of ranks.
     ///
     /// # Errors
-    /// None at present.
+    /// None at present; that of [`with`](Self::with) needs a token.
     pub fn of(view: TraceView<'_>, params: &HtaParams) -> Result<Vec<Hta>> {
+        Self::with(view, params, &CancelToken::new())
+    }
+
+    /// As [`of`](Self::of), and can be stopped.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn with(view: TraceView<'_>, params: &HtaParams, cancel: &CancelToken) -> Result<Vec<Hta>> {
         let names = steps(view);
         let distinct: BTreeSet<&str> = names.values().copied().collect();
-        let ends = last_steps(view, &names);
-        let launches = gather::launches(view, |kind| kind == LinkKind::Launch);
+        let ends = last_steps(view, &names, cancel)?;
+        let launches = gather::launches(view, |kind| kind == LinkKind::Launch, cancel)?;
         let rules = WorkRules::none();
         let table = WorkTable::new(&rules, view.definitions());
         let computes = computes(view);
@@ -133,7 +143,8 @@ impl Hta {
             let mut own = Vec::new();
             let mut left_out = 0;
             for part in parts {
-                gather::each(view, part, &launches, &table, |piece, region| {
+                let known = (&launches, &table);
+                gather::each(view, part, known, cancel, |piece, region| {
                     if !counts(&piece) {
                         left_out += 1;
                         return;
@@ -146,11 +157,11 @@ impl Hta {
                     if computes.get(region.index()).is_none_or(|it| *it) {
                         own.push(range);
                     }
-                });
+                })?;
             }
             let events = all.len() as u64;
-            let (busy, total) = merged(&mut all);
-            let (compute, _) = merged(&mut own);
+            let (busy, total) = merged(&mut all, cancel)?;
+            let (compute, _) = merged(&mut own, cancel)?;
             Ok(Hta {
                 rank: *rank,
                 total: narrow(total),
@@ -231,12 +242,15 @@ fn micros(nanos: i128) -> f64 {
 /// Sum of the merged intervals, and the time from the first begin to the last end of the merged.
 /// Intervals that end before they begin are taken as they are: alone they count as less than
 /// nothing.
-fn merged(all: &mut [(i128, i128)]) -> (i128, i128) {
-    all.sort_unstable();
+fn merged(all: &mut Vec<(i128, i128)>, cancel: &CancelToken) -> Result<(i128, i128)> {
+    cancel.sort_by(all, Ord::cmp)?;
     let mut busy = 0;
     let mut open: Option<(i128, i128)> = None;
     let mut highest = i128::MIN;
-    for (start, end) in all.iter().copied() {
+    for (number, (start, end)) in all.iter().copied().enumerate() {
+        if number.is_multiple_of(gather::LOOK) {
+            cancel.check()?;
+        }
         open = match open {
             Some((first, last)) if start <= highest => Some((first, last.max(end))),
             other => {
@@ -249,7 +263,7 @@ fn merged(all: &mut [(i128, i128)]) -> (i128, i128) {
     let begin = all.first().map_or(0, |first| first.0);
     let last = open.map_or(begin, |(_, last)| last);
     busy += open.map_or(0, |(first, last)| last - first);
-    (busy, last - begin)
+    Ok((busy, last - begin))
 }
 
 /// The regions that are profiler steps, with their names.
@@ -265,11 +279,12 @@ fn steps<'a>(view: TraceView<'a>) -> BTreeMap<RegionId, &'a str> {
 fn last_steps(
     view: TraceView<'_>,
     steps: &BTreeMap<RegionId, &str>,
-) -> BTreeMap<Option<u64>, (Ticks, Ticks)> {
+    cancel: &CancelToken,
+) -> Result<BTreeMap<Option<u64>, (Ticks, Ticks)>> {
     let system = &view.definitions().system;
     let mut ends: BTreeMap<Option<u64>, (Ticks, Ticks)> = BTreeMap::new();
     if steps.is_empty() {
-        return ends;
+        return Ok(ends);
     }
     for location in view.locations() {
         let kind = system.location(location.id()).map(|it| it.kind);
@@ -278,6 +293,9 @@ fn last_steps(
         }
         let events = location.all();
         for index in 0..events.len() {
+            if index.is_multiple_of(gather::LOOK) {
+                cancel.check()?;
+            }
             let (region, is_end) = match events.event(index) {
                 Some(Event::Enter { region }) => (region, false),
                 Some(Event::Leave { region }) => (region, true),
@@ -293,7 +311,7 @@ fn last_steps(
             *last = at.max(*last);
         }
     }
-    ends
+    Ok(ends)
 }
 
 /// Whether HTA takes a region for compute, by region.

@@ -1,7 +1,9 @@
 //! Why a device is idle: its gaps, split by what it waits for.
 
+use super::gather::LOOK;
 use super::{Piece, Work};
-use perf_core::{Ticks, TimeRange};
+use crate::Result;
+use perf_core::{CancelToken, Ticks, TimeRange};
 
 /// What an idle device waits for. See [`Devices`](super::Devices) for the exact definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,7 +64,12 @@ pub struct Gap {
 /// follow on each other differ in cause, or work of no length lies between them.
 ///
 /// `pieces` are sorted by start.
-pub(super) fn gaps(pieces: &[Piece], window: TimeRange, mut tell: impl FnMut(Gap)) {
+pub(super) fn gaps(
+    pieces: &[Piece],
+    window: TimeRange,
+    cancel: &CancelToken,
+    mut tell: impl FnMut(Gap),
+) -> Result<()> {
     let mut tell = |start: u64, end: u64, cause| {
         let range = TimeRange {
             start: Ticks(start.max(window.start.0)),
@@ -73,7 +80,11 @@ pub(super) fn gaps(pieces: &[Piece], window: TimeRange, mut tell: impl FnMut(Gap
         }
     };
     let mut before = Before::default();
-    for group in pieces.chunk_by(|a, b| a.start == b.start) {
+    let groups = pieces.chunk_by(|a, b| a.start == b.start);
+    for (number, group) in groups.enumerate() {
+        if number.is_multiple_of(LOOK) {
+            cancel.check()?;
+        }
         let Some(first) = group.first() else {
             continue;
         };
@@ -95,6 +106,7 @@ pub(super) fn gaps(pieces: &[Piece], window: TimeRange, mut tell: impl FnMut(Gap
         group.iter().for_each(|piece| before.add(piece));
     }
     tell(before.until.unwrap_or(0), u64::MAX, Cause::QueueEmpty);
+    Ok(())
 }
 
 /// Of several that begin at one time, the one that was launched first ends the gap.

@@ -240,12 +240,12 @@ impl Devices {
         cancel: &CancelToken,
     ) -> Result<Self> {
         let parts = gather::parts(view);
-        let launches = gather::launches(view, |_| true);
+        let launches = gather::launches(view, |_| true, cancel)?;
         let table = WorkTable::new(&params.rules, view.definitions());
         let total = view.locations().map(|it| it.all().len() as u64).sum();
         let gathered = par::map(&parts, |part| {
             cancel.check()?;
-            Ok::<_, Error>(gather::pieces(view, part, &launches, &table))
+            gather::pieces(view, part, &launches, &table, cancel)
         })?;
         let own = |pieces: &[Piece]| {
             let start = pieces.first().map_or(0, |piece| piece.start);
@@ -267,7 +267,8 @@ impl Devices {
                 Span::Window(window) => window,
             };
             let is_whole = !matches!(params.span, Span::Window(_));
-            let device = device(part, &gathered.pieces, window, is_whole, params.keep_gaps);
+            let shown = (window, is_whole, params.keep_gaps);
+            let device = device(part, &gathered.pieces, shown, cancel)?;
             progress.advance("devices", gathered.events, total);
             Ok::<_, Error>(device)
         })?;
@@ -320,11 +321,10 @@ fn range(start: u64, end: u64) -> TimeRange {
 fn device(
     part: &Part,
     pieces: &[Piece],
-    window: TimeRange,
-    is_whole: bool,
-    keep_gaps: bool,
-) -> Device {
-    let swept = sweep::sweep(pieces, part.streams.len(), window);
+    (window, is_whole, keep_gaps): (TimeRange, bool, bool),
+    cancel: &CancelToken,
+) -> Result<Device> {
+    let swept = sweep::sweep(pieces, part.streams.len(), window, cancel)?;
     let streams = part.streams.iter().zip(&swept.streams);
     let streams = streams.map(|(location, busy)| StreamUse {
         location: *location,
@@ -348,7 +348,10 @@ fn device(
         both: swept.both,
         idle: Default::default(),
     };
-    for piece in pieces {
+    for (number, piece) in pieces.iter().enumerate() {
+        if number.is_multiple_of(gather::LOOK) {
+            cancel.check()?;
+        }
         let begins = window.start.0 <= piece.start && piece.start < window.end.0;
         let lasts = piece.start < window.end.0 && window.start.0 < piece.end;
         if !(is_whole || begins || lasts) {
@@ -362,11 +365,11 @@ fn device(
             stream.events += 1;
         }
     }
-    idle::gaps(pieces, window, |gap| {
+    idle::gaps(pieces, window, cancel, |gap| {
         device.idle[gap.cause as usize] += gap.range.len();
         if keep_gaps {
             device.gaps.push(gap);
         }
-    });
-    device
+    })?;
+    Ok(device)
 }

@@ -1,8 +1,9 @@
 //! How long work of which streams and kinds is open, and how long at once.
 
+use super::gather::LOOK;
 use super::{Piece, Work};
-use crate::Utilisation;
-use perf_core::TimeRange;
+use crate::{Result, Utilisation};
+use perf_core::{CancelToken, TimeRange};
 
 const KINDS: usize = Work::ALL.len();
 
@@ -29,7 +30,12 @@ struct Change {
 }
 
 /// Sweeps over pieces, cut to the window. Each moment counts once for all that is open in it.
-pub(super) fn sweep(pieces: &[Piece], streams: usize, window: TimeRange) -> Swept {
+pub(super) fn sweep(
+    pieces: &[Piece],
+    streams: usize,
+    window: TimeRange,
+    cancel: &CancelToken,
+) -> Result<Swept> {
     let mut changes = Vec::with_capacity(2 * pieces.len());
     for piece in pieces {
         let (start, end) = (piece.start.max(window.start.0), piece.end.min(window.end.0));
@@ -43,7 +49,7 @@ pub(super) fn sweep(pieces: &[Piece], streams: usize, window: TimeRange) -> Swep
             changes.extend([change(start, false), change(end, true)]);
         }
     }
-    changes.sort_unstable();
+    cancel.sort_by(&mut changes, Ord::cmp)?;
     let mut swept = Swept {
         streams: vec![0; streams],
         ..Swept::default()
@@ -53,7 +59,10 @@ pub(super) fn sweep(pieces: &[Piece], streams: usize, window: TimeRange) -> Swep
     let mut open = vec![(0u32, 0u64); streams];
     let mut kinds = [0u32; KINDS];
     let (mut busy_streams, mut last) = (0u64, 0);
-    for change in changes {
+    for (number, change) in changes.into_iter().enumerate() {
+        if number.is_multiple_of(LOOK) {
+            cancel.check()?;
+        }
         let length = change.at - last;
         last = change.at;
         if length > 0 && busy_streams > 0 {
@@ -86,7 +95,7 @@ pub(super) fn sweep(pieces: &[Piece], streams: usize, window: TimeRange) -> Swep
             (own.0, *kind) = (own.0 + 1, *kind + 1);
         }
     }
-    swept
+    Ok(swept)
 }
 
 fn share(swept: &mut Swept, kinds: &[u32; KINDS], length: u64) {
