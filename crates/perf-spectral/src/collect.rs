@@ -1,7 +1,7 @@
 //! [`SpectraBuilder`]: views become spectra.
 
 use crate::energy::{Energies, roots};
-use crate::par::{self, Pool};
+use crate::par::{self, LOOK, Pool};
 use crate::profile::{Skipped, Unfit};
 use crate::real::{Aligned, Real};
 use crate::spectra::{Spectra, View};
@@ -97,15 +97,20 @@ impl<T: Real> SpectraBuilder<T> {
         for batch in views.chunks(BATCH) {
             cancel.check()?;
             let some: Vec<Option<&[f64]>> = batch.iter().map(|view| Some(*view)).collect();
-            self.add_batch(&some, mask)?;
+            self.add_batch(&some, mask, cancel)?;
             progress.advance("spectra", batch.len() as u64, views.len() as u64);
         }
         Ok(())
     }
 
     /// Adds some views; `None` is one that takes no part.
-    pub(crate) fn add_batch(&mut self, views: &[Option<&[f64]>], mask: &[bool]) -> Result<()> {
-        let result = self.try_batch(views, mask);
+    pub(crate) fn add_batch(
+        &mut self,
+        views: &[Option<&[f64]>],
+        mask: &[bool],
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        let result = self.try_batch(views, mask, cancel);
         if result.is_err() {
             // What a batch that failed left behind is no view.
             let count = self.views.len();
@@ -114,10 +119,15 @@ impl<T: Real> SpectraBuilder<T> {
         result
     }
 
-    fn try_batch(&mut self, views: &[Option<&[f64]>], mask: &[bool]) -> Result<()> {
+    fn try_batch(
+        &mut self,
+        views: &[Option<&[f64]>],
+        mask: &[bool],
+        cancel: &CancelToken,
+    ) -> Result<()> {
         let count = self.views.len();
         let hashes = par::map(views.len(), |at| match views[at] {
-            Some(values) => Ok(Some(self.look(count + at, values, mask)?)),
+            Some(values) => Ok(Some(self.look(count + at, values, mask, cancel)?)),
             None => Ok(None),
         })?;
         let mut fresh = Vec::new();
@@ -128,7 +138,7 @@ impl<T: Real> SpectraBuilder<T> {
                 fresh.push(*values);
             }
         }
-        let done = par::map(fresh.len(), |at| self.prepare(fresh[at], mask))?;
+        let done = par::map(fresh.len(), |at| self.prepare(fresh[at], mask, cancel))?;
         let mut done = done.into_iter();
         for hash in &hashes {
             let number = self.views.len();
@@ -219,7 +229,13 @@ impl<T: Real> SpectraBuilder<T> {
     }
 
     /// Checks a view; 128 bits that tell different ones apart.
-    fn look(&self, view: usize, values: &[f64], mask: &[bool]) -> Result<(u64, u64)> {
+    fn look(
+        &self,
+        view: usize,
+        values: &[f64],
+        mask: &[bool],
+        cancel: &CancelToken,
+    ) -> Result<(u64, u64)> {
         self.plan.check("values of a view", values.len())?;
         if !mask.is_empty() {
             self.plan.check("mask of a view", mask.len())?;
@@ -231,6 +247,9 @@ impl<T: Real> SpectraBuilder<T> {
         let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
         two.write_u8(1);
         for (at, value) in values.iter().enumerate() {
+            if at.is_multiple_of(LOOK) {
+                cancel.check()?;
+            }
             let held = mask.get(at).copied().unwrap_or(true);
             // 0 and -0 are the same value.
             let bits = if held {
@@ -244,7 +263,13 @@ impl<T: Real> SpectraBuilder<T> {
         Ok((one.finish(), two.finish()))
     }
 
-    fn prepare(&self, values: &[f64], mask: &[bool]) -> Result<(View, Option<Aligned<T>>)> {
+    fn prepare(
+        &self,
+        values: &[f64],
+        mask: &[bool],
+        cancel: &CancelToken,
+    ) -> Result<(View, Option<Aligned<T>>)> {
+        cancel.check()?;
         let held = |at: usize| mask.get(at).copied().unwrap_or(true);
         let all = || {
             (0..values.len())
@@ -259,6 +284,7 @@ impl<T: Real> SpectraBuilder<T> {
         let scale = all().fold(0.0, |most: f64, value| {
             most.max((value / 2.0 - mean / 2.0).abs())
         }) * 2.0;
+        cancel.check()?;
         let part = |value: f64| (value / 2.0 - mean / 2.0) / (scale / 2.0);
         let mut view = View {
             mean,
@@ -277,6 +303,7 @@ impl<T: Real> SpectraBuilder<T> {
             return Ok((view, None));
         }
         view.total = all().map(|value| (value / scale).powi(2)).sum();
+        cancel.check()?;
         view.varying = all().map(|value| part(value).powi(2)).sum();
         let new = || Space {
             scratch: self.plan.scratch(),
@@ -284,6 +311,7 @@ impl<T: Real> SpectraBuilder<T> {
         };
         let mut spectrum = Aligned::zeros(self.plan.len());
         self.pool.with(new, |space| {
+            cancel.check()?;
             for (at, (to, value)) in space.values.iter_mut().zip(values).enumerate() {
                 *to = if held(at) {
                     T::of(part(*value))
@@ -291,11 +319,17 @@ impl<T: Real> SpectraBuilder<T> {
                     T::default()
                 };
             }
-            self.plan
-                .forward(&space.values, spectrum.get_mut(), &mut space.scratch)
+            space.scratch.cancel = Some(cancel.clone());
+            let done = self
+                .plan
+                .forward(&space.values, spectrum.get_mut(), &mut space.scratch);
+            space.scratch.cancel = None;
+            done
         })?;
+        cancel.check()?;
         let roots = roots(&self.plan.layout, spectrum.get()).into_iter();
         view.roots = roots.map(|root| (root * (1.0 + 1e-6)) as f32).collect();
+        cancel.check()?;
         view.energies = self.energies.of(&self.plan.layout, spectrum.get());
         Ok((view, Some(spectrum)))
     }

@@ -78,8 +78,15 @@ compiled! {
     reference = Spectra::referred(
         spectra: &Spectra<Self>, view: usize, filter: &dyn Filter
     ) -> Result<Option<Reference<Self>>>;
+    reference_until = Spectra::referred_until(
+        spectra: &Spectra<Self>, view: usize, filter: &dyn Filter, cancel: &CancelToken
+    ) -> Result<Option<Reference<Self>>>;
     correlate = Spectra::correlated(
         spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize
+    ) -> Result<Correlation>;
+    correlate_until = Spectra::correlated_until(
+        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize,
+        cancel: Option<&CancelToken>
     ) -> Result<Correlation>;
     bound = Spectra::bounded(
         spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize
@@ -98,7 +105,7 @@ compiled! {
     ) -> Result<Vec<PairMatch>>;
     chosen_pairs = Spectra::chosen_pairs(
         spectra: &Spectra<Self>, pairs: &[(usize, usize)], filter: &dyn Filter,
-        params: &CheckedRank
+        params: &CheckedRank, watch: Watch<'_>
     ) -> Result<Vec<PairMatch>>;
     confidence = Spectra::chances(
         spectra: &Spectra<Self>, reference: usize, views: &[usize], filter: &dyn Filter,

@@ -42,6 +42,9 @@ impl<T: Real> Transform<T> {
             high = rows(&scratch.high, f64::max, high);
             low = rows(&scratch.low, f64::min, low);
         }
+        if scratch.is_over() {
+            return [Peak::default(); 3];
+        }
         let zero = wide(scratch.work[0].get()[0]);
         let peak = |value: f64, norm2, at| Peak {
             r: (value / norm).clamp(-1.0, 1.0),

@@ -8,6 +8,7 @@ use crate::lines::{Line, LineSpace};
 use crate::real::Real;
 use crate::transform::{GROUP, Scratch, Transform};
 use crate::turn::{Blocks, Turning};
+use perf_core::Cancelled;
 
 /// Tiles of inner places that are turned at once: what lies together is read together.
 const TILES: usize = 8;
@@ -27,15 +28,24 @@ impl<T: Real> Transform<T> {
         let layout = &self.layout;
         let along = layout.along();
         for start in (0..along).step_by(GROUP) {
+            if scratch.is_over() {
+                return Err(Cancelled.into());
+            }
             self.along_real(view, start..(start + GROUP).min(along), scratch);
         }
         if layout.by_slot() {
             for tile in 0..along {
+                if scratch.is_over() {
+                    return Err(Cancelled.into());
+                }
                 self.inner_of(tile, 0, scratch);
             }
         }
         let mut tiles = layout.tiles.as_slice();
         while let Some(tile) = tiles.first() {
+            if scratch.is_over() {
+                return Err(Cancelled.into());
+            }
             let whole = match layout.rows.is_multiple_of(layout.width) {
                 true => self.whole(tiles, tile.at),
                 false => 0,

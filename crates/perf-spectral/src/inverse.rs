@@ -87,6 +87,9 @@ impl<T: Real> Transform<T> {
         let (width, block) = (layout.width, layout.block());
         let used = layout.rows * width;
         for tile in &layout.tiles {
+            if scratch.is_over() {
+                return;
+            }
             let [re, im] = &mut scratch.tile;
             let (re, im) = (re.get_mut(), im.get_mut());
             if tile.first {
@@ -126,6 +129,9 @@ impl<T: Real> Transform<T> {
     /// Inverse along the inner axes and the real one, of one tile of outer points in the working
     /// space; the extremes of what comes out.
     pub(crate) fn inverse_rest_of(&self, tile: usize, scratch: &mut Scratch<T>) {
+        if scratch.is_over() {
+            return;
+        }
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let columns = width.min(layout.rows - tile * width);

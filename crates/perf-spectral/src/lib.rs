@@ -74,6 +74,10 @@
 //! two threads inside each transform of 65 536 points took 1.6 to 2.0 times as long as with one for half of
 //! the views (`cargo xtask compare spectral`).
 //!
+//! # Memory
+//! A view of |T| points takes |T| numbers in memory as a spectrum; [`Transform::memory`] tells what some views
+//! take while they are made, working space included. Those of a file take none.
+//!
 //! # Speed
 //! Times as fast as FFTW with a thread for half of the views each (AVX-512, two cores, all views in memory, one run
 //! of `cargo xtask compare spectral`):

@@ -86,7 +86,22 @@ impl<T: Real> Spectra<T> {
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
     ) -> Result<Vec<PairMatch>> {
-        T::chosen_pairs(self, pairs, &filter, params)
+        self.correlate_pairs_with(pairs, filter, params, &(), &CancelToken::new())
+    }
+
+    /// As [`correlate_pairs`](Self::correlate_pairs); reports pairs of the phase `pairs`, and can be stopped.
+    ///
+    /// # Errors
+    /// As [`correlate_pairs`](Self::correlate_pairs), and [`Error::Cancelled`].
+    pub fn correlate_pairs_with(
+        &self,
+        pairs: &[(usize, usize)],
+        filter: &(impl Filter + ?Sized),
+        params: &CheckedRank,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Vec<PairMatch>> {
+        T::chosen_pairs(self, pairs, &filter, params, (progress, cancel))
     }
 
     pub(crate) fn chosen_pairs(
@@ -94,12 +109,13 @@ impl<T: Real> Spectra<T> {
         pairs: &[(usize, usize)],
         filter: &dyn Filter,
         params: &CheckedRank,
+        (progress, cancel): (&dyn Progress, &CancelToken),
     ) -> Result<Vec<PairMatch>> {
         let all = params.clone().all();
         par::map(pairs.len(), |at| {
             let (reference, view) = pairs[at];
-            let never = CancelToken::new();
-            let list = self.ranked(reference, &[view], filter, &all, (&(), &never))?;
+            let list = self.ranked(reference, &[view], filter, &all, (&(), cancel))?;
+            progress.advance("pairs", 1, pairs.len() as u64);
             let found = list.matches.first().copied();
             let name = self.view(view)?.name.clone();
             let found = found.ok_or(Error::Skipped { view, name })?;

@@ -3,6 +3,9 @@
 use crate::Result;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+/// Numbers between two looks at a token.
+pub(crate) const LOOK: usize = 1 << 16;
+
 /// `work` on each number below `count`, all results or the first error by number.
 pub(crate) fn map<R: Send + Sync>(
     count: usize,
@@ -32,6 +35,14 @@ fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
 #[cfg(not(feature = "parallel"))]
 fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).for_each(work);
+}
+
+/// How many jobs can run at once.
+pub(crate) fn lanes() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    return 1;
 }
 
 /// Working space that jobs take and give back: there are as many as ever ran at once.

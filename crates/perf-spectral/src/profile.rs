@@ -142,7 +142,7 @@ impl<T: Real> SpectraBuilder<T> {
             let views: Vec<_> = views
                 .map(|(view, fit)| fit.then_some(view.as_slice()))
                 .collect();
-            self.add_batch(&views, &mask)?;
+            self.add_batch(&views, &mask, cancel)?;
             self.skipped.append(&mut unfit);
             progress.advance("spectra", batch.len() as u64, rows.len() as u64);
         }

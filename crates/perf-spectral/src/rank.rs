@@ -152,7 +152,7 @@ impl<T: Real> Spectra<T> {
     ) -> Result<Ranking> {
         let mut ranking = self.unmeasured(reference, candidates, params, watch)?;
         if params.0.pearson {
-            self.add_pearson(plain, &mut ranking.matches)?;
+            self.add_pearson(plain, &mut ranking.matches, watch.1)?;
         }
         Ok(ranking)
     }
@@ -165,12 +165,12 @@ impl<T: Real> Spectra<T> {
         params: &CheckedRank,
         watch: (&dyn Progress, &CancelToken),
     ) -> Result<Ranking> {
-        let prepared = self.reference(reference, filter)?;
+        let prepared = T::reference_until(self, reference, filter, watch.1)?;
         let mut ranking = self.unmeasured(prepared.as_ref(), candidates, params, watch)?;
         if params.0.pearson {
             let all = AxisFilter::all(self.plan.dims().len());
-            let plain = self.reference(reference, &all)?;
-            self.add_pearson(plain.as_ref(), &mut ranking.matches)?;
+            let plain = T::reference_until(self, reference, &all, watch.1)?;
+            self.add_pearson(plain.as_ref(), &mut ranking.matches, watch.1)?;
         }
         Ok(ranking)
     }
@@ -263,7 +263,8 @@ impl<T: Real> Spectra<T> {
         let run = |some: &[usize]| {
             par::map(some.len(), |at| {
                 cancel.check()?;
-                let result = self.correlate(reference, distinct[some[at]].0)?;
+                let (view, cancel) = (distinct[some[at]].0, Some(cancel));
+                let result = T::correlate_until(self, reference, view, cancel)?;
                 progress.advance("correlate", views(some[at]).len() as u64, total);
                 Ok(result)
             })
@@ -365,10 +366,18 @@ impl<T: Real> Spectra<T> {
         })
     }
 
-    fn add_pearson(&self, plain: Option<&Reference<T>>, matches: &mut [Match]) -> Result<()> {
-        let found = par::map(matches.len(), |at| match plain {
-            Some(prepared) => Ok(self.bound(prepared, matches[at].view)?.zero),
-            None => Ok(0.0),
+    fn add_pearson(
+        &self,
+        plain: Option<&Reference<T>>,
+        matches: &mut [Match],
+        cancel: &CancelToken,
+    ) -> Result<()> {
+        let found = par::map(matches.len(), |at| {
+            cancel.check()?;
+            match plain {
+                Some(prepared) => Ok(self.bound(prepared, matches[at].view)?.zero),
+                None => Ok(0.0),
+            }
         })?;
         for (one, r) in matches.iter_mut().zip(found) {
             one.pearson = Some(r);

@@ -2,9 +2,11 @@
 
 use crate::energy::{Run, roots};
 use crate::extremes::Peak;
+use crate::par::LOOK;
 use crate::real::{Real, vectors, vectors_mut};
 use crate::transform::{Scratch, Transform};
 use crate::{Filter, Result};
+use perf_core::CancelToken;
 use pulp::{Simd, WithSimd};
 
 /// R over all shifts, by what matters of it (section 4).
@@ -90,6 +92,16 @@ impl<T: Real> Transform<T> {
     }
 
     pub(crate) fn prepared(&self, spectrum: &[T], filter: &dyn Filter) -> Result<Reference<T>> {
+        self.prepared_until(spectrum, filter, &CancelToken::new())
+    }
+
+    /// As [`prepared`](Self::prepared), and stops between its passes over the spectrum.
+    pub(crate) fn prepared_until(
+        &self,
+        spectrum: &[T],
+        filter: &dyn Filter,
+        cancel: &CancelToken,
+    ) -> Result<Reference<T>> {
         self.check("values of a spectrum", spectrum.len())?;
         let f = filter.cosine().map(<[f64]>::to_vec);
         if let Some(f) = &f
@@ -102,19 +114,25 @@ impl<T: Real> Transform<T> {
             });
         }
         let weights = self.weights(filter);
+        cancel.check()?;
         let power = self.power(&weights, spectrum);
+        cancel.check()?;
         let mut product: Vec<T> = weights.iter().zip(spectrum).map(|(w, a)| *w * *a).collect();
         let mut magnitude = Vec::with_capacity(self.len().div_ceil(2));
         for Run { re, im, len } in self.layout.runs() {
             let (re, im) = (&product[re..re + len], &product[im..im + len]);
-            let pairs = re.iter().zip(im);
-            magnitude.extend(pairs.map(|(re, im)| T::of(re.wide().hypot(im.wide()))));
+            for (re, im) in re.chunks(LOOK).zip(im.chunks(LOOK)) {
+                cancel.check()?;
+                let pairs = re.iter().zip(im);
+                magnitude.extend(pairs.map(|(re, im)| T::of(re.wide().hypot(im.wide()))));
+            }
         }
         for Run { im, len, .. } in self.layout.runs() {
             for im in &mut product[im..im + len] {
                 *im = T::default() - *im;
             }
         }
+        cancel.check()?;
         Ok(Reference {
             roots: roots(&self.layout, &product),
             product,

@@ -9,6 +9,7 @@ use crate::store::{Store, read};
 use crate::table::{Counts, HEADER, check_order, header, read_header, read_table};
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Filter, Result, Skipped};
+use perf_core::CancelToken;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -253,11 +254,23 @@ impl<T: Real> Spectra<T> {
         view: usize,
         filter: &dyn Filter,
     ) -> Result<Option<Reference<T>>> {
+        self.referred_until(view, filter, &CancelToken::new())
+    }
+
+    /// As [`referred`](Self::referred), and stops within a large view, too.
+    pub(crate) fn referred_until(
+        &self,
+        view: usize,
+        filter: &dyn Filter,
+        cancel: &CancelToken,
+    ) -> Result<Option<Reference<T>>> {
         let view = self.taken(view)?;
         let Some(slot) = view.slot else {
             return Ok(None);
         };
-        let reference = self.at(slot, |_, spectrum| self.plan.prepared(spectrum, filter))??;
+        let prepare =
+            |_: &mut Scratch<T>, spectrum: &[T]| self.plan.prepared_until(spectrum, filter, cancel);
+        let reference = self.at(slot, prepare)??;
         Ok(self.varies(view, reference.power).then_some(reference))
     }
 
@@ -270,16 +283,32 @@ impl<T: Real> Spectra<T> {
     }
 
     pub(crate) fn correlated(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
+        self.correlated_until(reference, view, None)
+    }
+
+    /// As [`correlated`](Self::correlated), and stops within a large view, too.
+    pub(crate) fn correlated_until(
+        &self,
+        reference: &Reference<T>,
+        view: usize,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Correlation> {
         let view = self.taken(view)?;
         let Some(slot) = view.slot else {
             return Ok(Correlation::default());
         };
-        self.at(slot, |scratch, spectrum| {
-            match self.norm(reference, view, spectrum) {
-                Some(norm) => self.plan.correlate(reference, spectrum, norm, scratch),
-                None => Correlation::default(),
-            }
-        })
+        let found = self.at(slot, |scratch, spectrum| {
+            let Some(norm) = self.norm(reference, view, spectrum) else {
+                return Correlation::default();
+            };
+            scratch.cancel = cancel.cloned();
+            let found = self.plan.correlate(reference, spectrum, norm, scratch);
+            scratch.cancel = None;
+            found
+        })?;
+        // What was stopped in its midst is nothing.
+        cancel.map_or(Ok(()), CancelToken::check)?;
+        Ok(found)
     }
 
     /// What one pass over both spectra tells of R, without a transform.

@@ -6,7 +6,7 @@
 //! as strongly as the reference says what a correlation is worth: for one view by the share of
 //! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
 
-use crate::par;
+use crate::par::{self, LOOK};
 use crate::params::Score;
 use crate::real::Real;
 use crate::reference::{Correlation, Reference};
@@ -134,7 +134,7 @@ impl<T: Real> Spectra<T> {
         for view in views {
             self.view(*view)?;
         }
-        let Some(prepared) = self.referred(reference, filter)? else {
+        let Some(prepared) = self.referred_until(reference, filter, cancel)? else {
             return Ok(Confidence {
                 p: vec![1.0; views.len()],
                 p_of_all: vec![1.0; views.len()],
@@ -147,15 +147,26 @@ impl<T: Real> Spectra<T> {
         };
         let own = par::map(views.len(), |at| {
             cancel.check()?;
-            Ok(score(self.correlate(&prepared, views[at])?))
+            Ok(score(T::correlate_until(
+                self,
+                &prepared,
+                views[at],
+                Some(cancel),
+            )?))
         })?;
         let total = (views.len() * params.count) as u64;
         let chance = par::map(params.count, |number| {
-            let surrogate = self.plan.surrogate(&prepared, params.seed, number as u64);
+            let random = Random::of(params.seed, number as u64);
+            let surrogate = self.plan.surrogate(&prepared, random, cancel)?;
             let mut scores = Vec::with_capacity(views.len());
             for view in views {
                 cancel.check()?;
-                scores.push(score(self.correlate(&surrogate, *view)?));
+                scores.push(score(T::correlate_until(
+                    self,
+                    &surrogate,
+                    *view,
+                    Some(cancel),
+                )?));
             }
             progress.advance("surrogates", views.len() as u64, total);
             Ok(scores)
@@ -187,11 +198,18 @@ impl<T: Real> Spectra<T> {
 impl<T: Real> Transform<T> {
     /// The reference with random phases: opposite ones at k and -k, and signs where k is its own
     /// opposite, so that the surrogate is real.
-    fn surrogate(&self, reference: &Reference<T>, seed: u64, number: u64) -> Reference<T> {
+    fn surrogate(
+        &self,
+        reference: &Reference<T>,
+        mut random: Random,
+        cancel: &CancelToken,
+    ) -> Result<Reference<T>> {
         let mut product = reference.product.clone();
-        let mut random = Random(mixed(seed ^ mixed(number + 1)));
         for run in self.layout.runs() {
             for at in 0..run.len {
+                if at.is_multiple_of(LOOK) {
+                    cancel.check()?;
+                }
                 let angle = random.unit() * std::f64::consts::TAU;
                 let (c, d) = (T::of(angle.cos()), T::of(angle.sin()));
                 let (re, im) = (product[run.re + at], product[run.im + at]);
@@ -199,6 +217,7 @@ impl<T: Real> Transform<T> {
                 product[run.im + at] = re * d + im * c;
             }
         }
+        cancel.check()?;
         for own in self.layout.owns() {
             for at in own {
                 if random.unit() < 0.5 {
@@ -206,7 +225,7 @@ impl<T: Real> Transform<T> {
                 }
             }
         }
-        reference.with_product(product)
+        Ok(reference.with_product(product))
     }
 }
 
@@ -214,6 +233,11 @@ impl<T: Real> Transform<T> {
 struct Random(u64);
 
 impl Random {
+    /// Those of one of several surrogates.
+    fn of(seed: u64, number: u64) -> Self {
+        Random(mixed(seed ^ mixed(number + 1)))
+    }
+
     /// From 0 to below 1.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -4,6 +4,7 @@ use crate::layout::Layout;
 use crate::lines::{Line, LineSpace};
 use crate::real::{Aligned, Real};
 use crate::{Error, Result};
+use perf_core::CancelToken;
 
 /// Real Fourier transforms of one shape, planned once, run many times.
 ///
@@ -54,6 +55,14 @@ pub struct Scratch<T: Real> {
     /// Largest and smallest number along the real axis, of each tile's inner points.
     pub(crate) high: Aligned<T>,
     pub(crate) low: Aligned<T>,
+    /// What can stop a transform between two tiles. What it leaves then is no spectrum.
+    pub(crate) cancel: Option<CancelToken>,
+}
+
+impl<T: Real> Scratch<T> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancel.as_ref().is_some_and(CancelToken::is_cancelled)
+    }
 }
 
 /// Tiles of outer points whose values are read at once: what lies together in a view is then read
@@ -131,7 +140,38 @@ impl<T: Real> Transform<T> {
             rows: Aligned::zeros(self.reading_space()),
             high: bounds(),
             low: bounds(),
+            cancel: None,
         }
+    }
+
+    /// Bytes that the spectra of so many different views take in memory while they are made, told before:
+    /// one spectrum of |T| numbers each, one on its way, and a working space a thread. Views that are equal,
+    /// or that do not vary, take next to nothing. Of [spectra in a file](crate::Spectra::builder_in) only 16, a batch, are
+    /// in memory: ask for as many.
+    ///
+    /// ```
+    /// use perf_spectral::Transform;
+    /// let plan = Transform::<f32>::new(&[32, 32, 16])?;
+    /// // 1,000 views of 16,384 numbers of 4 bytes.
+    /// assert_eq!(plan.memory(1000) / (16_384 * 4 * 1000), 1);
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn memory(&self, views: usize) -> usize {
+        let layout = &self.layout;
+        let along = layout.along();
+        let tile = layout.rows.next_multiple_of(layout.width) * layout.width;
+        let first = match layout.real_axis {
+            Some(_) => layout.rows * layout.below,
+            None => layout.points,
+        };
+        // As in `new_scratch`, with the values of a view beside it.
+        let space = 2 * (tile + along * layout.block() + first + along * layout.step)
+            + self.reading_space()
+            + layout.points;
+        let lanes = crate::par::lanes().min(views);
+        let batch = usize::from(views > 0);
+        (views + batch).saturating_mul(layout.points * size_of::<T>())
+            + lanes * space * size_of::<T>()
     }
 
     /// The packed spectrum of a view.
