@@ -76,7 +76,9 @@
 //! dimensions, however many neighbours there are (100,000 points in 4 ms, 5 million in half a second on
 //! one core of 2.5 GHz), and over a tree beyond; the automatic radius is some fifteen of them. The
 //! alignment is at most `different sequences x length x columns`, a few milliseconds where ranks do
-//! the same; tracking is n log n a pair of frames. All of it takes memory in proportion to the bursts.
+//! the same; tracking is n log n a pair of frames. All of it takes memory in proportion to the bursts:
+//! [`Dbscan::memory`](cluster::Dbscan::memory) and [`KdTree::memory`](cluster::KdTree::memory) tell it before, and
+//! [`Align`] keeps to what it is given.
 //! With the feature `parallel` (default) all cores work, and no result depends on how many.
 //!
 //! # Pitfalls

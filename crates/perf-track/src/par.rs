@@ -5,6 +5,7 @@
 //! pointer for each job costs nothing beside what a job does.
 
 use crate::Result;
+use perf_core::CancelToken;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +13,8 @@ use std::sync::{Mutex, PoisonError};
 const FEW: usize = 1_024;
 /// Jobs of [`collect`] for each lane: enough that none waits long for the last one.
 const SHARES: usize = 8;
+/// Small pieces of work between two looks at a token.
+pub(crate) const LOOK: usize = 1 << 16;
 
 /// `job` with each number below `count`.
 #[cfg(feature = "parallel")]
@@ -49,11 +52,19 @@ pub(crate) fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
 }
 
 /// Sorts points by the key of their cell, then by their index.
-pub(crate) fn sort(keyed: &mut [(u64, u32)]) {
-    #[cfg(feature = "parallel")]
-    rayon::slice::ParallelSliceMut::par_sort_unstable(keyed);
-    #[cfg(not(feature = "parallel"))]
-    keyed.sort_unstable();
+pub(crate) fn sort(keyed: &mut Vec<(u64, u32)>, cancel: &CancelToken) -> Result<()> {
+    let lanes = lanes().min(keyed.len().div_ceil(LOOK));
+    if lanes > 1 {
+        // A stretch each; what follows merges them.
+        let stretch = keyed.len().div_ceil(lanes);
+        let sorted = map(pieces(keyed.len(), stretch), |lane| {
+            let mut own = keyed[piece_of(keyed.len(), stretch, lane)].to_vec();
+            cancel.sort_by(&mut own, Ord::cmp)?;
+            Ok(own)
+        })?;
+        *keyed = sorted.concat();
+    }
+    Ok(cancel.sort_by(keyed, Ord::cmp)?)
 }
 
 /// `work` on each number below `count`, each a job of its own.
@@ -99,26 +110,30 @@ pub(crate) fn each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
 }
 
 /// `work` on each number below `count`, for small work: many numbers a job. `empty` is what the
-/// list has before.
+/// list has before. Stops soon after somebody cancelled.
 pub(crate) fn collect<R: Clone + Send>(
     count: usize,
     empty: R,
+    cancel: &CancelToken,
     work: impl Fn(usize) -> R + Sync,
-) -> Vec<R> {
+) -> Result<Vec<R>> {
     let mut all = vec![empty; count];
-    let piece = count.div_ceil(SHARES * lanes()).max(FEW);
-    if count <= piece {
-        for (number, place) in all.iter_mut().enumerate() {
-            *place = work(number);
+    let piece = count.div_ceil(SHARES * lanes()).clamp(FEW, LOOK);
+    let fill = |number: usize, places: &mut [R]| {
+        if cancel.is_cancelled() {
+            return;
         }
-        return all;
-    }
-    each(all.chunks_mut(piece).collect(), |number, places| {
         for (place, number) in places.iter_mut().zip(number * piece..) {
             *place = work(number);
         }
-    });
-    all
+    };
+    match count <= piece {
+        true => fill(0, &mut all),
+        false => each(all.chunks_mut(piece).collect(), fill),
+    }
+    // What is left out is nothing that anyone sees.
+    cancel.check()?;
+    Ok(all)
 }
 
 /// The pieces of at most `piece` of `total` things: how many, and which things the piece has.

@@ -71,7 +71,7 @@ impl Extract {
             progress.advance("bursts", location.len() as u64, total);
             Ok(Some(ready))
         })?;
-        self.gather(&plan, ready)
+        self.gather(&plan, ready, cancel)
     }
 
     /// The bursts of one thread.
@@ -115,6 +115,9 @@ impl Extract {
         let (mut row, mut stack) = (Vec::new(), Vec::new());
         let slots = plan.folds.len();
         for (index, burst) in scanned.bursts.iter().enumerate() {
+            if index.is_multiple_of(BETWEEN_CHECKS) {
+                cancel.check()?;
+            }
             if !lies_in(*burst, window) {
                 if overlaps(&burst) {
                     dropped.cut.add(duration(burst));
@@ -210,7 +213,12 @@ impl Extract {
         Kind::Complete
     }
 
-    fn gather(&self, plan: &Plan<'_>, ready: Vec<Option<Ready>>) -> Result<(Bursts, Dropped)> {
+    fn gather(
+        &self,
+        plan: &Plan<'_>,
+        ready: Vec<Option<Ready>>,
+        cancel: &CancelToken,
+    ) -> Result<(Bursts, Dropped)> {
         let names = plan.columns.iter();
         let names = names.map(|column| (column.formula.name(), column.unit.as_str()));
         let mut bursts = Bursts::with_units(names);
@@ -242,6 +250,9 @@ impl Extract {
                 Ok(Some(id))
             };
             for (index, row) in ready.rows.iter().enumerate() {
+                if index.is_multiple_of(BETWEEN_CHECKS) {
+                    cancel.check()?;
+                }
                 let burst = Burst {
                     thread,
                     begin: row.begin,
@@ -258,6 +269,9 @@ impl Extract {
         Ok((bursts, dropped))
     }
 }
+
+/// Bursts between two looks at the token.
+const BETWEEN_CHECKS: usize = 1 << 14;
 
 fn lies_in((begin, end): (Ticks, Ticks), window: TimeRange) -> bool {
     begin >= window.start && end <= window.end

@@ -108,11 +108,18 @@ pub(super) fn scan(
     events: &Events,
     cancel: &CancelToken,
 ) -> Result<Scanned> {
-    let communicates = plan.mode == Mode::Between
-        && (0..events.len()).any(|index| match events.event(index) {
-            Some(Event::Enter { region }) => plan.class(region).talks,
-            _ => false,
-        });
+    let mut communicates = false;
+    for index in 0..events.len() {
+        if plan.mode != Mode::Between || communicates {
+            break;
+        }
+        if index % BETWEEN_CHECKS == 0 {
+            cancel.check()?;
+        }
+        if let Some(Event::Enter { region }) = events.event(index) {
+            communicates = plan.class(region).talks;
+        }
+    }
     let mut scan = Scan {
         plan,
         location,

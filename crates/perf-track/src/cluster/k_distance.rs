@@ -32,7 +32,7 @@ pub fn k_distances(
     cancel: &CancelToken,
 ) -> Result<Vec<f64>> {
     cancel.check()?;
-    let mut all = squared(&KdTree::new(points), k, progress, cancel)?;
+    let mut all = squared(&KdTree::with(points, cancel)?, k, progress, cancel)?;
     all.iter_mut()
         .for_each(|distance| *distance = distance.sqrt());
     Ok(all)

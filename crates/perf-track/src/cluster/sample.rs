@@ -122,7 +122,7 @@ impl Clusterer for Sampled<'_> {
         if sample.len() == points.len() {
             return Ok(labels);
         }
-        let tree = KdTree::new(chosen);
+        let tree = KdTree::with(chosen, cancel)?;
         let d = points.dimensions();
         let classified = par::map(par::pieces(points.len(), PIECE), |piece| {
             cancel.check()?;

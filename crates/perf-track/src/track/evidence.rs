@@ -43,8 +43,9 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(side: Side) -> Result<Self> {
-        let tree = KdTree::new(Points::new(&side.coordinates, side.dimensions)?);
+    pub(crate) fn new(side: Side, cancel: &CancelToken) -> Result<Self> {
+        let points = Points::new(&side.coordinates, side.dimensions)?;
+        let tree = KdTree::with(points, cancel)?;
         Ok(Prepared { side, tree })
     }
 }

@@ -54,7 +54,7 @@ impl Tracking {
             cancel.check()?;
             let unresolved = params.mode() == Mode::Optimal;
             let side = Side::new(frame, &names, params.caller_weight(), unresolved)?;
-            ready.push(Prepared::new(side)?);
+            ready.push(Prepared::new(side, cancel)?);
         }
         let simultaneity: Vec<Matrix> = ready
             .iter()

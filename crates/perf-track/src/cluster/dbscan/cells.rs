@@ -1,8 +1,9 @@
 //! Points sorted into a grid of cells so small that all points of a cell are neighbours.
 
-use crate::Points;
 use crate::cluster::distance::{Bounds, enclose};
-use crate::par;
+use crate::par::{self, LOOK};
+use crate::{Points, Result};
+use perf_core::CancelToken;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
@@ -99,33 +100,36 @@ impl<const D: usize> Layout<D> {
 
 impl<const D: usize> Cells<D> {
     /// Sorts the points into cells; `None` where eps is too small for their extent.
-    pub(super) fn new(points: Points<'_>, eps: f64) -> Option<Self> {
-        let layout = Layout::<D>::new(points, eps)?;
+    pub(super) fn new(points: Points<'_>, eps: f64, cancel: &CancelToken) -> Result<Option<Self>> {
+        let Some(layout) = Layout::<D>::new(points, eps) else {
+            return Ok(None);
+        };
         let room = 4 * points.len() as u64 / layout.cells;
         let (index, start, keys) = match (room as usize).min(par::lanes()) {
-            0 => sorted(points, &layout),
-            lanes => counted(points, &layout, lanes),
+            0 => sorted(points, &layout, cancel)?,
+            lanes => counted(points, &layout, lanes, cancel)?,
         };
         let values = points.values();
-        let points: Vec<[f64; D]> = par::collect(index.len(), [0.0; D], |place| {
+        let points: Vec<[f64; D]> = par::collect(index.len(), [0.0; D], cancel, |place| {
             let mut point = [0.0; D];
             point.copy_from_slice(&values[index[place] as usize * D..][..D]);
             point
-        });
-        let boxes = par::collect(keys.len(), ([0.0; D], [0.0; D]), |cell| {
+        })?;
+        let nothing = ([0.0; D], [0.0; D]);
+        let boxes = par::collect(keys.len(), nothing, cancel, |cell| {
             let (mut low, mut high) = ([0.0; D], [0.0; D]);
             let inside = &points[start[cell] as usize..start[cell + 1] as usize];
             enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
             (low, high)
-        });
-        Some(Cells {
+        })?;
+        Ok(Some(Cells {
             points,
             index,
             start,
             keys,
             boxes,
             rows: layout.rows(),
-        })
+        }))
     }
 
     /// How many cells have points.
@@ -196,6 +200,37 @@ impl<const D: usize> Cells<D> {
     }
 }
 
+/// How many cells have points, or the most that can, and the bytes that sorting points into them takes; `None` where there
+/// is no grid.
+pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(usize, usize)> {
+    let layout = Layout::<D>::new(points, eps)?;
+    let (count, lanes) = (points.len(), par::lanes());
+    let cells = usize::try_from(layout.cells).unwrap_or(usize::MAX);
+    let sorting = match (4 * count / cells.max(1)).min(lanes) {
+        // Pairs of key and index; as much again to merge them, and for the stretches of threads.
+        0 => {
+            let copies = match (count > LOOK, lanes > 1) {
+                (false, _) => 1,
+                (true, false) => 2,
+                (true, true) => 3,
+            };
+            copies * size_of::<(u64, u32)>() * count
+        }
+        lanes => size_of::<u32>() * (lanes * cells + count),
+    };
+    // A bit a cell tells where that takes no more than a point does.
+    if layout.cells > 64 * count as u64 {
+        return Some((cells.min(count), sorting));
+    }
+    let mut filled = vec![0_u64; cells.div_ceil(64)];
+    for point in points.values().chunks_exact(D) {
+        let key = layout.key(point) as usize;
+        filled[key / 64] |= 1 << (key % 64);
+    }
+    let filled: u32 = filled.iter().map(|word| word.count_ones()).sum();
+    Some((filled as usize, sorting))
+}
+
 type Sorted = (Vec<u32>, Vec<u32>, Vec<u64>);
 
 /// The smallest box around all points.
@@ -217,22 +252,34 @@ fn extent<const D: usize>(points: Points<'_>) -> ([f64; D], [f64; D]) {
 /// One count a cell of the grid and lane, where there are not many more cells than points. Each
 /// lane counts and places a stretch of the points, those of the lanes before it first, so that
 /// the order does not depend on how many there are.
-fn counted<const D: usize>(points: Points<'_>, layout: &Layout<D>, lanes: usize) -> Sorted {
+fn counted<const D: usize>(
+    points: Points<'_>,
+    layout: &Layout<D>,
+    lanes: usize,
+    cancel: &CancelToken,
+) -> Result<Sorted> {
     let stretch = points.len().div_ceil(lanes);
     let stretch_of = |lane| {
         let range = par::piece_of(points.len(), stretch, lane);
         let inside = points.values()[range.start * D..range.end * D].chunks_exact(D);
         inside.zip(range.start as u32..)
     };
+    let is_over = |at: usize| at.is_multiple_of(LOOK) && cancel.is_cancelled();
     let mut next = par::jobs(par::pieces(points.len(), stretch), |lane| {
         let mut counts = vec![0_u32; layout.cells as usize];
-        for (point, _) in stretch_of(lane) {
+        for (point, at) in stretch_of(lane) {
+            if is_over(at as usize) {
+                break;
+            }
             counts[layout.key(point) as usize] += 1;
         }
         counts
     });
     let (mut start, mut keys, mut sum) = (vec![0], Vec::new(), 0);
     for key in 0..layout.cells as usize {
+        if key.is_multiple_of(LOOK) {
+            cancel.check()?;
+        }
         let before = sum;
         for counts in &mut next {
             let count = std::mem::replace(&mut counts[key], sum);
@@ -247,21 +294,29 @@ fn counted<const D: usize>(points: Points<'_>, layout: &Layout<D>, lanes: usize)
     let index: Vec<AtomicU32> = (0..points.len()).map(|_| AtomicU32::default()).collect();
     par::each(next, |lane, mut next| {
         for (point, at) in stretch_of(lane) {
+            if is_over(at as usize) {
+                break;
+            }
             let place = &mut next[layout.key(point) as usize];
             index[*place as usize].store(at, Ordering::Relaxed);
             *place += 1;
         }
     });
+    cancel.check()?;
     let index = index.into_iter().map(AtomicU32::into_inner);
-    (index.collect(), start, keys)
+    Ok((index.collect(), start, keys))
 }
 
-fn sorted<const D: usize>(points: Points<'_>, layout: &Layout<D>) -> Sorted {
-    let mut keyed = par::collect(points.len(), (0, 0), |at| {
+fn sorted<const D: usize>(
+    points: Points<'_>,
+    layout: &Layout<D>,
+    cancel: &CancelToken,
+) -> Result<Sorted> {
+    let mut keyed = par::collect(points.len(), (0, 0), cancel, |at| {
         let point = &points.values()[at * D..][..D];
         (layout.key(point), at as u32)
-    });
-    par::sort(&mut keyed);
+    })?;
+    par::sort(&mut keyed, cancel)?;
     let (mut start, mut keys) = (Vec::new(), Vec::new());
     for (at, &(key, _)) in keyed.iter().enumerate() {
         if keys.last() != Some(&key) {
@@ -270,5 +325,6 @@ fn sorted<const D: usize>(points: Points<'_>, layout: &Layout<D>) -> Sorted {
         }
     }
     start.push(keyed.len() as u32);
-    (keyed.into_iter().map(|(_, at)| at).collect(), start, keys)
+    let index = keyed.into_iter().map(|(_, at)| at);
+    Ok((index.collect(), start, keys))
 }

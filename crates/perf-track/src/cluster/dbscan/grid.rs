@@ -6,7 +6,7 @@
 //! cells, less than `min_points` each. (Gunawan 2013; de Berg, Gunawan and Roeloffzen 2019.)
 
 use super::border::Claim;
-use super::cells::Cells;
+use super::cells::{self, Cells};
 use super::near::near;
 use super::{Checked, Found};
 use crate::cluster::distance::squared;
@@ -29,7 +29,7 @@ pub(super) fn scan<const D: usize>(
     cancel: &CancelToken,
 ) -> Result<Option<Found>> {
     cancel.check()?;
-    let Some(cells) = Cells::<D>::new(points, params.eps()) else {
+    let Some(cells) = Cells::<D>::new(points, params.eps(), cancel)? else {
         return Ok(None);
     };
     let grid = Grid {
@@ -46,12 +46,23 @@ pub(super) fn scan<const D: usize>(
             grid.merge(range, reach, &core, &sets);
         })?;
     }
-    let (cluster_of, seeds) = grid.number(&core, &sets);
+    let (cluster_of, seeds) = grid.number(&core, &sets, cancel)?;
     let found = Found::new(points.len());
     grid.pieces("border points", progress, cancel, |range| {
         grid.label(range, &core, &cluster_of, &seeds, params, &found);
     })?;
     Ok(Some(found))
+}
+
+/// Bytes that a scan takes at most; `None` where there is no grid.
+pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<usize> {
+    let (count, (filled, sorting)) = (points.len(), cells::memory::<D>(points, eps)?);
+    let point = size_of::<[f64; D]>() + size_of::<u32>();
+    // Key, start and box of a cell, and its set; number and root of its cluster.
+    let cell = 8 + 4 + size_of::<([f64; D], [f64; D])>() + 4 + 16;
+    // Core flags, labels and core flags in the order of the points.
+    let scanning = count * (point + 1 + 4 + 1) + filled * cell;
+    Some(scanning.max(sorting))
 }
 
 struct Grid<const D: usize> {
@@ -188,13 +199,19 @@ impl<const D: usize> Grid<D> {
 
     /// The cluster of each cell that has core points (`u32::MAX` for others) and the core point
     /// of the lowest index of each cluster: clusters are numbered in the order of these.
-    fn number(&self, core: &[bool], sets: &Union) -> (Vec<u32>, Vec<u32>) {
-        let roots_and_firsts = par::collect(self.cells.len(), (0, 0), |cell| {
+    fn number(
+        &self,
+        core: &[bool],
+        sets: &Union,
+        cancel: &CancelToken,
+    ) -> Result<(Vec<u32>, Vec<u32>)> {
+        let count = self.cells.len();
+        let roots_and_firsts = par::collect(count, (0, 0), cancel, |cell| {
             // Points of a cell are in the order of their indices.
             let first = self.cells.range(cell).find(|&place| core[place]);
             let first = first.map_or(u32::MAX, |place| self.cells.index[place]);
             (sets.find(cell as u32), first)
-        });
+        })?;
         let mut lowest = vec![u32::MAX; self.cells.len()];
         for &(root, first) in &roots_and_firsts {
             let least = &mut lowest[root as usize];
@@ -205,19 +222,17 @@ impl<const D: usize> Grid<D> {
             .filter(|&(&least, _)| least != u32::MAX)
             .map(|(&least, root)| (least, root))
             .collect();
-        seeds.sort_unstable();
+        cancel.sort_by(&mut seeds, Ord::cmp)?;
         // From here on the number of each root's cluster.
         let mut cluster_of_root = lowest;
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
             cluster_of_root[root as usize] = cluster;
         }
-        let cluster_of = par::collect(self.cells.len(), 0, |cell| {
+        let cluster_of = par::collect(count, 0, cancel, |cell| {
             cluster_of_root[roots_and_firsts[cell].0 as usize]
-        });
-        (
-            cluster_of,
-            seeds.into_iter().map(|(least, _)| least).collect(),
-        )
+        })?;
+        let seeds = seeds.into_iter().map(|(least, _)| least);
+        Ok((cluster_of, seeds.collect()))
     }
 
     /// Finds the cluster of each point of these cells.

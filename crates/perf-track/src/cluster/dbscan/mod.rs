@@ -9,7 +9,7 @@ mod tree;
 
 pub use params::{Border, Checked, DbscanParams, Index};
 
-use super::Clusterer;
+use super::{Clusterer, KdTree};
 use crate::{ClusterId, Labels, Points, Result};
 use perf_core::{CancelToken, Progress};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -54,6 +54,37 @@ impl Dbscan {
     /// What it clusters with.
     pub fn checked(&self) -> &Checked {
         &self.0
+    }
+
+    /// Bytes that a scan of these points takes, told before in two passes over them: 26 a point in the plane and
+    /// 64 for each cell of the grid that has points, or what sorting them into cells takes, 16 to 48 a point. Where
+    /// eps is so small that there are more than 64 cells a point, each point is taken to have a cell of its own.
+    ///
+    /// ```
+    /// use perf_track::{Points, cluster::Dbscan};
+    /// let values: Vec<f64> = (0..20_000).map(|at| f64::from(at % 173)).collect();
+    /// let dbscan = Dbscan::new(Dbscan::params().eps(2.0).min_points(4).check()?);
+    /// let bytes = dbscan.memory(Points::new(&values, 2)?);
+    /// assert!((26 * 10_000..100 * 10_000).contains(&bytes), "{bytes}");
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    pub fn memory(&self, points: Points<'_>) -> usize {
+        let (count, dimensions) = (points.len(), points.dimensions());
+        let eps = self.0.eps();
+        let grid = match (self.0.index(), dimensions) {
+            (Index::Tree, _) => None,
+            // Along a line of the plane, of which there is a copy.
+            (_, 1) => {
+                let line = Points::new(points.values(), 1).ok();
+                line.and_then(|line| grid::memory::<1>(line, eps))
+                    .map(|bytes| bytes + 24 * count)
+            }
+            (_, 2) => grid::memory::<2>(points, eps),
+            (_, 3) => grid::memory::<3>(points, eps),
+            _ => None,
+        };
+        // What comes after the tree takes less than what building it gives back.
+        grid.unwrap_or_else(|| KdTree::memory(count, dimensions))
     }
 
     /// Labels, and which points are core.

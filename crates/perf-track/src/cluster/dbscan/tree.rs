@@ -25,7 +25,7 @@ pub(super) fn scan(
     progress: &dyn Progress,
     cancel: &CancelToken,
 ) -> Result<Found> {
-    let tree = KdTree::new(points);
+    let tree = KdTree::with(points, cancel)?;
     by_dimension!(tree, view => walk(view, params, progress, cancel))
 }
 
@@ -40,6 +40,7 @@ fn walk<const D: usize>(
     let pieces = par::pieces(count, PIECE);
     let range = |piece| par::piece_of(count, PIECE, piece);
     let dense = dense(view, limit, least);
+    cancel.check()?;
     let core = par::map(pieces, |piece| {
         cancel.check()?;
         let enough = |place: usize| {

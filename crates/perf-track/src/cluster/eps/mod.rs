@@ -258,7 +258,7 @@ impl EpsSearch {
         let params = &self.0;
         let k = params.min_points().saturating_sub(1).max(1);
         let step = points.len().div_ceil(params.queries()).max(1);
-        let tree = KdTree::new(points);
+        let tree = KdTree::with(points, cancel)?;
         let squared = some_squared(&tree, k, step, progress, cancel)?;
         let mut distances: Vec<f64> = squared.into_iter().map(f64::sqrt).collect();
         distances.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -2,7 +2,9 @@
 
 use super::Hierarchy;
 use super::spanning::Edge;
-use crate::{ClusterId, Labels};
+use crate::par::LOOK;
+use crate::{ClusterId, Labels, Result};
+use perf_core::CancelToken;
 
 /// What one merge of the spanning tree's edges, shortest first, unites.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +37,14 @@ pub(super) struct Condensed {
 }
 
 /// Condenses the tree of `count` points that ascending `edges` make.
-pub(super) fn clusters(count: usize, edges: &[Edge], size: usize, single: bool) -> Condensed {
-    let merges = merges(count, edges);
+pub(super) fn clusters(
+    count: usize,
+    edges: &[Edge],
+    size: usize,
+    single: bool,
+    cancel: &CancelToken,
+) -> Result<Condensed> {
+    let merges = merges(count, edges, cancel)?;
     let root = Cluster {
         parent: u32::MAX,
         birth: 0.0,
@@ -55,7 +63,12 @@ pub(super) fn clusters(count: usize, edges: &[Edge], size: usize, single: bool) 
         None => 1,
     };
     let mut open = vec![(top, 0_u32)];
+    let mut looked = 0_usize;
     while let Some((node, cluster)) = open.pop() {
+        looked += 1;
+        if looked.is_multiple_of(LOOK) {
+            cancel.check()?;
+        }
         let Some(merge) = (node as usize).checked_sub(count).map(|at| merges[at]) else {
             continue;
         };
@@ -81,12 +94,12 @@ pub(super) fn clusters(count: usize, edges: &[Edge], size: usize, single: bool) 
             }
         }
     }
-    condensed
+    Ok(condensed)
 }
 
 /// Unites along the edges. Distances of 0 count as half the shortest other one, so that densities
 /// are finite.
-fn merges(count: usize, edges: &[Edge]) -> Vec<Merge> {
+fn merges(count: usize, edges: &[Edge], cancel: &CancelToken) -> Result<Vec<Merge>> {
     let shortest = edges
         .iter()
         .map(|edge| edge.0)
@@ -104,6 +117,9 @@ fn merges(count: usize, edges: &[Edge]) -> Vec<Merge> {
     };
     let mut merges = Vec::with_capacity(edges.len());
     for (&(squared, a, b), node) in edges.iter().zip(count as u32..) {
+        if (node as usize).is_multiple_of(LOOK) {
+            cancel.check()?;
+        }
         let (a, b) = (find(&mut parent, a), find(&mut parent, b));
         let distance = squared.sqrt().max(shortest);
         let sum = size[a as usize] + size[b as usize];
@@ -122,7 +138,7 @@ fn merges(count: usize, edges: &[Edge]) -> Vec<Merge> {
         size[high as usize] = sum;
         top[high as usize] = node;
     }
-    merges
+    Ok(merges)
 }
 
 impl Condensed {

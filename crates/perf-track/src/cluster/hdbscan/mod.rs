@@ -98,14 +98,15 @@ impl Hdbscan {
         if points.len() < size || points.len() < least {
             return Ok(noise);
         }
-        let tree = KdTree::new(points);
+        let tree = KdTree::with(points, cancel)?;
         let core = match least {
             1 => vec![0.0; points.len()],
             _ => k_distance::squared(&tree, least - 1, progress, cancel)?,
         };
         let edges = spanning::edges(&tree, &core, progress, cancel)?;
         drop(tree);
-        let clusters = condense::clusters(points.len(), &edges, size, self.0.single());
+        let single = self.0.single();
+        let clusters = condense::clusters(points.len(), &edges, size, single, cancel)?;
         Ok(clusters.hierarchy(points.len()))
     }
 }

@@ -81,7 +81,7 @@ fn grow<const D: usize>(
     let mut edges: Vec<Edge> = Vec::with_capacity(count.saturating_sub(1));
     let mut known = vec![Known::Beyond(0.0); count];
     while edges.len() + 1 < count {
-        let of: Vec<u32> = par::collect(count, 0, |place| sets.find(place as u32));
+        let of: Vec<u32> = par::collect(count, 0, cancel, |place| sets.find(place as u32))?;
         let mut of_node = vec![MIXED; view.tree.nodes()];
         fold(
             view.tree.root(),
@@ -114,6 +114,7 @@ fn grow<const D: usize>(
                 .collect::<Vec<_>>())
         })?
         .concat();
+        cancel.check()?;
         let mut best: Vec<Option<(Edge, u32, u32)>> = vec![None; count];
         for (place, known) in known.iter().enumerate() {
             if let Known::Exact(edge, other) = *known {
@@ -136,7 +137,8 @@ fn grow<const D: usize>(
             count as u64 - 1,
         );
     }
-    edges.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let order = |a: &Edge, b: &Edge| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2)));
+    cancel.sort_by(&mut edges, order)?;
     Ok(edges)
 }
 

@@ -215,7 +215,7 @@ impl Refinement {
         };
         let mut falling = k_distances(points, k.max(1), progress, cancel)?;
         falling.retain(|distance| distance.is_finite());
-        falling.sort_unstable_by(|a, b| b.total_cmp(a));
+        cancel.sort_by(&mut falling, |a, b| b.total_cmp(a))?;
         let list = match self.0.mode() {
             RefineMode::Published => {
                 let mut list = published(&falling);

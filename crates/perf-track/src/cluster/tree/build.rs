@@ -3,24 +3,43 @@
 use super::{KdTree, LEAF, nodes};
 use crate::Points;
 use crate::cluster::distance::enclose;
-use crate::par;
+use crate::par::{self, LOOK};
+use perf_core::CancelToken;
+use std::cmp::Ordering;
 
 /// Below this many points one thread builds the rest.
 const ALONE: usize = 8_192;
+/// From so many points on a node takes long enough to look at the token in its midst.
+const LONG: usize = 1 << 19;
+/// Keys that tell where about the middle is.
+const SAMPLE: usize = 1_023;
 
-pub(super) fn build(points: Points<'_>) -> KdTree {
-    let (count, dimensions) = (points.len(), points.dimensions());
+/// How often so many points are halved.
+pub(super) fn levels(count: usize) -> u32 {
     let mut levels = 0;
     while count.div_ceil(1 << levels) > LEAF {
         levels += 1;
     }
+    levels
+}
+
+/// The tree; if somebody cancelled, one of points in any order.
+pub(super) fn build(points: Points<'_>, cancel: &CancelToken) -> KdTree {
+    let (count, dimensions) = (points.len(), points.dimensions());
+    let levels = levels(count);
     let mut index: Vec<u32> = (0..count as u32).collect();
     let mut boxes = vec![0.0; nodes(levels) * 2 * dimensions];
     let mut space = vec![(0.0, 0); count];
-    halve(points, &mut index, &mut boxes, &mut space, levels);
+    let nodes = (&mut boxes[..], levels);
+    halve(points, &mut index, nodes, &mut space, cancel);
     let mut values = Vec::with_capacity(points.values().len());
-    for &at in &index {
-        values.extend_from_slice(row(points, at));
+    for some in index.chunks(LOOK) {
+        if cancel.is_cancelled() {
+            break;
+        }
+        for &at in some {
+            values.extend_from_slice(row(points, at));
+        }
     }
     KdTree {
         dimensions,
@@ -40,14 +59,18 @@ fn row(points: Points<'_>, at: u32) -> &[f64] {
 fn halve(
     points: Points<'_>,
     index: &mut [u32],
-    boxes: &mut [f64],
+    (boxes, levels): (&mut [f64], u32),
     space: &mut [(f64, u32)],
-    levels: u32,
+    cancel: &CancelToken,
 ) {
+    if index.len() > ALONE && cancel.is_cancelled() {
+        return;
+    }
     let d = points.dimensions();
     let (corners, boxes) = boxes.split_at_mut(2 * d);
     let (low, high) = corners.split_at_mut(d);
-    enclose(index.iter().map(|&at| row(points, at)), low, high);
+    let all = watched(index, cancel);
+    enclose(all.map(|&at| row(points, at)), low, high);
     if levels == 0 {
         return;
     }
@@ -61,11 +84,11 @@ fn halve(
         }
     });
     // Along one axis the keys lie side by side: faster than looking each of them up.
-    for (key, &at) in space.iter_mut().zip(index.iter()) {
+    for (key, &at) in space.iter_mut().zip(watched(index, cancel)) {
         *key = (row(points, at)[axis], at);
     }
     let middle = index.len() / 2;
-    space.select_nth_unstable_by(middle, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    select(space, middle, cancel);
     for (at, key) in index.iter_mut().zip(space.iter()) {
         *at = key.1;
     }
@@ -75,11 +98,92 @@ fn halve(
     let levels = levels - 1;
     if left.len() + right.len() > ALONE {
         par::join(
-            &mut || halve(points, left, left_boxes, left_space, levels),
-            &mut || halve(points, right, right_boxes, right_space, levels),
+            &mut || halve(points, left, (left_boxes, levels), left_space, cancel),
+            &mut || halve(points, right, (right_boxes, levels), right_space, cancel),
         );
     } else {
-        halve(points, left, left_boxes, left_space, levels);
-        halve(points, right, right_boxes, right_space, levels);
+        halve(points, left, (left_boxes, levels), left_space, cancel);
+        halve(points, right, (right_boxes, levels), right_space, cancel);
+    }
+}
+
+/// All indices, or those before the look at which somebody had cancelled.
+fn watched<'a>(index: &'a [u32], cancel: &CancelToken) -> impl Iterator<Item = &'a u32> {
+    let some = index.chunks(LOOK);
+    let is_long = index.len() > LONG;
+    some.take_while(move |_| !is_long || !cancel.is_cancelled())
+        .flatten()
+}
+
+type Key = (f64, u32);
+
+fn order(a: &Key, b: &Key) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+}
+
+/// Puts the key there that would be at `middle` if all were in order, less before and more behind it.
+/// Of many keys most are put before or behind a key that is likely to be near, until few are left.
+fn select(mut keys: &mut [Key], mut middle: usize, cancel: &CancelToken) {
+    while keys.len() > LONG && !cancel.is_cancelled() {
+        let mut sample: Vec<Key> = keys.iter().step_by(keys.len() / SAMPLE).copied().collect();
+        sample.sort_unstable_by(order);
+        // Exact enough: a bad guess costs time alone.
+        let guess = (middle as f64 / keys.len() as f64 * sample.len() as f64) as usize;
+        let Some(pivot) = sample.get(guess.min(sample.len() - 1)).copied() else {
+            break;
+        };
+        let below = partition(keys, &pivot, cancel);
+        if middle < below {
+            keys = &mut keys[..below];
+        } else {
+            middle -= below;
+            keys = &mut keys[below..];
+        }
+        // All at or above the pivot, which is the least: it stays in what is searched, so that
+        // something must go before it.
+        if below == 0 {
+            break;
+        }
+    }
+    if middle < keys.len() && !cancel.is_cancelled() {
+        keys.select_nth_unstable_by(middle, order);
+    }
+}
+
+/// Puts the keys below a pivot first and says how many there are.
+fn partition(keys: &mut [Key], pivot: &Key, cancel: &CancelToken) -> usize {
+    let mut below = 0;
+    for at in 0..keys.len() {
+        if at.is_multiple_of(LOOK) && cancel.is_cancelled() {
+            break;
+        }
+        if order(&keys[at], pivot).is_lt() {
+            keys.swap(below, at);
+            below += 1;
+        }
+    }
+    below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selects_among_many() {
+        let count = 3 * LONG + 5;
+        for spread in [1, 2, 1000, count] {
+            let key = |at: usize| ((at.wrapping_mul(7_919) % spread) as f64, at as u32);
+            let keys: Vec<Key> = (0..count).map(key).collect();
+            let mut sorted = keys.clone();
+            sorted.sort_unstable_by(order);
+            for middle in [0, 1, count / 2, count - 1] {
+                let mut keys = keys.clone();
+                select(&mut keys, middle, &CancelToken::new());
+                assert_eq!(keys[middle], sorted[middle], "{spread} {middle}");
+                let least = keys[middle..].iter().min_by(|a, b| order(a, b));
+                assert_eq!(least, Some(&sorted[middle]), "{spread} {middle}");
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) use query::Nearest;
 
 use crate::cluster::distance::Bounds;
 use crate::{Error, Points, Result};
+use perf_core::CancelToken;
 
 /// Points of a leaf, at most.
 const LEAF: usize = 12;
@@ -91,7 +92,42 @@ fn nodes(levels: u32) -> usize {
 impl KdTree {
     /// A tree over these points.
     pub fn new(points: Points<'_>) -> Self {
-        build::build(points)
+        let never = CancelToken::new();
+        build::build(points, &never)
+    }
+
+    /// As [`new`](Self::new), and stops soon after somebody cancelled.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// use perf_track::{Points, cluster::KdTree};
+    /// let (cancel, points) = (CancelToken::new(), Points::new(&[0.0, 3.0], 1)?);
+    /// assert_eq!(KdTree::with(points, &cancel)?.len(), 2);
+    /// cancel.cancel();
+    /// assert!(KdTree::with(points, &cancel).is_err());
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn with(points: Points<'_>, cancel: &CancelToken) -> Result<Self> {
+        let tree = build::build(points, cancel);
+        // What was not ordered is in no tree that anyone sees.
+        cancel.check()?;
+        Ok(tree)
+    }
+
+    /// Bytes that a tree over so many points takes while it is made, told before: the points, their indices, the
+    /// boxes of its nodes, and 16 bytes a point that are given back.
+    ///
+    /// ```
+    /// use perf_track::cluster::KdTree;
+    /// assert_eq!(KdTree::memory(0, 2), 32);
+    /// assert!(KdTree::memory(1_000_000, 2) < 50_000_000);
+    /// ```
+    pub fn memory(points: usize, dimensions: usize) -> usize {
+        let point = dimensions * size_of::<f64>() + size_of::<u32>() + size_of::<(f64, u32)>();
+        points * point + nodes(build::levels(points)) * 2 * dimensions * size_of::<f64>()
     }
 
     /// How many points there are.
