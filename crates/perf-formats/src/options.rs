@@ -185,7 +185,7 @@ impl OpenOptions<'_> {
     }
 
     /// What can stop the reading.
-    #[cfg(feature = "streams")]
+    #[cfg(any(feature = "streams", feature = "cube", feature = "tau"))]
     pub(crate) fn token(&self) -> &CancelToken {
         &self.cancel
     }

@@ -83,6 +83,7 @@ pub fn write(
         is_first: true,
         lanes: Vec::new(),
         threads: HashMap::new(),
+        cancel,
     };
     writer.header();
     let total = view.ids().count() as u64;
@@ -110,6 +111,7 @@ struct Writer<'a, 'w> {
     lanes: Vec<LocationId>,
     /// The threads of work that is on a further one.
     threads: HashMap<EventId, Thread>,
+    cancel: &'w CancelToken,
 }
 
 impl Writer<'_, '_> {
@@ -155,11 +157,11 @@ impl Writer<'_, '_> {
         let name = known.map_or("", |location| &location.name);
         self.thread(own, name);
         if known.is_some_and(|location| location.kind.may_overlap()) {
-            let (calls, notes) = calls::overlapping(location);
+            let (calls, notes) = calls::overlapping(location, self.cancel)?;
             self.work(location, calls, name)?;
             return self.notes(location, notes);
         }
-        let (calls, notes) = calls::nested(location);
+        let (calls, notes) = calls::nested(location, self.cancel)?;
         for call in calls {
             self.call(location, call, own)?;
         }
@@ -201,7 +203,10 @@ impl Writer<'_, '_> {
 
     fn spill(&mut self) -> Result<()> {
         match self.text.len() >= BUFFER {
-            true => self.flush(),
+            true => {
+                self.cancel.check()?;
+                self.flush()
+            }
             false => Ok(()),
         }
     }

@@ -59,7 +59,7 @@ impl Cube {
     /// [`Error::Unsupported`] and [`Error::Limit`] with the place in the file, and
     /// [`Error::Strict`] for the first repair or loss if the options are strict.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self> {
-        let bytes = Bytes::open(path.as_ref(), options.get_limits())?;
+        let bytes = Bytes::open(path.as_ref(), options.get_limits(), options.token())?;
         Cube::read(bytes, options)
     }
 
@@ -68,7 +68,7 @@ impl Cube {
     /// # Errors
     /// As [`open`](Self::open), without [`Error::Io`].
     pub fn from_bytes(bytes: Vec<u8>, name: &str, options: &OpenOptions<'_>) -> Result<Self> {
-        let bytes = Bytes::new(bytes, name, options.get_limits())?;
+        let bytes = Bytes::new(bytes, name, options.get_limits(), options.token())?;
         Cube::read(bytes, options)
     }
 
@@ -93,7 +93,7 @@ impl Cube {
         let mut found = Diagnostics::default();
         let file = Arc::clone(bytes.name());
         options.advance(bytes.len(), bytes.len())?;
-        let document = bytes.into_memory()?;
+        let document = bytes.into_memory(options.token())?;
         let mut anchor = anchor::parse(&document, &file, options, &mut found)?;
         let rows = std::mem::take(&mut anchor.rows);
         let version = std::mem::take(&mut anchor.version);
@@ -106,7 +106,7 @@ impl Cube {
         let resolved = resolver.resolve(anchor)?;
         let rows = TextRows::new(document, &file, rows, &resolved, &mut found)?;
         // The document is held by the rows; members are of archives.
-        let bytes = Bytes::new(Vec::new(), &file, options.get_limits())?;
+        let bytes = Bytes::new(Vec::new(), &file, options.get_limits(), options.token())?;
         Cube::assemble(
             resolved,
             Arc::new(rows),
@@ -342,7 +342,12 @@ fn read_anchor(
         return anchor::parse_parts(bytes, member, PART, file, options, found);
     }
     let packed = bytes.read(member.start, member.size, "the anchor")?;
-    let document = bytes::unpack(packed.as_slice(), file, options.get_limits())?;
+    let document = bytes::unpack(
+        packed.as_slice(),
+        file,
+        options.get_limits(),
+        options.token(),
+    )?;
     anchor::parse(&document, file, options, found)
 }
 

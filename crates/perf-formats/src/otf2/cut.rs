@@ -123,7 +123,10 @@ pub fn cut(
             put(sink, &format!("{member}.def"), &local)?;
         }
         let events = match reader.source.size(&reader.source.events(key))? {
-            Some(1..) => events(reader, *location, anchor, selection.window, &member, sink)?,
+            Some(1..) => {
+                let wanted = (selection.window, member.as_str());
+                events(reader, *location, anchor, wanted, sink, cancel)?
+            }
             _ => 0,
         };
         counts.insert(key, events);
@@ -161,14 +164,17 @@ fn possible(chunk: u64) -> Option<u64> {
     Some(chunk).filter(|chunk| (64..=1 << 30).contains(chunk))
 }
 
+/// Records between two looks at the token.
+const LOOK: usize = 1 << 16;
+
 /// Copies the events of one location and says how many there are now.
 fn events(
     reader: &Reader<'_>,
     location: LocationId,
     anchor: &Anchor,
-    window: TimeRange,
-    member: &str,
+    (window, member): (TimeRange, &str),
     sink: &mut dyn Sink,
+    cancel: &CancelToken,
 ) -> Result<u64> {
     let local = reader.local_definitions(location)?;
     let chunks = Chunks::new(
@@ -188,8 +194,15 @@ fn events(
         last: None,
         order: anchor.byte_order,
     };
-    let mut outcome = Ok(());
+    let (mut outcome, mut looked) = (Ok(()), 0_usize);
     reader.records(location, |event| {
+        looked += 1;
+        if looked.is_multiple_of(LOOK)
+            && let Err(over) = cancel.check()
+        {
+            outcome = Err(over.into());
+            return ControlFlow::Break(());
+        }
         outcome = copy.event(event, sink);
         if outcome.is_err() || copy.phase == Phase::After {
             return ControlFlow::Break(());

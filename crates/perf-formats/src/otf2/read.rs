@@ -240,6 +240,12 @@ impl Reader<'_> {
         pass: &Pass<'_>,
         part: &mut Part,
     ) -> Result<()> {
+        if self.options.get_window() == TimeRange::ALL {
+            // As far as the bytes can hold them, as in each chunk: memory that grows would be there twice.
+            let count = self.count(&context.file, shape)?.min(shape.size / 4);
+            part.events
+                .reserve(usize::try_from(count).unwrap_or_default());
+        }
         let mut time = 0;
         let mut next = chunks.start;
         while next < chunks.end {

@@ -297,25 +297,26 @@ impl<'o> Reader<'o> {
             let Some((shape, _)) = self.source.shape(&member, self.known())? else {
                 continue;
             };
-            let (start, _) = shape.span(shape.chunks().saturating_sub(1));
-            let mut head = [0; internal::CHUNK_HEADER_LEN];
-            let got = self.source.read_at(&member, start, &mut head)?;
-            let head = head.get(..got).unwrap_or_default();
-            let mut cursor = super::wire::Cursor::new(head, shape.order);
-            let header = super::definitions::chunk_header(&mut cursor, shape.order);
-            // The shortest event has two bytes, the usual one twelve with its time.
-            let usual = shape.size / 12;
-            let events = header.map_or(usual, |(_, last)| last);
-            let events = if events <= shape.size / 2 {
-                events
-            } else {
-                usual
-            };
+            let events = self.count(&member, shape)?;
             sum.events += events;
             sum.bytes += shape.size;
             sum.memory += columns(shape.size, events);
         }
         Ok(sum)
+    }
+
+    /// How many events a file has: what the header of its last chunk says, if its bytes can hold so many.
+    pub(crate) fn count(&self, member: &str, shape: super::source::Shape) -> Result<u64> {
+        let (start, _) = shape.span(shape.chunks().saturating_sub(1));
+        let mut head = [0; internal::CHUNK_HEADER_LEN];
+        let got = self.source.read_at(member, start, &mut head)?;
+        let head = head.get(..got).unwrap_or_default();
+        let mut cursor = super::wire::Cursor::new(head, shape.order);
+        let header = super::definitions::chunk_header(&mut cursor, shape.order);
+        // The shortest event has two bytes, the usual one twelve with its time.
+        let said = header.ok().map(|(_, last)| last);
+        let said = said.filter(|events| *events <= shape.size / 2);
+        Ok(said.unwrap_or(shape.size / 12))
     }
 }
 

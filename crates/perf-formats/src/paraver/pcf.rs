@@ -392,9 +392,11 @@ pub(super) fn beside(
     for end in [extension.to_string(), format!("{extension}.gz")] {
         let path = super::format::with(&stem, &end);
         if path.is_file() {
-            let bytes = crate::bytes::Bytes::open(&path, limits)?;
+            // Names and colours: short.
+            let never = perf_core::CancelToken::new();
+            let bytes = crate::bytes::Bytes::open(&path, limits, &never)?;
             let name = path.to_string_lossy().into_owned();
-            return Ok(Some((name, bytes.into_memory()?.to_vec())));
+            return Ok(Some((name, bytes.into_memory(&never)?.to_vec())));
         }
     }
     Ok(None)

@@ -104,7 +104,7 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
         .map(|id| system.process(id).map_or(u32::MAX, |group| group.0))
         .collect();
     let comments = std::mem::take(&mut sweep.comments);
-    let (events, tables, comms) = sweep.finish(&processes)?;
+    let (events, tables, comms) = sweep.finish(&processes, &options)?;
     definitions.system = system;
     definitions.regions = tables.regions;
     definitions.metrics = tables.metrics;
@@ -306,8 +306,13 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
-    fn finish(mut self, processes: &[u32]) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
+    fn finish(
+        mut self,
+        processes: &[u32],
+        options: &OpenOptions<'_>,
+    ) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
         for stream in &mut self.streams {
+            options.advance(0, 0)?;
             let place = || Place::file(self.name).record("the end");
             let done = stream.finish(&mut self.shared);
             done.map_err(|error| error.found_at(place))?;
@@ -331,6 +336,7 @@ impl<'p> Sweep<'_, 'p> {
         late::share_roots(&mut late, &unkept, processes);
         let mut all = Vec::with_capacity(self.streams.len());
         for (stream, late) in self.streams.into_iter().zip(late) {
+            options.advance(0, 0)?;
             all.push(match stream.is_wanted {
                 true => late::merge(stream.events, late)?,
                 false => Events::absent(),

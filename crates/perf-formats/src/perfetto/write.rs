@@ -5,9 +5,9 @@ use super::track::Tracks;
 use crate::lanes::Lanes;
 use crate::{Error, Result};
 use perf_core::{
-    CancelToken, Close, Definitions, Endpoint, Event, EventId, LocationId, LocationView, MetricId,
-    Place, Progress, RegionId, Ticks, TraceView, Value, Visitor, intervals, match_messages_with,
-    replay,
+    CancelToken, Close, Definitions, Endpoint, Event, EventId, Interval, LocationId, LocationView,
+    MetricId, Place, Progress, RegionId, Ticks, TraceView, Value, Visitor, intervals_with,
+    match_messages_with, replay_with,
 };
 use std::collections::HashMap;
 use std::io::Write;
@@ -82,6 +82,7 @@ pub fn write(
         flows: Flows::default(),
         counters: HashMap::new(),
         start: nanos(definitions, start),
+        cancel,
     };
     writer.header();
     writer.find_flows(progress, cancel)?;
@@ -123,6 +124,7 @@ struct Writer<'a, 'w> {
     counters: HashMap<(LocationId, MetricId), u64>,
     /// Nanoseconds of the first event.
     start: i128,
+    cancel: &'w CancelToken,
 }
 
 impl Writer<'_, '_> {
@@ -216,11 +218,12 @@ impl Writer<'_, '_> {
             return self.work(location, track);
         }
         let mut counter = Counter::default();
-        replay(location, &mut counter);
+        replay_with(location, &mut counter, self.cancel)?;
         let all = location.all();
         let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));
         let enters: Vec<usize> = location.range().filter(is_enter).collect();
         let before = counter.0.saturating_sub(enters.len());
+        let cancel = self.cancel;
         let mut frames = Frames {
             writer: self,
             location,
@@ -230,15 +233,17 @@ impl Writer<'_, '_> {
             enters: enters.into_iter(),
             failed: None,
         };
-        replay(location, &mut frames);
+        replay_with(location, &mut frames, cancel)?;
         frames.failed.map_or(Ok(()), Err)
     }
 
     /// Work of a stream, on as many tracks as are open at once.
     fn work(&mut self, location: LocationView<'_>, track: u64) -> Result<()> {
         let mut calls = Vec::new();
-        intervals(location, |call| calls.push(call));
-        calls.sort_by_key(|call| (call.start, call.enter));
+        intervals_with(location, self.cancel, |call| calls.push(call))?;
+        let key = |call: &Interval| (call.start, call.enter);
+        self.cancel
+            .sort_by(&mut calls, |a, b| key(a).cmp(&key(b)))?;
         let mut lanes = Lanes::default();
         let mut tracks = vec![track];
         for call in calls {
@@ -266,7 +271,10 @@ impl Writer<'_, '_> {
 
     fn spill(&mut self) -> Result<()> {
         match self.bytes.len() >= BUFFER {
-            true => self.flush(),
+            true => {
+                self.cancel.check()?;
+                self.flush()
+            }
             false => Ok(()),
         }
     }

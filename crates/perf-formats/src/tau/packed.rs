@@ -122,7 +122,7 @@ pub(super) fn read(
     found: &mut Diagnostics,
 ) -> Result<Tables> {
     let name = Arc::clone(bytes.name());
-    let bytes = bytes.into_memory()?;
+    let bytes = bytes.into_memory(options.token())?;
     let mut reader = Reader {
         bytes: &bytes,
         at: 0,

@@ -127,7 +127,7 @@ impl Tau {
             let file = (key, path.to_path_buf());
             texts(&[(String::new(), vec![file])], options, &mut found)?
         } else {
-            let bytes = Bytes::open(path, options.get_limits())?;
+            let bytes = Bytes::open(path, options.get_limits(), options.token())?;
             options.advance(bytes.len(), bytes.len())?;
             packed::read(bytes, options, &mut found)?
         };
@@ -140,7 +140,7 @@ impl Tau {
     /// As [`open`](Self::open), without [`Error::Io`].
     pub fn from_packed(bytes: Vec<u8>, name: &str, options: &OpenOptions<'_>) -> Result<Self> {
         let mut found = Diagnostics::default();
-        let bytes = Bytes::new(bytes, name, options.get_limits())?;
+        let bytes = Bytes::new(bytes, name, options.get_limits(), options.token())?;
         let tables = packed::read(bytes, options, &mut found)?;
         Tau::new(tables, options, found)
     }
@@ -318,10 +318,10 @@ fn texts(
         // characters may be replaced.
         let mut own: Option<String> = None;
         for (key, path) in files {
-            let bytes = Bytes::open(path, options.get_limits())?;
+            let bytes = Bytes::open(path, options.get_limits(), options.token())?;
             let file = std::sync::Arc::clone(bytes.name());
             options.advance(bytes.len(), 0)?;
-            let bytes = bytes.into_memory()?;
+            let bytes = bytes.into_memory(options.token())?;
             let thread = text::parse(&bytes, &file, &mut names, options, found)?;
             if let Some(metric) = &thread.metric {
                 let before = own.get_or_insert_with(|| metric.clone());

@@ -1,6 +1,12 @@
 //! The calls of a location with their begin and end.
 
-use perf_core::{Close, Event, LocationView, RegionId, Ticks, Visitor, intervals, replay};
+use perf_core::{
+    CancelToken, Cancelled, Close, Event, LocationView, RegionId, Ticks, Visitor, intervals_with,
+    replay_with,
+};
+
+/// Calls, and the numbers of the events that are none.
+type Calls = Result<(Vec<Call>, Vec<usize>), Cancelled>;
 
 /// A call that is over.
 #[derive(Clone, Copy, Debug)]
@@ -14,27 +20,27 @@ pub(super) struct Call {
 
 /// The calls of a location whose calls may overlap, in order of their enters, and the numbers of
 /// the events that are no calls.
-pub(super) fn overlapping(location: LocationView<'_>) -> (Vec<Call>, Vec<usize>) {
+pub(super) fn overlapping(location: LocationView<'_>, cancel: &CancelToken) -> Calls {
     let mut calls = Vec::new();
-    intervals(location, |call| {
+    intervals_with(location, cancel, |call| {
         calls.push(Call {
             region: call.region,
             start: call.start,
             end: call.end,
             enter: call.enter,
         });
-    });
-    calls.sort_by_key(|call| call.enter);
+    })?;
+    cancel.sort_by(&mut calls, |a, b| a.enter.cmp(&b.enter))?;
     let is_call = |event| matches!(event, Some(Event::Enter { .. } | Event::Leave { .. }));
     let others = location.range();
     let others = others.filter(|index| !is_call(location.all().event(*index)));
-    (calls, others.collect())
+    Ok((calls, others.collect()))
 }
 
 /// As [`overlapping`], where calls nest: the outer ones first.
-pub(super) fn nested(location: LocationView<'_>) -> (Vec<Call>, Vec<usize>) {
+pub(super) fn nested(location: LocationView<'_>, cancel: &CancelToken) -> Calls {
     let mut frames = Frames::default();
-    replay(location, &mut frames);
+    replay_with(location, &mut frames, cancel)?;
     let mut calls = frames.calls;
     let all = location.all();
     let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));
@@ -43,7 +49,7 @@ pub(super) fn nested(location: LocationView<'_>) -> (Vec<Call>, Vec<usize>) {
     for (call, enter) in calls.iter_mut().skip(before).zip(enters) {
         call.enter = enter;
     }
-    (calls, frames.others)
+    Ok((calls, frames.others))
 }
 
 #[derive(Default)]

@@ -60,6 +60,7 @@ pub(in crate::cube) fn parse_parts(
     // Bytes of the document before the window, and those of the window that are there already.
     let (mut before, mut held) = (0, 0);
     loop {
+        options.token().check()?;
         let end = wanted.min(size - before);
         if window.len() < end {
             window.resize(end, 0);
@@ -98,6 +99,9 @@ pub(in crate::cube) fn parse_parts(
         wanted = wanted.max(held.saturating_add(part));
     }
 }
+
+/// Tags between two looks at the token.
+const LOOK: usize = 1 << 12;
 
 impl<'o> Parser<'_, 'o> {
     fn new(file: &Arc<str>, options: &'o OpenOptions<'o>, found: &'o mut Diagnostics) -> Self {
@@ -164,7 +168,12 @@ impl<'a> Parser<'a, '_> {
     /// error if it ends within a tag, which is then still to be read.
     fn run(&mut self, xml: &mut Xml<'a>) -> Result<()> {
         let mut runs = Runs::default();
+        let mut looked = 0_usize;
         loop {
+            looked = looked.wrapping_add(1);
+            if looked.is_multiple_of(LOOK) {
+                self.options.token().check()?;
+            }
             match self.stack.last() {
                 Some(What::Field | What::Coordinate | What::Row) => {}
                 Some(what) if xml.skip_close(self.stack.name()) => {
@@ -330,7 +339,8 @@ mod tests {
 
     fn in_parts(document: &str, part: usize) -> String {
         let options = OpenOptions::new();
-        let bytes = Bytes::new(document.into(), "a", options.get_limits()).unwrap();
+        let bytes =
+            Bytes::new(document.into(), "a", options.get_limits(), options.token()).unwrap();
         let mut found = Diagnostics::default();
         let size = bytes.len();
         let member = Member { start: 0, size };

@@ -7,6 +7,9 @@ use crate::cube::order::Forest;
 use crate::{Error, Result};
 use perf_core::{CallPath, CallPathId, Region, RegionId};
 
+/// Call paths between two looks at the token.
+const LOOK: usize = 1 << 14;
+
 /// Place of a call path, name and value of a fact about it.
 type Fact = (u32, String, String);
 
@@ -34,7 +37,10 @@ impl Resolver<'_> {
             }
         };
         let mut parents = Vec::with_capacity(cnodes.len());
-        for cnode in &cnodes {
+        for (number, cnode) in cnodes.iter().enumerate() {
+            if number.is_multiple_of(LOOK) {
+                self.options.token().check()?;
+            }
             let region = match regions.get(&cnode.callee) {
                 Some(region) => RegionId(region),
                 None => {

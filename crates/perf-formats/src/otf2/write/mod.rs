@@ -143,7 +143,8 @@ pub fn write(
     progress: &dyn Progress,
     cancel: &CancelToken,
 ) -> Result<Diagnostics> {
-    let mut writer = Writer::new(sink, view.definitions(), options.clone());
+    let writer = Writer::new(sink, view.definitions(), options.clone());
+    let mut writer = writer.cancel(cancel.clone());
     let total = view.len() as u64;
     let mut done = HashSet::new();
     for location in view.locations() {
@@ -166,7 +167,11 @@ pub struct Writer<'a> {
     plan: Plan<'a>,
     seen: Seen,
     lost: Diagnostics,
+    cancel: CancelToken,
 }
+
+/// Events between two looks at the token.
+const LOOK: usize = 1 << 16;
 
 impl std::fmt::Debug for Writer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -198,7 +203,14 @@ impl<'a> Writer<'a> {
             plan,
             seen,
             lost: Diagnostics::default(),
+            cancel: CancelToken::new(),
         }
+    }
+
+    /// What can stop the writing of a location. Default: nothing.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.cancel = token;
+        self
     }
 
     /// Writes the events of a location, which must be one of the definitions', and once only.
@@ -256,6 +268,9 @@ impl<'a> Writer<'a> {
         }
         let mut attributes = Vec::new();
         for (index, (time, event)) in range.clone().zip(location.iter()) {
+            if index.is_multiple_of(LOOK) {
+                self.cancel.check()?;
+            }
             attributes.clear();
             attributes.extend(location.all().attributes(index));
             self.event(&mut chunks, &mut record, time, event, &attributes)?;
