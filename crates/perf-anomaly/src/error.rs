@@ -55,6 +55,9 @@ pub enum Error {
     /// A message to a server, or its answer, did not get through.
     #[error("the parameter server cannot be reached: {0}")]
     Exchange(String),
+    /// Somebody cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] perf_core::Cancelled),
 }
 
 /// Results of this crate.

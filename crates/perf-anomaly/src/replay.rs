@@ -102,7 +102,9 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// What can end the replay between steps and while it waits. Default: nothing.
+    /// What can end the replay: between steps, while it waits, and within a step, of which the sink then has
+    /// a part. What the sink does at the end of a step is done as a whole: choose steps of no more than
+    /// some 100,000 events where it shall end soon. Default: nothing.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.cancel = token;
         self
@@ -174,6 +176,9 @@ impl EventSource for Replay<'_> {
             }
             let first = location.range().start + source.done;
             for index in first..first + count {
+                if index.is_multiple_of(LOOK) {
+                    self.cancel.check()?;
+                }
                 let all = location.all();
                 if let (Some(at), Some(event)) = (all.time(index), all.event(index)) {
                     let (from, stream) = (source.location, source.stream);
@@ -195,6 +200,9 @@ impl EventSource for Replay<'_> {
         Ok(true)
     }
 }
+
+/// Events between two looks at the token.
+const LOOK: usize = 1 << 16;
 
 /// Launch and work, in order; both are in view. Those of equal launches stand together.
 fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {

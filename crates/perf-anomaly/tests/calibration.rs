@@ -344,3 +344,37 @@ fn a_call_between_two_modes_is_abnormal_and_compared_with_the_nearer() {
     let severity = judgements[4].severity(&calls[4]).0 as f64;
     assert!((severity / 2e5 - 1.0).abs() < 0.02, "{severity}");
 }
+
+#[test]
+fn few_calls_tell_nothing_of_hours() {
+    for seed in 0..20 {
+        let (mut tail, mut random) = (tail(10.0), Random::new(seed));
+        let mut longest: f64 = 0.0;
+        let judgements = run(&mut tail, 40, |_| {
+            let runtime = 1e5 * (1.5 * random.normal()).exp();
+            longest = longest.max(runtime);
+            runtime
+        });
+        assert_eq!(count(&judgements, Label::TooSlow), 0, "{seed}");
+        let normal = tail.normal(call(0, 0.0).function);
+        let end = normal.last().expect("there are modes").end().0 as f64;
+        assert!(end < 11.0 * longest, "{seed}: {end} of {longest}");
+        let hours = run(&mut tail, 1, |_| 1e14);
+        assert_ne!(hours[0].label, Label::Normal, "{seed}");
+    }
+}
+
+#[test]
+fn the_tail_of_a_few_calls_does_not_hide_those_of_the_mode_above() {
+    let (mut tail, mut random) = (tail(10.0), Random::new(3));
+    // One call in a hundred is short, and the short ones differ.
+    let runtime = |random: &mut Random, at: usize| match at % 100 {
+        0 => 2e4 + 1e3 * random.normal(),
+        _ => 1e6 + 1e4 * random.normal(),
+    };
+    run(&mut tail, 4000, |at| runtime(&mut random, at));
+    let slow = run(&mut tail, 1, |_| 2e6);
+    assert_eq!(slow[0].label, Label::TooSlow);
+    let normal = run(&mut tail, 1, |_| 1.01e6);
+    assert_eq!(normal[0].label, Label::Normal);
+}

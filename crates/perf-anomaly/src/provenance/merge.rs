@@ -4,6 +4,7 @@ use super::lines::{Lines, failed};
 use super::record::Entry;
 use super::store::Store;
 use crate::Result;
+use perf_core::CancelToken;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -37,11 +38,24 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 /// # Errors
 /// Those of the stores.
 pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store) -> Result<u64> {
+    merge_until(stores, into, &CancelToken::new())
+}
+
+/// As [`merge`], and stops soon after somebody cancelled.
+///
+/// # Errors
+/// As [`merge`], and [`Error::Cancelled`](crate::Error::Cancelled): `into` then has a part, which was not committed.
+pub fn merge_until(
+    stores: &mut [Box<dyn Store>],
+    into: &mut dyn Store,
+    cancel: &CancelToken,
+) -> Result<u64> {
     let (mut count, mut first) = (0, 0);
     let mut runs = Vec::new();
     for store in stores {
         let mut last = 0;
         store.each(&mut |mut entry| {
+            cancel.check()?;
             match &mut entry {
                 Entry::Model(model) => {
                     last = last.max(model.id);

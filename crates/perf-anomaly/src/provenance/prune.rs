@@ -6,6 +6,7 @@ use super::store::{Revision, Store};
 use super::worst::Worst;
 use crate::calls::Calls;
 use crate::{Detector, FunctionId, Judgement, Label, Result, Sample};
+use perf_core::CancelToken;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -67,13 +68,24 @@ pub fn prune_within(
     per_function: usize,
     budget: u64,
 ) -> Result<Pruned> {
-    prune_with(
-        store,
-        calls,
-        detector,
-        (per_function, budget),
-        &mut |_, _, _| {},
-    )
+    let never = CancelToken::new();
+    prune_until(store, calls, detector, (per_function, budget), &never)
+}
+
+/// As [`prune_within`] with so many anomalies a function and bytes in all, and stops soon after somebody
+/// cancelled.
+///
+/// # Errors
+/// Those of the store, and [`Error::Cancelled`](crate::Error::Cancelled); then all records stay as they were. Once all are
+/// judged, what is left is done as a whole.
+pub fn prune_until(
+    store: &mut dyn Store,
+    calls: &Calls,
+    detector: &dyn Detector,
+    limits: (usize, u64),
+    cancel: &CancelToken,
+) -> Result<Pruned> {
+    prune_with(store, calls, detector, limits, cancel, &mut |_, _, _| {})
 }
 
 /// As [`prune_within`], and tells of each record that was judged again, by which model and how.
@@ -82,12 +94,14 @@ pub(crate) fn prune_with(
     calls: &Calls,
     detector: &dyn Detector,
     (per_function, budget): (usize, u64),
+    cancel: &CancelToken,
     tell: &mut dyn FnMut(&Record, FunctionId, &Judgement),
 ) -> Result<Pruned> {
-    let mut plan = Plan::of(store, calls, detector)?;
+    let mut plan = Plan::of(store, calls, detector, cancel)?;
     plan.keep_worst(per_function);
     plan.number_models(calls, detector);
-    plan.size(store)?;
+    plan.size(store, cancel)?;
+    cancel.check()?;
     let mut pruned = Pruned {
         over_budget: plan.fit(budget),
         ..Pruned::default()
@@ -201,7 +215,12 @@ struct Plan {
 
 impl Plan {
     /// Judges all records.
-    fn of(store: &mut dyn Store, calls: &Calls, detector: &dyn Detector) -> Result<Self> {
+    fn of(
+        store: &mut dyn Store,
+        calls: &Calls,
+        detector: &dyn Detector,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
         let mut ids: HashMap<(u32, String), FunctionId> = HashMap::new();
         for at in 0..calls.function_count() {
             let function = FunctionId(at as u32);
@@ -211,6 +230,7 @@ impl Plan {
         let mut plan = Plan::default();
         let mut text = String::new();
         store.each(&mut |entry| {
+            cancel.check()?;
             match &entry {
                 Entry::Call(record) => {
                     let function = ids.get(&(record.program, record.function.clone()));
@@ -336,10 +356,11 @@ impl Plan {
     }
 
     /// How long each record will be.
-    fn size(&mut self, store: &mut dyn Store) -> Result<()> {
+    fn size(&mut self, store: &mut dyn Store, cancel: &CancelToken) -> Result<()> {
         let mut text = String::new();
         let mut sizes = Vec::with_capacity(self.rows.len());
         store.each(&mut |entry| {
+            cancel.check()?;
             let (Entry::Call(record), Some(row)) = (&entry, self.rows.get(sizes.len())) else {
                 return Ok(());
             };

@@ -14,6 +14,11 @@
 //! beyond a tail with probability `p / (m s)`, so that of all calls `p` are. The bounds of a rare mode are
 //! then no wider than its few calls need.
 //!
+//! A few calls say little of one in 200,000: the tail of 16 may end at hours. What takes more than ten times
+//! as long as the longest call of the function is therefore not normal where the tail does not end before; there
+//! is not enough data to tell. Nor does a tail reach into the upper half of the mode above it: calls there are
+//! that mode's, whatever the tail of the lower one.
+//!
 //! Outliers: the `s` outermost calls of a mode are left out if they are fewer than a mode and the gap
 //! below them is wider than one in a million of a tail like the one that remains, by the same law. What
 //! was planted then does not stretch the tail.
@@ -36,6 +41,8 @@ const TIGHT: f64 = 0.05;
 const AS_WIDE: f64 = 1.5;
 /// Most alarms of a mode: one call in so many beyond a tail.
 const RARELY: f64 = 0.01;
+/// Calls tell nothing of what takes this many times as long as the longest of them.
+const FARTHEST: f64 = 10.0;
 
 /// What a fit is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +123,12 @@ pub(super) fn fit(
         };
         // In a gap the nearer mode judges; where two overlap, both find normal what is between.
         let (low, high) = (left.high.min(right.low), left.high.max(right.low));
-        left.until = low + (high - low) / 2;
+        left.until = (low + (high - low) / 2).min(right.center.max(left.center));
+    }
+    let longest = filled.last().map_or(0.0, |(bucket, _)| edge(bucket + 1));
+    for mode in &mut modes {
+        // Conversions saturate.
+        mode.known = (FARTHEST * longest) as u64;
     }
     modes
 }

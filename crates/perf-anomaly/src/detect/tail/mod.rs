@@ -28,7 +28,8 @@ use perf_core::{Merge, Nanos};
 ///   told in the source of the fit: an extrapolation of the outermost calls that takes the
 ///   uncertainty of its own estimate into account.
 /// * With fewer than [`minimum`](TailParams::minimum) calls it says
-///   [`Label::NotEnoughData`].
+///   [`Label::NotEnoughData`]; so it does of a call that takes more than ten times as long as any before it
+///   where a mode of few calls has too uncertain a tail to call it abnormal.
 /// * A function may have several modes, such as messages of two sizes, which may overlap: where no gap
 ///   parts them, the valleys of a mixture of normal distributions of the log run time do. A mode holds at
 ///   least [`mode_share`](TailParams::mode_share) of the calls, or [`rare_share`](TailParams::rare_share) where
@@ -99,6 +100,8 @@ impl Watched {
         };
         let label = if value > mode.high {
             Label::TooSlow
+        } else if value > mode.known {
+            Label::NotEnoughData
         } else if value < mode.low {
             Label::TooFast
         } else {
@@ -178,7 +181,7 @@ impl Tail {
         };
         modes
             .iter()
-            .map(|mode| time(mode.low)..=time(mode.high))
+            .map(|mode| time(mode.low)..=time(mode.highest()))
             .collect()
     }
 
@@ -331,7 +334,7 @@ impl Detector for Tail {
             for (what, value) in [
                 ("from", mode.low),
                 ("median", mode.center),
-                ("to", mode.high),
+                ("to", mode.highest()),
             ] {
                 facts.push((format!("mode {} {what}", at + 1), time(value)));
             }

@@ -40,8 +40,11 @@ pub(super) struct Mode {
     pub(super) until: u64,
     /// Lowest normal value.
     pub(super) low: u64,
-    /// Highest normal value.
+    /// Highest value that is not abnormal.
     pub(super) high: u64,
+    /// Highest value of which the calls of the function tell anything: beyond it, up to `high`, there is
+    /// not enough data.
+    pub(super) known: u64,
     /// The median.
     pub(super) center: u64,
     /// How many calls it holds, outliers left out.
@@ -51,6 +54,11 @@ pub(super) struct Mode {
 }
 
 impl Mode {
+    /// Highest normal value.
+    pub(super) fn highest(&self) -> u64 {
+        self.high.min(self.known)
+    }
+
     /// How rare a value is: `-log10` of the probability of a call that far out, by the tails; 0 at
     /// the median and linear up to the tails.
     #[inline]
@@ -155,6 +163,7 @@ impl Mode {
             until: u64::MAX,
             low: low as u64,
             high: high as u64,
+            known: u64::MAX,
             center: center as u64,
             calls: segment.calls,
             fast,
