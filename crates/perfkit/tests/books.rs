@@ -68,7 +68,7 @@ fn links_lead_somewhere() {
     let mut wrong = Vec::new();
     for page in pages() {
         for link in links(&prose(&page)) {
-            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let (file, heading) = link.split_once('#').unwrap_or((link.as_str(), ""));
             let folder = page.parent().expect("pages lie in folders");
             let target = if file.is_empty() {
                 page.clone()
