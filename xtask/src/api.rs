@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::ci::{at, install, libraries, target};
-use crate::{Outcome, cargo, execute, output_of, root};
+use crate::ci::{at, install, libraries};
+use crate::{Outcome, cargo, execute, output_of, root, target_folder};
 
 /// Pinned, since each version reads one format.
 const CARGO_PUBLIC_API: &str = "0.52.0";
@@ -145,7 +145,7 @@ fn listings(libraries: &[String]) -> Result<Vec<(String, String)>, String> {
 
 /// A rustdoc that knows unstable options. A variable for all of cargo would compile everything anew.
 fn rustdoc() -> Result<PathBuf, String> {
-    let folder = target().join("api");
+    let folder = target_folder()?.join("api");
     std::fs::create_dir_all(&folder).map_err(|error| at(&folder, &error))?;
     let path = folder.join("rustdoc");
     let script = "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n";
@@ -168,7 +168,7 @@ fn make_executable(path: &Path) -> Outcome {
 
 /// What a crate offers, of what rustdoc wrote.
 fn listing(name: &str) -> Result<String, String> {
-    let path = target().join(format!("doc/{}.json", name.replace('-', "_")));
+    let path = target_folder()?.join(format!("doc/{}.json", name.replace('-', "_")));
     let mut command = cargo(&["public-api", "--omit", "blanket-impls", "--rustdoc-json"]);
     let lines = output_of(command.arg(&path))?;
     let listing = tidy::tidy(&name.replace('-', "_"), &lines);

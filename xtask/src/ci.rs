@@ -19,7 +19,7 @@ use files::{bytes_below, contents, folders_of};
 pub(crate) use tools::install;
 use tools::{locked_version, version};
 
-use crate::{Outcome, cargo, execute, is_installed, output_of, root};
+use crate::{Outcome, cargo, execute, is_installed, output_of, root, target_folder};
 
 /// Name, what it checks, and the function that does it.
 struct Step(&'static str, &'static str, fn(&mut Gate) -> Outcome);
@@ -189,6 +189,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 
 fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     let start = Instant::now();
+    let target = target_folder()?;
     let mut gate = Gate::new()?;
     let mut ran = Vec::new();
     let mut failed = Vec::new();
@@ -201,7 +202,7 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
             name,
             took,
             passed: outcome.is_ok(),
-            disk: bytes_below(&target()),
+            disk: bytes_below(&target),
         });
         if let Err(message) = outcome {
             println!("== {name} FAILED after {}: {message}", seconds(took));
@@ -239,11 +240,6 @@ fn print_summary(ran: &[Ran], total: Duration) {
         println!("  {:<13} {took:>8} {disk:>6} MB  {verdict}", step.name);
     }
     println!("  {:<13} {:>8}", "total", seconds(total));
-}
-
-/// Where cargo builds.
-pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn seconds(time: Duration) -> String {

@@ -173,7 +173,7 @@ impl<'a> Out<'a> {
 
     fn finish(mut self) -> Listing {
         self.flush();
-        let text = self.listing.text.trim_start().to_string();
+        let text = sorted(self.listing.text.trim_start());
         let mut tied = self.listing.tied;
         tied.sort();
         tied.dedup();
@@ -219,6 +219,28 @@ impl<'a> Out<'a> {
             _ => path.to_string(),
         }
     }
+}
+
+/// Items that stand together in the order of their names, functions last: in how many blocks a type has its
+/// methods, and where, is nobody's business.
+fn sorted(text: &str) -> String {
+    let is_function = |line: &str| line.contains(" fn ");
+    let mut lines: Vec<&str> = text.lines().collect();
+    // A line after an empty one says of what the others are.
+    let mut start = 1;
+    for at in 1..=lines.len() {
+        let ends = lines
+            .get(at)
+            .is_none_or(|line| line.is_empty() || line.starts_with("impl"));
+        if ends {
+            if let Some(together) = lines.get_mut(start..at) {
+                together.sort_by_key(|line| (is_function(line), *line));
+            }
+            let is_header = lines.get(at).is_some_and(|line| line.is_empty());
+            start = at + if is_header { 2 } else { 1 };
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Letters of a path, its colons among them.
@@ -268,6 +290,20 @@ pub fn open() -> Result<(), Error>
 ";
         assert_eq!(listing.text, wanted);
         assert_eq!(listing.tied, ["perf_x::deep::Kept"]);
+    }
+
+    #[test]
+    fn blocks_of_methods_are_one() {
+        let first = "impl perf_x::A\npub fn perf_x::A::b()\n";
+        let second = "impl perf_x::A\npub fn perf_x::A::a()\npub const perf_x::A::C: u8\n";
+        let listing = |parts: [&str; 2]| {
+            let text = format!("pub mod perf_x\npub struct perf_x::A\n{}", parts.concat());
+            tidy("perf_x", &text).text
+        };
+        assert_eq!(listing([first, second]), listing([second, first]));
+        let wanted =
+            "pub mod perf_x\n\npub struct A\npub const A::C: u8\npub fn A::a()\npub fn A::b()\n";
+        assert_eq!(listing([first, second]), wanted);
     }
 
     #[test]
