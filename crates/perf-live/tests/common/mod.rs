@@ -1,5 +1,5 @@
 //! Ranks that run the same functions, some calls of them slow.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses some of it")]
 
 use perf_anomaly::calls::Calls;
 use perf_anomaly::provenance::{Entry, Memory, Recorder, Store};
