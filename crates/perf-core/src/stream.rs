@@ -54,6 +54,44 @@ pub enum StreamEvent {
 /// Names come first: the sink gives each an id, so that an event carries no text. Events of one
 /// stream should come in order of time; streams may interleave in any way. A sink never fails on
 /// an event: what is wrong with it is repaired, counted and reported by the sink.
+///
+/// ```
+/// use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
+/// /// Counts calls.
+/// #[derive(Default)]
+/// struct Calls {
+///     names: Vec<String>,
+///     count: u64,
+/// }
+/// impl EventSink for Calls {
+///     fn region(&mut self, _program: u32, name: &str) -> RegionId {
+///         let known = self.names.iter().position(|known| known == name);
+///         let at = known.unwrap_or(self.names.len());
+///         if known.is_none() {
+///             self.names.push(name.into());
+///         }
+///         RegionId(at as u32)
+///     }
+///     fn counter(&mut self, _name: &str) -> MetricId {
+///         MetricId(0)
+///     }
+///     fn stream(&mut self, _key: StreamKey) -> StreamId {
+///         StreamId(0)
+///     }
+///     fn push(&mut self, _stream: StreamId, _at: Nanos, event: StreamEvent) {
+///         self.count += u64::from(matches!(event, StreamEvent::Enter(_)));
+///     }
+///     fn metadata(&mut self, _stream: StreamId, _name: &str, _value: &str) {}
+///     fn end_step(&mut self, _step: u64) {}
+/// }
+/// let mut calls = Calls::default();
+/// let (solve, stream) = (calls.region(0, "solve"), calls.stream(StreamKey::default()));
+/// assert_eq!(calls.region(0, "solve"), solve);
+/// calls.push(stream, Nanos(10), StreamEvent::Enter(solve));
+/// calls.push(stream, Nanos(15), StreamEvent::Exit(solve));
+/// calls.end_step(0);
+/// assert_eq!(calls.count, 1);
+/// ```
 pub trait EventSink {
     /// The id of a region of a program; equal names of one program have one id.
     fn region(&mut self, program: u32, name: &str) -> RegionId;
@@ -75,6 +113,60 @@ pub trait EventSink {
 }
 
 /// What gives events as they happen.
+///
+/// ```
+/// use perf_core::{EventSink, EventSource, Nanos, StreamEvent, StreamKey};
+/// # use perf_core::{MetricId, RegionId, StreamId};
+/// use std::convert::Infallible;
+/// # #[derive(Default)]
+/// # struct Calls {
+/// #     names: Vec<String>,
+/// #     count: u64,
+/// # }
+/// # impl EventSink for Calls {
+/// #     fn region(&mut self, _program: u32, name: &str) -> RegionId {
+/// #         let known = self.names.iter().position(|known| known == name);
+/// #         let at = known.unwrap_or(self.names.len());
+/// #         if known.is_none() {
+/// #             self.names.push(name.into());
+/// #         }
+/// #         RegionId(at as u32)
+/// #     }
+/// #     fn counter(&mut self, _name: &str) -> MetricId {
+/// #         MetricId(0)
+/// #     }
+/// #     fn stream(&mut self, _key: StreamKey) -> StreamId {
+/// #         StreamId(0)
+/// #     }
+/// #     fn push(&mut self, _stream: StreamId, _at: Nanos, event: StreamEvent) {
+/// #         self.count += u64::from(matches!(event, StreamEvent::Enter(_)));
+/// #     }
+/// #     fn metadata(&mut self, _stream: StreamId, _name: &str, _value: &str) {}
+/// #     fn end_step(&mut self, _step: u64) {}
+/// # }
+/// /// Two steps, in each of which `solve` takes 5 ns.
+/// struct Solver(u64);
+/// impl EventSource for Solver {
+///     type Error = Infallible;
+///     fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool, Infallible> {
+///         if self.0 == 2 {
+///             return Ok(false);
+///         }
+///         let (solve, stream) = (sink.region(0, "solve"), sink.stream(StreamKey::default()));
+///         let begin = 10 * self.0 as i64;
+///         sink.push(stream, Nanos(begin), StreamEvent::Enter(solve));
+///         sink.push(stream, Nanos(begin + 5), StreamEvent::Exit(solve));
+///         sink.end_step(self.0);
+///         self.0 += 1;
+///         Ok(true)
+///     }
+/// }
+/// // A sink that counts calls.
+/// let (mut solver, mut calls) = (Solver(0), Calls::default());
+/// while solver.next_step(&mut calls)? {}
+/// assert_eq!(calls.count, 2);
+/// # Ok::<(), Infallible>(())
+/// ```
 pub trait EventSource {
     /// What can be wrong with the source.
     type Error;

@@ -306,6 +306,17 @@ impl Formats {
 
 /// The format that is surest of a path, of those of this crate.
 ///
+/// ```
+/// # #[cfg(feature = "paraver")]
+/// # {
+/// # let file = std::env::temp_dir().join("perf-formats-probe.prv");
+/// std::fs::write(&file, "#Paraver (22/11/2026 at 10:00):90_ns:1(1):1:1(1:1)\n")?;
+/// assert_eq!(perf_formats::probe(&file)?.name, "paraver");
+/// # std::fs::remove_file(&file).ok();
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// As [`Formats::probe`].
 pub fn probe(path: impl AsRef<Path>) -> Result<Format> {

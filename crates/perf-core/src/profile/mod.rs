@@ -41,6 +41,28 @@ pub struct ProfileMetric {
 }
 
 /// Where a profile has its rows from: memory, or a file that is read as rows are asked for.
+///
+/// ```
+/// use perf_core::{CallPathId, MetricId, Result, RowStore, Severities, Value};
+/// use std::sync::Arc;
+/// /// A call path in which each of four locations spends as many seconds as its number says.
+/// #[derive(Debug)]
+/// struct Ramp;
+/// impl RowStore for Ramp {
+///     fn row(&self, _metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+///         let row = || Arc::new(Severities::F64(vec![0.0, 1.0, 2.0, 3.0]));
+///         Ok((path == CallPathId(0)).then(row))
+///     }
+///     fn paths(&self, _metric: MetricId) -> Vec<CallPathId> {
+///         vec![CallPathId(0)]
+///     }
+/// }
+/// let row = Ramp.row(MetricId(0), CallPathId(0))?;
+/// assert_eq!(row.map(|row| row.sum()), Some(Value::F64(6.0)));
+/// // What is zero everywhere has no row.
+/// assert_eq!(Ramp.row(MetricId(0), CallPathId(1))?, None);
+/// # Ok::<(), perf_core::Error>(())
+/// ```
 pub trait RowStore: Send + Sync + std::fmt::Debug {
     /// The row of a metric and call path; `None` where the view is zero everywhere.
     ///

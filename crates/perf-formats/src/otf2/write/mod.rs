@@ -160,6 +160,32 @@ pub fn write(
 }
 
 /// Writes an archive location by location, for traces that are not in memory as a whole.
+///
+/// ```
+/// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+/// use perf_formats::otf2::{Archive, MemoryArchive, Writer};
+/// let location = |key| Location { key, ..Location::default() };
+/// let mut definitions = Definitions::default();
+/// let locations = (0..3).map(location).collect();
+/// definitions.system = SystemTree::new(vec![], vec![], locations, &Default::default())?;
+/// definitions.regions.push(Region::named("main"));
+/// let mut archive = MemoryArchive::default();
+/// let mut writer = Writer::new(&mut archive, &definitions, Default::default());
+/// for at in 0..3 {
+///     // One location after the other is in memory.
+///     let mut events = vec![Events::absent(); 3];
+///     events[at] = Events::default();
+///     events[at].push(Ticks(10), Event::Enter { region: RegionId(0) })?;
+///     events[at].push(Ticks(90), Event::Leave { region: RegionId(0) })?;
+///     let trace = Trace::new(definitions.clone(), events)?;
+///     for location in trace.view().locations().skip(at).take(1) {
+///         writer.location(location)?;
+///     }
+/// }
+/// assert!(writer.finish()?.is_empty());
+/// assert!(archive.size("traces/2.evt").is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Writer<'a> {
     sink: &'a mut dyn Sink,
     definitions: &'a Definitions,
