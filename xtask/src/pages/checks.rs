@@ -75,3 +75,12 @@ const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = t
 /// The colours of some pixels of the first canvas of a selector: red, green, blue.
 const PIXEL: &str = "((selector, x, y) => { const c = document.querySelector(selector);
     return [...c.getContext('2d').getImageData(Math.round(x * c.width), Math.round(y * c.height), 1, 1).data].slice(0, 3).join(); })";
+
+const CUBES: &str = "document.querySelector('section[data-view=topology]')";
+
+/// How many pixels of a canvas differ from its first, as a share.
+const INKED: &str = "((selector) => { const c = document.querySelector(selector), d = document.createElement('canvas');
+    [d.width, d.height] = [c.width, c.height]; const x = d.getContext('2d'); x.drawImage(c, 0, 0);
+    const p = x.getImageData(0, 0, d.width, d.height).data; let n = 0;
+    for (let i = 0; i < p.length; i += 4) n += p[i] !== p[0] || p[i + 1] !== p[1] || p[i + 2] !== p[2];
+    return n / (p.length / 4); })";

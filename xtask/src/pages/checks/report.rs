@@ -1,6 +1,6 @@
 //! Pages of several views.
 
-use super::Tab;
+use super::{CUBES, Tab};
 
 pub(super) fn report(tab: &mut Tab<'_>) -> Result<(), String> {
     // Each script is there once, whatever the number of sections that use it.

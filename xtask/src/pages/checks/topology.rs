@@ -1,15 +1,6 @@
 //! Pages of severities on grids.
 
-use super::Tab;
-
-const CUBES: &str = "document.querySelector('section[data-view=topology]')";
-
-/// How many pixels of a canvas differ from its first, as a share.
-const INKED: &str = "((selector) => { const c = document.querySelector(selector), d = document.createElement('canvas');
-    [d.width, d.height] = [c.width, c.height]; const x = d.getContext('2d'); x.drawImage(c, 0, 0);
-    const p = x.getImageData(0, 0, d.width, d.height).data; let n = 0;
-    for (let i = 0; i < p.length; i += 4) n += p[i] !== p[0] || p[i + 1] !== p[1] || p[i + 2] !== p[2];
-    return n / (p.length / 4); })";
+use super::{CUBES, INKED, Tab};
 
 pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("{CUBES}.dataset.webgl === '1'"))?;

@@ -1,6 +1,6 @@
 //! Pages of clusters and objects.
 
-use super::Tab;
+use super::{INKED, Tab};
 
 const TRACK: &str = "document.querySelector('section[data-view=track]')";
 
