@@ -223,7 +223,9 @@ fn a_client_that_is_killed_loses_nothing_that_was_answered() {
         let mut last = 0;
         let mut hear = |line: std::io::Result<String>| {
             let line = line.expect("it is text");
-            let count = line.split_once("answered ").map(|(_, count)| count.parse());
+            let count = line
+                .split_once("answered ")
+                .map(|(_, count)| count.parse::<u64>());
             last = count.map_or(last, |count| count.expect("a number"));
             last
         };
