@@ -6,6 +6,7 @@ pub mod cosmo;
 pub mod damage;
 pub mod device;
 pub mod kineto;
+pub mod memory;
 pub mod paraver;
 pub mod planted;
 pub mod random;

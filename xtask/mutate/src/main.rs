@@ -3,16 +3,19 @@
 
 mod cases;
 mod child;
-mod memory;
 mod report;
 
+use perf_testdata::memory;
 use perfkit_mutate::recordings::{self, Recording};
 use report::{Report, Watched};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[global_allocator]
-static COUNTED: memory::Counted = memory::Counted;
+static COUNTED: memory::Counted = memory::Counted::up_to(MOST);
+
+/// Most bytes in use before memory is refused, which ends the process.
+const MOST: usize = 4 << 30;
 
 const USAGE: &str = "usage: cargo xtask mutate [OPTIONS]
 
