@@ -9,7 +9,10 @@
     feature = "fold",
     feature = "spectral",
     feature = "track",
-    feature = "anomaly"
+    feature = "anomaly",
+    feature = "chrome",
+    feature = "streams",
+    feature = "view"
 ))]
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +21,9 @@
 
 #[path = "common/work.rs"]
 mod work;
+
+#[path = "common/results.rs"]
+mod results;
 
 use perf_testdata::cosmo;
 use perfkit::core::{CancelToken, Profile};
@@ -62,6 +68,53 @@ fn traces_are_analysed_alike() {
         let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
         for (name, work) in work::of_profile(&profile).unwrap() {
             compare(name, &work);
+        }
+    }
+}
+
+#[test]
+fn all_that_is_found_and_drawn_is_alike() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/recordings/jacobi-16"
+    );
+    let recorded = perfkit::open(path).unwrap().into_trace().unwrap();
+    let (made, _) = work::recordings("threads-results").unwrap();
+    for trace in [&recorded, &cosmo::trace()] {
+        for (name, work) in results::of_folds(trace) {
+            compare(&name, &work);
+        }
+        for (name, work) in results::of_detection(trace, &made.0) {
+            compare(&name, &work);
+        }
+        for (name, work) in results::of_writers(trace) {
+            compare(name, &work);
+        }
+    }
+    for (name, work) in results::of_devices() {
+        compare(name, &work);
+    }
+}
+
+/// Recordings by other tools, a few of each format.
+#[test]
+fn recordings_by_others_read_alike() {
+    let names = [
+        "cube/cube3/experiment1.cube",
+        "gpu/kineto",
+        "gpu/pipit",
+        "chimbuko",
+        "otf2",
+        "paraver",
+        "tau",
+    ];
+    for name in names {
+        let Some(place) = perf_testdata::corpus::corpus(name) else {
+            println!("skipped: corpus absent");
+            return;
+        };
+        for path in results::few(&place, 3) {
+            compare(&path.display().to_string(), &work::read(&path));
         }
     }
 }

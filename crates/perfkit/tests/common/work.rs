@@ -39,7 +39,7 @@ impl Write for Digest {
 }
 
 /// The text of a result, shortened.
-fn digest(result: &impl Debug) -> Given {
+pub(crate) fn digest(result: &impl Debug) -> Given {
     let mut digest = Digest(0, 0xcbf2_9ce4_8422_2325);
     write!(digest, "{result:?}")?;
     Ok(format!("{} bytes, {:016x}", digest.0, digest.1))
@@ -47,7 +47,7 @@ fn digest(result: &impl Debug) -> Given {
 
 /// A folder of recordings in each format, which goes when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Made(PathBuf);
+pub(crate) struct Made(pub(crate) PathBuf);
 
 impl Drop for Made {
     fn drop(&mut self) {
@@ -77,6 +77,7 @@ pub(crate) fn recordings(name: &str) -> Result<(Made, Vec<PathBuf>), Box<dyn Err
         "recordings/jacobi-16/eztrace_log.otf2",
         "recordings/nwchem-md-4/eztrace_log.otf2",
         "streams",
+        "gpu/planted-6x14.json.gz",
         "streams/miniapp.tsv",
     ]
     .map(|name| bundled.join(name))

@@ -1,0 +1,203 @@
+//! More of what is read and found: every operation, every detector with its records, pictures and pages.
+
+use crate::work::{Given, Work, digest, read};
+use perf_testdata::{device, planted};
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store};
+use perfkit::anomaly::{Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, Tail};
+use perfkit::core::{CancelToken, EventSource, Profile, Trace};
+use perfkit::fold::{
+    ClassId, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Nesting, Op,
+    RegionMap, Selection, Timelines, WorkRules, device_copies,
+};
+use perfkit::formats::{chrome, cube};
+use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
+use perfkit::topology::{AxisOrder, Shape, Topology, balanced};
+use perfkit::view::{Page, Unit, anomaly, timeline, topology};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+const OPS: [Op; 9] = [
+    Op::Max,
+    Op::Min,
+    Op::Diff,
+    Op::Idle,
+    Op::Share,
+    Op::Entropy,
+    Op::Count(ClassId(1)),
+    Op::Outliers(2),
+    Op::Any(ClassId(1)),
+];
+
+/// Folds by every operation and grouping, and what is drawn of them.
+pub(crate) fn of_folds(trace: &Trace) -> Vec<(String, Work<'_>)> {
+    let mut all: Vec<(String, Work<'_>)> = Vec::new();
+    let kinds = [
+        (Selection::default(), Nesting::Flat),
+        (Selection::Exact, Nesting::Flat),
+        (Selection::default(), Nesting::Nested),
+    ];
+    for op in OPS {
+        for (selection, nesting) in kinds {
+            let selects = !matches!(op, Op::Share | Op::Entropy | Op::Count(_));
+            if nesting == Nesting::Nested && !selects {
+                continue;
+            }
+            let work = move |by: GroupBy| -> Given {
+                let map = RegionMap::by_name(trace.definitions())?;
+                let timelines = Timelines::new(trace.view(), &map)?;
+                let params = Folder::params().columns(700).op(op);
+                let params = params.selection(selection).nesting(nesting);
+                let folder = Folder::new(&timelines, Groups::by(&timelines, by), params.check()?)?;
+                let fold = folder.fold(timelines.range())?;
+                digest(&(fold.cells(), fold.to_trace()?))
+            };
+            all.push((
+                format!("{op:?}, {selection:?}, {nesting:?}"),
+                Box::new(move |_, _, _| Ok(work(GroupBy::All)? + &work(GroupBy::Process)?)),
+            ));
+        }
+    }
+    let drawn: Work<'_> = Box::new(move |progress, cancel, _| {
+        let map = RegionMap::by_name(trace.definitions())?;
+        let timelines = Timelines::new(trace.view(), &map)?;
+        let groups = Groups::by(&timelines, GroupBy::Process);
+        let folder = Folder::new(&timelines, groups.clone(), Folder::params().check()?)?;
+        let fold = folder.fold(timelines.range())?;
+        let scene = timeline::Picture::new(&folder, &fold)?.scene();
+        let section = timeline::View::new(&timelines, groups).section(progress, cancel)?;
+        let html = Page::new("timeline").with(section).html();
+        digest(&(scene.png()?, scene.svg(), html))
+    });
+    all.push(("a timeline, drawn".into(), drawn));
+    all
+}
+
+/// What is found of devices.
+pub(crate) fn of_devices() -> Vec<(&'static str, Work<'static>)> {
+    let find = |trace: &Trace| -> Given {
+        let view = trace.view();
+        let params = DeviceParams::default().keep_gaps(true);
+        let devices = Devices::new(view, &params)?;
+        let hta = Hta::of(view, &HtaParams::default())?;
+        digest(&(devices, hta, device_copies(view, &WorkRules::default())))
+    };
+    vec![
+        ("a device", Box::new(move |_, _, _| find(&device::trace()))),
+        (
+            "84 streams",
+            Box::new(move |_, _, _| find(&planted::trace())),
+        ),
+    ]
+}
+
+fn detector(name: &str) -> Result<Box<dyn Detector>, Box<dyn Error>> {
+    Ok(match name {
+        "sstd" => Box::new(Sstd::new(Sstd::params().check()?)),
+        "hbos" => Box::new(Hbos::new(Hbos::params().check()?)),
+        "copod" => Box::new(Copod::new(Copod::params().check()?)),
+        _ => Box::new(Tail::new(Tail::params().check()?)),
+    })
+}
+
+/// Detection by each detector: the file of records, the report after judging again, the page.
+pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(String, Work<'a>)> {
+    let work = move |name: &'static str| -> Work<'a> {
+        Box::new(move |_, _, threads| {
+            let file = folder.join(format!("{name}-{threads}.jsonl"));
+            let recorder = |store: Box<dyn Store>| -> Result<Recorder, Box<dyn Error>> {
+                Ok(Recorder::new(Recorder::params().check()?, store))
+            };
+            let report = |store: Box<dyn Store>| -> Result<_, Box<dyn Error>> {
+                let calls = Calls::new(Calls::params().check()?);
+                let monitor = Monitor::new(calls, detector(name)?).record(recorder(store)?);
+                let mut monitor = monitor.watch_drift(Drift::new(Drift::params().check()?));
+                let mut replay = Replay::in_steps(trace.view(), 40);
+                while replay.next_step(&mut monitor)? {}
+                Ok(monitor.finish()?)
+            };
+            let mut kept = report(Box::new(Lines::create(&file)?))?;
+            let before = std::fs::read(&file)?;
+            let pruned = kept.prune()?;
+            drop(kept);
+            let after = std::fs::read(&file)?;
+            let mut again = report(Box::new(Memory::new()))?;
+            let losses = &again.losses;
+            let worst = (
+                losses.worst_functions(),
+                losses.worst_ranks(),
+                losses.worst_paths(),
+            );
+            let told = digest(&(losses.total(), worst, before, after, pruned))?;
+            let model = anomaly::Anomalies::of(&mut again)?;
+            let section = anomaly::View::new(&model).section(&(), &Default::default())?;
+            let scene = anomaly::Picture::new(&model).scene();
+            let page = Page::new("anomalies").with(section).html();
+            Ok(told + &digest(&(page, scene.png()?, model.json()))?)
+        })
+    };
+    let names = ["tail", "sstd", "hbos", "copod"];
+    let all = names.map(|name| (format!("detection, {name}"), work(name)));
+    all.into()
+}
+
+/// What is written of a trace and its profile beside OTF2 and Paraver, and a topology that is drawn.
+pub(crate) fn of_writers(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
+    let json: Work<'_> = Box::new(move |progress, cancel, _| {
+        let mut bytes = Vec::new();
+        let written = chrome::write(trace.view(), &mut bytes, progress, cancel)?;
+        digest(&(bytes, written))
+    });
+    let profile: Work<'_> = Box::new(move |progress, cancel, _| {
+        let (profile, _) = Profile::from_trace(trace.view(), progress, cancel)?;
+        let options = cube::WriteOptions::new().compress(true);
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        cube::write(&profile, &mut bytes, &options)?;
+        digest(&bytes.into_inner())
+    });
+    let drawn: Work<'_> = Box::new(move |progress, cancel, _| {
+        let (profile, _) = Profile::from_trace(trace.view(), progress, cancel)?;
+        let metrics = [profile.metric("exclusive time").ok_or("no time")?];
+        let rows = stored_rows(&profile, &metrics);
+        let ranks = profile.system().locations().len();
+        let shape = Shape::of(&balanced(ranks, 2))?;
+        let lens = shape.lens();
+        let grid = Topology::by_order(shape, AxisOrder::LastFastest, ranks);
+        let mut builder = Spectra::<f32>::builder(&lens)?;
+        builder.add_rows(&profile, &grid, &rows, Missing::Fill, progress, cancel)?;
+        let spectra = builder.finish();
+        let filter = AxisFilter::all(lens.len());
+        let params = RankParams::default().top(3).pearson(true).check()?;
+        let found: Result<Vec<_>, _> = (0..spectra.views().len())
+            .map(|view| spectra.rank(view, &filter, &params))
+            .collect();
+        let shown = grid
+            .view_of(&profile, metrics[0], rows[0].1)?
+            .ok_or("no row")?;
+        let view = topology::View::new("time", shown, Unit::Nanos);
+        let section = view.section(progress, cancel)?;
+        Ok(digest(&found?)? + &digest(&Page::new("grid").with(section).html())?)
+    });
+    vec![
+        ("Chrome, written", json),
+        ("Cube, written", profile),
+        ("single precision, and a grid, drawn", drawn),
+    ]
+}
+
+/// The smallest files below a place that can be opened, at most so many of 8 MB each.
+pub(crate) fn few(place: &Path, most: usize) -> Vec<PathBuf> {
+    let mut open = vec![place.to_path_buf()];
+    let mut files = Vec::new();
+    while let Some(path) = open.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => open.extend(entries.flatten().map(|entry| entry.path())),
+            Err(_) => files.push((path.metadata().map_or(0, |it| it.len()), path)),
+        }
+    }
+    files.retain(|(size, _)| (50..8_000_000).contains(size));
+    files.sort();
+    let opens = |path: &PathBuf| read(path)(&(), &CancelToken::new(), 1).is_ok();
+    let files = files.into_iter().map(|(_, path)| path);
+    files.filter(opens).take(most).collect()
+}
