@@ -1,0 +1,158 @@
+//! Reading and writing recordings.
+
+use crate::{Make, Work};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use perf_testdata::{kineto, paraver as text};
+use perfkit::core::CancelToken;
+use perfkit::formats::otf2::{self, Cut, MemoryArchive, Reader};
+use perfkit::formats::{OpenOptions, chrome, paraver};
+use perfkit_benches::inputs;
+use std::error::Error;
+use std::io::{Cursor, Write};
+use std::path::PathBuf;
+
+const EVENTS: usize = 4_000_000;
+
+pub(crate) const ALL: &[(&str, Make)] = &[
+    ("OTF2, read, one location", || read_otf2(1)),
+    ("OTF2, read, 64 locations", || read_otf2(64)),
+    ("OTF2, merged", || {
+        let archive = inputs::archive(16, EVENTS / 32);
+        Ok(Box::new(move |cancel| {
+            let options = OpenOptions::new().cancel(cancel.clone());
+            let reader = Reader::new(&archive, &options)?;
+            let mut merged = reader.merged()?;
+            while merged.next()?.is_some() {}
+            Ok(())
+        }))
+    }),
+    ("OTF2, cut", || {
+        let archive = inputs::archive(1, EVENTS);
+        Ok(Box::new(move |cancel| {
+            let reader = Reader::new(&archive, &OpenOptions::new())?;
+            let mut part = MemoryArchive::default();
+            otf2::cut(&reader, &Cut::new(), &mut part, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("OTF2, write", || {
+        let trace = inputs::trace(1, EVENTS);
+        Ok(Box::new(move |cancel| {
+            let mut archive = MemoryArchive::default();
+            let options = otf2::WriteOptions::default();
+            otf2::write(trace.view(), &mut archive, &options, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("Paraver, read", || {
+        open("perfkit-cancel.prv", text::text(16, 60_000).into_bytes())
+    }),
+    ("Paraver, read packed", || {
+        let text = text::text(16, 60_000);
+        open("perfkit-cancel.prv.gz", packed(text.as_bytes())?)
+    }),
+    ("Paraver, write", || {
+        let trace = inputs::trace(1, EVENTS / 4);
+        Ok(Box::new(move |cancel| {
+            paraver::write_trace(trace.view(), &mut std::io::sink(), "out.prv", &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("Chrome, read", || {
+        open("perfkit-cancel.json", chrome_text(150_000_000)?)
+    }),
+    ("Chrome, read packed", || {
+        open(
+            "perfkit-cancel.json.gz",
+            packed(&chrome_text(150_000_000)?)?,
+        )
+    }),
+    ("Chrome, write", || {
+        let trace = inputs::trace(1, EVENTS / 4);
+        Ok(Box::new(move |cancel| {
+            chrome::write(trace.view(), &mut std::io::sink(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("Cube, read packed document", || {
+        open("perfkit-cancel.cube", packed(&cube3(2_000, 4_000))?)
+    }),
+    ("Cube, read document", || {
+        open("perfkit-cancel.cube", cube3(2_000, 4_000))
+    }),
+    ("Cube, read definitions", || {
+        open("perfkit-cancel.cubex", inputs::cubex(4, 600_000, false))
+    }),
+];
+
+fn read_otf2(locations: u32) -> Result<Work, Box<dyn Error>> {
+    let archive = inputs::archive(locations, EVENTS * 2 / locations as usize);
+    Ok(Box::new(move |cancel: &CancelToken| {
+        let options = OpenOptions::new().cancel(cancel.clone());
+        Reader::new(&archive, &options)?.read()?;
+        Ok(())
+    }))
+}
+
+fn chrome_text(size: u64) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut bytes = Cursor::new(Vec::new());
+    kineto::write(&mut bytes, 0, size)?;
+    Ok(bytes.into_inner())
+}
+
+fn packed(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(bytes)?;
+    Ok(packed.finish()?)
+}
+
+/// A document of one metric with a row each of so many call paths.
+fn cube3(paths: usize, threads: usize) -> Vec<u8> {
+    let mut text = String::from(
+        "<cube version=\"3.0\"><metrics><metric id=\"0\"><disp_name>Time</disp_name>\
+         <uniq_name>time</uniq_name><dtype>FLOAT</dtype><uom>sec</uom></metric></metrics><program>\
+         <region id=\"0\" mod=\"a.c\" begin=\"1\" end=\"9\"><name>main</name></region>",
+    );
+    for path in 0..paths {
+        text += &format!("<cnode id=\"{path}\" calleeId=\"0\"></cnode>");
+    }
+    text += "</program><system><machine Id=\"0\"><name>m</name><node Id=\"0\"><name>n</name>";
+    for rank in 0..threads {
+        text += &format!(
+            "<process Id=\"{rank}\"><name>p</name><rank>{rank}</rank><thread Id=\"{rank}\">\
+             <name>t</name><rank>0</rank></thread></process>"
+        );
+    }
+    text += "</node></machine></system><severity><matrix metricId=\"0\">";
+    for path in 0..paths {
+        text += &format!("<row cnodeId=\"{path}\">");
+        for rank in 0..threads {
+            text += &format!("{}.25\n", (path * 7 + rank) % 977);
+        }
+        text += "</row>";
+    }
+    text += "</matrix></severity></cube>";
+    text.into_bytes()
+}
+
+/// A file that goes when the work does.
+struct Held(PathBuf);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the folder for such files.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Opens a file of these bytes.
+fn open(name: &str, bytes: Vec<u8>) -> Result<Work, Box<dyn Error>> {
+    let held = Held(std::env::temp_dir().join(format!("{}-{name}", std::process::id())));
+    std::fs::write(&held.0, bytes)?;
+    Ok(Box::new(move |cancel: &CancelToken| {
+        let options = OpenOptions::new().cancel(cancel.clone());
+        perfkit::formats::open(&held.0, &options)?;
+        Ok(())
+    }))
+}

@@ -1,0 +1,109 @@
+//! How long work goes on after it was told to stop.
+//!
+//! `perfkit-bench-cancel [CANCELS] [WORD]...`: runs each piece of work whose name holds one of the words
+//! (all without words) on large generated input, first to its end, then as often as CANCELS says (20),
+//! cancelled at a random point of each of as many equal parts of that time. Prints a line each: the
+//! time of the whole, how often it was stopped (and not done before), and the longest time until it
+//! returned, stopped or done.
+
+mod files;
+mod points;
+mod spectra;
+mod traces;
+
+use perf_testdata::wide::Xorshift;
+use perfkit::core::CancelToken;
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Something that can be stopped, with its input.
+pub(crate) type Work = Box<dyn Fn(&CancelToken) -> Result<(), Box<dyn Error>> + Send + Sync>;
+
+/// Makes the input of a piece of work.
+pub(crate) type Make = fn() -> Result<Work, Box<dyn Error>>;
+
+/// What was seen of one piece of work.
+struct Seen {
+    whole: Duration,
+    stopped: u32,
+    worst: Duration,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}\n\nusage: perfkit-bench-cancel [CANCELS] [WORD]...");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let cancels = words.first().and_then(|word| word.parse().ok());
+    if cancels.is_some() {
+        words.remove(0);
+    }
+    let cancels = cancels.unwrap_or(20);
+    let is_wanted =
+        |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let all = [traces::ALL, points::ALL, spectra::ALL, files::ALL];
+    println!("| work | whole s | stopped | longest ms |\n|---|---|---|---|");
+    for (name, make) in all.into_iter().flatten() {
+        if !is_wanted(name) {
+            continue;
+        }
+        let seen = measure(&make()?, cancels)?;
+        println!(
+            "| {name} | {:.2} | {} of {cancels} | {:.1} |",
+            seen.whole.as_secs_f64(),
+            seen.stopped,
+            seen.worst.as_secs_f64() * 1e3
+        );
+    }
+    Ok(())
+}
+
+fn measure(work: &Work, cancels: u32) -> Result<Seen, Box<dyn Error>> {
+    let begun = Instant::now();
+    work(&CancelToken::new())?;
+    let mut seen = Seen {
+        whole: begun.elapsed(),
+        stopped: 0,
+        worst: Duration::ZERO,
+    };
+    let mut random = Xorshift::new(7);
+    for part in 0..cancels {
+        let place = f64::from(part) + random.below(1_000) as f64 / 1e3;
+        let after = seen.whole.mul_f64(place / f64::from(cancels.max(1)));
+        let (is_stopped, late) = cancelled(work, after)?;
+        seen.stopped += u32::from(is_stopped);
+        seen.worst = seen.worst.max(late);
+    }
+    Ok(seen)
+}
+
+/// Whether the work was stopped, and the time from the cancelling to the return; none where that was before.
+fn cancelled(work: &Work, after: Duration) -> Result<(bool, Duration), Box<dyn Error>> {
+    let token = CancelToken::new();
+    let own = token.clone();
+    let (result, done, at) = std::thread::scope(|scope| {
+        let canceller = scope.spawn(move || {
+            std::thread::sleep(after);
+            let at = Instant::now();
+            own.cancel();
+            at
+        });
+        let result = work(&token).map_err(|error| error.to_string());
+        (result, Instant::now(), canceller.join())
+    });
+    let at = at.map_err(|_| "the thread that cancels is gone")?;
+    let late = done.saturating_duration_since(at);
+    match result {
+        Ok(()) => Ok((false, late)),
+        Err(error) if error == "cancelled" => Ok((true, late)),
+        Err(error) => Err(error.into()),
+    }
+}

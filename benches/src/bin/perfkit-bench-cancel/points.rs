@@ -1,0 +1,129 @@
+//! Clustering, alignment and tracking.
+
+use crate::Make;
+use perf_testdata::clusters;
+use perfkit::core::Nanos;
+use perfkit::track::cluster::{Dbscan, EpsSearch, Hdbscan, Index, Refinement, k_distances};
+use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::{Align, Burst, Bursts, ClusterId, Points, Sequences, SpmdScorer, Thread};
+use perfkit_benches::inputs;
+use std::error::Error;
+
+pub(crate) const ALL: &[(&str, Make)] = &[
+    ("dbscan", || dbscan(2_000_000, 0.01, Index::default())),
+    ("dbscan, cells of few points", || {
+        dbscan(1_000_000, 0.0004, Index::default())
+    }),
+    ("dbscan, tree", || dbscan(200_000, 0.01, Index::Tree)),
+    ("hdbscan", || {
+        let values = clusters::phases(150_000, 5).values;
+        Ok(Box::new(move |cancel| {
+            let scan = Hdbscan::new(Hdbscan::params().check()?);
+            scan.scan(Points::new(&values, 2)?, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("k-distances", || {
+        let values = clusters::phases(1_000_000, 5).values;
+        Ok(Box::new(move |cancel| {
+            k_distances(Points::new(&values, 2)?, 10, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("eps", || {
+        let values = clusters::phases(300_000, 5).values;
+        Ok(Box::new(move |cancel| {
+            let search = EpsSearch::new(EpsSearch::params().check()?);
+            search.choose(Points::new(&values, 2)?, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("refinement", || {
+        let planted = Planted::new(10_000)?;
+        Ok(Box::new(move |cancel| {
+            let refinement = Refinement::new(Refinement::params().check()?);
+            let align = Align::params().check()?;
+            let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align, cancel.clone());
+            let weights = planted.bursts.durations();
+            refinement.run(planted.points()?, &weights, &scorer, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("alignment, few changes", || align(256, 4_000, 10)),
+    ("alignment, many changes", || align(48, 4_000, 300)),
+    ("tracking", || {
+        let planted = Planted::new(200_000)?;
+        Ok(Box::new(move |cancel| {
+            let times = planted.bursts.durations();
+            let frame = |name: &str| {
+                let points = planted.points()?;
+                Observation::new(name, 16, points, &planted.labels, &times)
+            };
+            let frames = [frame("a")?, frame("b")?, frame("c")?];
+            let params = Tracking::params().check()?;
+            Tracking::of(&frames, &params, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+];
+
+fn dbscan(points: usize, eps: f64, index: Index) -> Result<crate::Work, Box<dyn Error>> {
+    let values = clusters::phases(points, 5).values;
+    Ok(Box::new(move |cancel| {
+        let params = Dbscan::params().eps(eps).min_points(10).index(index);
+        let scan = Dbscan::new(params.check()?);
+        scan.scan(Points::new(&values, 2)?, &(), cancel)?;
+        Ok(())
+    }))
+}
+
+fn align(threads: usize, length: usize, edits: usize) -> Result<crate::Work, Box<dyn Error>> {
+    let (sequences, shares): (Sequences, Vec<f64>) = inputs::sequences(threads, length, edits);
+    Ok(Box::new(move |cancel| {
+        let align = Align::params().check()?;
+        align.align(&sequences, &shares, &(), cancel)?;
+        Ok(())
+    }))
+}
+
+/// Points of twelve phases, as 16 threads compute them one after the other.
+struct Planted {
+    values: Vec<f64>,
+    bursts: Bursts,
+    rows: Vec<u32>,
+    labels: Vec<ClusterId>,
+}
+
+impl Planted {
+    fn new(points: usize) -> Result<Self, Box<dyn Error>> {
+        let phases = clusters::phases(points, 5);
+        let mut bursts = Bursts::new(["x"]);
+        for process in 0..16 {
+            bursts.add_thread(Thread {
+                process,
+                ..Thread::default()
+            })?;
+        }
+        for at in 0..points {
+            let begin = 1000 * (at / 16) as i64;
+            let burst = Burst {
+                thread: (at % 16) as u32,
+                begin: Nanos(begin),
+                end: Nanos(begin + 500),
+                ..Burst::default()
+            };
+            bursts.push(burst, &[1.0])?;
+        }
+        let labels = phases.truth.iter().map(|phase| ClusterId(*phase));
+        Ok(Planted {
+            labels: labels.collect(),
+            rows: (0..points as u32).collect(),
+            values: phases.values,
+            bursts,
+        })
+    }
+
+    fn points(&self) -> perfkit::track::Result<Points<'_>> {
+        Points::new(&self.values, 2)
+    }
+}

@@ -1,0 +1,66 @@
+//! Correlation of severity views.
+
+use crate::{Make, Work};
+use perfkit::spectral::{AxisFilter, NullParams, RankParams, Spectra};
+use perfkit_benches::inputs;
+use std::error::Error;
+
+/// 2^23 points.
+const LARGE: [usize; 3] = [256, 256, 128];
+const SMALL: [usize; 3] = [32, 32, 16];
+
+pub(crate) const ALL: &[(&str, Make)] = &[
+    ("spectra of large views", || {
+        let views = inputs::views(&LARGE, 4);
+        Ok(Box::new(move |cancel| {
+            let mut builder = Spectra::<f64>::builder(&LARGE)?;
+            builder.extend_with(&views, &[], &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("spectra of small views", || {
+        let views = inputs::views(&SMALL, 1_000);
+        Ok(Box::new(move |cancel| {
+            let mut builder = Spectra::<f64>::builder(&SMALL)?;
+            builder.extend_with(&views, &[], &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("rank of large views", || rank(&LARGE, 4)),
+    ("rank of small views", || rank(&SMALL, 2_000)),
+    ("confidence of large views", || {
+        let spectra = spectra(&LARGE, 2)?;
+        Ok(Box::new(move |cancel| {
+            let params = NullParams::default().count(20).check()?;
+            let filter = AxisFilter::all(LARGE.len());
+            spectra.confidence(0, &[1], &filter, &params, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("all pairs", || {
+        let spectra = spectra(&SMALL, 100)?;
+        Ok(Box::new(move |cancel| {
+            let params = RankParams::default().top(5).check()?;
+            let filter = AxisFilter::all(SMALL.len());
+            spectra.pairs(&filter, &params, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+];
+
+fn spectra(dims: &[usize], count: usize) -> Result<Spectra<f64>, Box<dyn Error>> {
+    let mut builder = Spectra::<f64>::builder(dims)?;
+    builder.extend(&inputs::views(dims, count))?;
+    Ok(builder.finish())
+}
+
+fn rank(dims: &'static [usize], count: usize) -> Result<Work, Box<dyn Error>> {
+    let spectra = spectra(dims, count)?;
+    Ok(Box::new(move |cancel| {
+        let others: Vec<usize> = (1..count).collect();
+        let params = RankParams::default().check()?;
+        let filter = AxisFilter::all(dims.len());
+        spectra.rank_among(0, &others, &filter, &params, &(), cancel)?;
+        Ok(())
+    }))
+}

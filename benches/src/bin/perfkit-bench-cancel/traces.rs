@@ -1,0 +1,126 @@
+//! Analyses of traces.
+
+use crate::Make;
+use perf_testdata::device;
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::{Monitor, Replay, Tail};
+use perfkit::core::{EventSource, Profile, Trace, match_messages_with};
+use perfkit::fold::{
+    DeviceParams, Devices, Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines,
+};
+use perfkit::track::Extract;
+use perfkit_benches::inputs;
+use std::error::Error;
+
+/// One location, so that nothing can stop between two.
+const EVENTS: usize = 8_000_000;
+
+pub(crate) const ALL: &[(&str, Make)] = &[
+    ("profile", || {
+        let trace = inputs::trace(1, EVENTS);
+        Ok(Box::new(move |cancel| {
+            Profile::from_trace(trace.view(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("profile, devices", || {
+        let trace = devices(1_500_000);
+        Ok(Box::new(move |cancel| {
+            Profile::from_trace(trace.view(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("messages", || {
+        let trace = inputs::trace(8, EVENTS / 2);
+        Ok(Box::new(move |cancel| {
+            match_messages_with(trace.view(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("timelines", || {
+        let trace = inputs::trace(1, EVENTS);
+        Ok(Box::new(move |cancel| {
+            let map = RegionMap::by_name(trace.definitions())?;
+            Timelines::with(trace.view(), &map, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("timelines, devices", || {
+        let trace = devices(1_500_000);
+        Ok(Box::new(move |cancel| {
+            let map = RegionMap::by_name(trace.definitions())?;
+            Timelines::with(trace.view(), &map, &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("fold, one row", || {
+        refold(folder(64, Op::Max, Selection::default())?)
+    }),
+    ("fold, shares of one row", || {
+        refold(folder(64, Op::Share, Selection::Exact)?)
+    }),
+    ("fold, one stream", || {
+        refold(folder(1, Op::Share, Selection::Exact)?)
+    }),
+    ("usage", || {
+        let folder = folder(64, Op::Max, Selection::default())?;
+        Ok(Box::new(move |cancel| {
+            folder.usage_with(folder.timelines().range(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("devices", || {
+        let trace = devices(1_500_000);
+        Ok(Box::new(move |cancel| {
+            Devices::with(trace.view(), &DeviceParams::default(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("bursts", || {
+        let trace = inputs::trace(1, EVENTS);
+        Ok(Box::new(move |cancel| {
+            let extract = Extract::params().all_counters(true).check()?;
+            extract.extract(trace.view(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("anomalies", || {
+        let trace = inputs::trace(1, EVENTS / 2);
+        Ok(Box::new(move |cancel| {
+            let tail = Tail::new(Tail::params().check()?);
+            let calls = Calls::new(Calls::params().check()?);
+            let mut monitor = Monitor::new(calls, Box::new(tail));
+            let mut replay = Replay::in_steps(trace.view(), 100).cancel(cancel.clone());
+            while replay.next_step(&mut monitor)? {}
+            Ok(())
+        }))
+    }),
+];
+
+/// A device of two streams without a break.
+fn devices(pieces: u64) -> Trace {
+    let piece = |at: u64| {
+        let (stream, start) = ((at % 2) as u32, at * 10);
+        (Some(start), stream, "kernel", start, start + 9)
+    };
+    let all: Vec<_> = (0..pieces).map(piece).collect();
+    device::build(&all)
+}
+
+fn folder(ranks: u32, op: Op, selection: Selection) -> Result<Folder, Box<dyn Error>> {
+    let trace = inputs::trace(ranks, EVENTS / ranks as usize);
+    let map = RegionMap::by_name(trace.definitions())?;
+    let timelines = Timelines::new(trace.view(), &map)?;
+    let params = Folder::params().columns(1920).op(op).selection(selection);
+    let groups = Groups::by(&timelines, GroupBy::All);
+    Ok(Folder::new(&timelines, groups, params.check()?)?)
+}
+
+fn refold(folder: Folder) -> Result<crate::Work, Box<dyn Error>> {
+    Ok(Box::new(move |cancel| {
+        let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
+        let window = folder.timelines().range();
+        folder.refold_with(window, &mut scratch, &mut fold, &(), cancel)?;
+        Ok(())
+    }))
+}
