@@ -59,6 +59,7 @@ trait Shared: std::fmt::Debug + Send {
         own: &mut dyn Detector,
     ) -> Result<Synced>;
     fn count(&mut self, calls: &Calls, judged: &[Judgement]);
+    fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool>;
     fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
 }
 
@@ -74,6 +75,10 @@ impl<E: Exchange> Shared for Client<E> {
 
     fn count(&mut self, calls: &Calls, judged: &[Judgement]) {
         Client::count(self, calls, judged);
+    }
+
+    fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool> {
+        Client::receive(self, calls, own)
     }
 
     fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
@@ -335,6 +340,11 @@ impl Monitor {
         self.judgements.clear();
         if !self.rules.is_empty() {
             self.rule();
+        }
+        if let Some(client) = &mut self.client {
+            // What came since the last step helps to judge this one.
+            let received = client.receive(&self.calls, &mut *self.detector);
+            self.error = self.error.take().or(received.err());
         }
         let batch = self.calls.batch();
         self.detector.detect(batch.samples(), &mut self.judgements);

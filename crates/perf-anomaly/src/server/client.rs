@@ -239,8 +239,12 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Takes the view that came, if one did.
-    fn receive(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<bool> {
+    /// Takes the view that came, if one did, and sends nothing: before the calls of a step are judged, where
+    /// views come between two steps. Whether the detector took one.
+    ///
+    /// # Errors
+    /// Those of the exchange, and [`Error::OtherModel`] where the server has models of another detector.
+    pub fn receive(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<bool> {
         let Some(view) = self.exchange.receive()? else {
             return Ok(false);
         };

@@ -7,6 +7,9 @@
 //! waits for anybody: there is no barrier, a view may come late or not at all, and a delta that did
 //! not get through is sent again and counted once.
 //!
+//! Where there are many ranks and no server, each may have a copy of one: deltas are merged on their way to
+//! a [`Sum`], which each copy adds.
+//!
 //! How messages travel is an [`Exchange`]'s matter. [`Local`] is one for threads of a process; for
 //! others, [`Delta`] and [`View`] have bytes.
 //!

@@ -4,6 +4,7 @@
 mod common;
 
 mod many;
+mod sums;
 
 use common::Random;
 use perf_anomaly::calls::Calls;
