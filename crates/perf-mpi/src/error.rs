@@ -46,8 +46,8 @@ pub enum Error {
     /// initialise it with `Threading::Multiple`.
     #[error("MPI was initialised without support for several threads at a time")]
     Threads,
-    /// The thread that exchanges in the background is not there.
-    #[error("the thread that exchanges statistics: {0}")]
+    /// Statistics are not exchanged any more, or never were.
+    #[error("the exchange of statistics: {0}")]
     Background(String),
     /// Ranks that do not agree on what they analyse.
     #[error("ranks differ in {what}")]

@@ -8,16 +8,17 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod measured;
 mod played;
 
 use common::Outcome;
+use measured::{Clock, Times, table};
 use mpi::environment::Universe;
 use perf_anomaly::server::Server;
-use perf_mpi::{Finished, Lockstep, Ranks};
+use perf_mpi::{Lockstep, Ranks};
 use played::{Label, Rank, Shape};
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: scale_mpi [OPTIONS]
 
@@ -28,7 +29,7 @@ Plays a program of many ranks that watches itself, and compares labels with thos
   --functions N  functions, default 8
   --calls N      calls of each function in a step of a rank, default 3
   --every N      steps from one exchange of a rank to the next, default 1
-  --alone        labels are not compared: what all ranks do is not done again by one";
+  --no-labels    labels are not compared: what all ranks do is not done again by one detector";
 
 fn main() -> ExitCode {
     common::main(USAGE, mpi::Threading::Single, run)
@@ -60,34 +61,11 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, lexopt::Error> {
             Long("functions") => shape.functions = parser.value()?.parse::<u64>()?.clamp(1, 4096),
             Long("calls") => shape.calls = parser.value()?.parse::<u64>()?.clamp(1, 4096),
             Long("every") => asked.every = parser.value()?.parse::<u64>()?.max(1),
-            Long("alone") => asked.compares = false,
+            Long("no-labels") => asked.compares = false,
             other => return Err(other.unexpected()),
         }
     }
     Ok(asked)
-}
-
-/// Processor time that this thread used so far, where the system tells; else time.
-struct Clock(Instant);
-
-impl Clock {
-    fn now(&self) -> Duration {
-        let told = std::fs::read_to_string("/proc/thread-self/schedstat");
-        let nanos = told
-            .ok()
-            .and_then(|told| told.split(' ').next()?.parse().ok());
-        nanos.map_or_else(|| self.0.elapsed(), Duration::from_nanos)
-    }
-}
-
-/// Processor time of this process in microseconds: calls from events, their judging, and the exchange, of which
-/// `round` in rounds.
-#[derive(Clone, Copy, Default)]
-struct Times {
-    calls: f64,
-    detect: f64,
-    clients: f64,
-    round: f64,
 }
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
@@ -101,24 +79,20 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let own = ranks.block(shape.ranks as usize);
     let own = own.map(|rank| Rank::new(rank as u32, &shape, lockstep.post(), asked.every));
     let mut own: Vec<Rank> = own.collect::<Result<_, _>>()?;
-    let clock = Clock(Instant::now());
+    let clock = Clock::new();
     let mut times = Times::default();
-    let spent = |since: &mut Duration| {
-        let now = clock.now();
-        let spent = now.saturating_sub(*since);
-        *since = now;
-        spent.as_secs_f64() * 1e6
-    };
     for step in 0..shape.steps {
         let mut since = clock.now();
         own.iter_mut().for_each(|rank| rank.play(step, &shape));
-        times.calls += spent(&mut since);
+        times.calls += clock.since(&mut since);
         own.iter_mut().for_each(Rank::judge);
-        times.detect += spent(&mut since);
+        times.detect += clock.since(&mut since);
         own.iter_mut().try_for_each(Rank::share)?;
-        times.clients += spent(&mut since);
+        times.clients += clock.since(&mut since);
         lockstep.round()?;
-        times.round += spent(&mut since);
+        times.round += clock.since(&mut since);
+        own.iter_mut().try_for_each(Rank::hear)?;
+        times.clients += clock.since(&mut since);
     }
     own.iter_mut().try_for_each(Rank::finish)?;
     let finished = lockstep.finish()?;
@@ -129,67 +103,6 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
         compare(ranks, &shape, labels, &mut text)?;
     }
     Ok(text)
-}
-
-fn table(
-    ranks: &Ranks,
-    shape: &Shape,
-    times: &Times,
-    finished: &Finished,
-    text: &mut String,
-) -> Outcome {
-    let told = [times.calls, times.detect, times.clients, times.round];
-    let moved = finished.sent + finished.received;
-    let all = ranks.all_gather(&(told, moved))?;
-    let (processes, steps) = (ranks.size(), shape.steps as f64);
-    let of_rank = |at: usize| {
-        let sum: f64 = all.iter().map(|(told, _)| told[at]).sum();
-        sum / (steps * f64::from(shape.ranks))
-    };
-    let calls: u64 = finished
-        .server
-        .functions()
-        .iter()
-        .map(|(_, stats)| stats.loss.calls)
-        .sum();
-    let made = u64::from(shape.ranks) * shape.steps * shape.functions * shape.calls;
-    if calls != made {
-        return Err(format!("{made} calls were made, {calls} are known").into());
-    }
-    writeln!(
-        text,
-        "{} ranks on {processes} processes, {} steps of {} calls of {} functions",
-        shape.ranks,
-        shape.steps,
-        shape.functions * shape.calls,
-        shape.functions
-    )?;
-    writeln!(text, "processor time of a rank and step")?;
-    writeln!(text, "  events to calls  {:9.1} us", of_rank(0))?;
-    writeln!(text, "  detection        {:9.1} us", of_rank(1))?;
-    writeln!(
-        text,
-        "  exchange         {:9.1} us",
-        of_rank(2) + of_rank(3)
-    )?;
-    let rounds: Vec<f64> = all.iter().map(|(told, _)| told[3] / steps).collect();
-    let most = all
-        .iter()
-        .map(|(_, moved)| *moved)
-        .max()
-        .unwrap_or_default();
-    writeln!(
-        text,
-        "a round of a process: {:.1} us, rank 0 {:.1} us; at most {:.1} KB in and out",
-        rounds.iter().sum::<f64>() / processes as f64,
-        rounds.first().copied().unwrap_or_default(),
-        most as f64 / (1e3 * finished.rounds.max(1) as f64)
-    )?;
-    writeln!(
-        text,
-        "published for 1280 to 4000 ranks: detection 310 to 41600 us, exchange 1350 to 178500 us"
-    )?;
-    Ok(String::new())
 }
 
 /// Labels beside those of one detector.

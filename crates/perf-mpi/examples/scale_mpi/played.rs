@@ -77,6 +77,12 @@ impl Rank {
         Ok(())
     }
 
+    /// What others learned in the step comes in.
+    pub(crate) fn hear(&mut self) -> Result<(), Error> {
+        self.client.receive(&self.calls, &mut self.detector)?;
+        Ok(())
+    }
+
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         self.client.finish(&self.calls, &mut self.detector)?;
         Ok(())

@@ -57,7 +57,7 @@ pub struct Finished {
     pub sent: u64,
     /// Bytes that it received from them.
     pub received: u64,
-    /// Time in which this rank merged what there was.
+    /// Time in which this rank did something for rounds: not that in which it looked in vain.
     pub merging: Duration,
 }
 

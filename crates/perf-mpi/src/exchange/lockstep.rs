@@ -8,6 +8,10 @@ use perf_anomaly::server::{Server, ServerParams};
 
 /// Exchanges what ranks learned whenever all of them say so.
 ///
+/// The view of a round is there when the round is over: a [`Monitor`](perf_anomaly::Monitor) takes it before it judges
+/// the next step, and whoever has a client of its own calls
+/// [`Client::receive`](perf_anomaly::server::Client::receive) then.
+///
 /// A rank that leaves while others go on, such as one that returns an error between two rounds, ends it on all:
 /// dropping takes part in a last round, in which the others hear of it instead of waiting. It is *collective*
 /// therefore, like [`round`](Self::round).
@@ -132,9 +136,7 @@ impl<'r> Lockstep<'r> {
 
 impl Drop for Lockstep<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
-            // Whoever drops it has another error to tell, or nothing.
-            let _ = self.once(true);
-        }
+        // Whoever drops it has another error to tell, or nothing. What new clients told takes one round more.
+        while let Ok(Ended { is_due: true, .. }) = self.once(true) {}
     }
 }

@@ -44,7 +44,11 @@ use std::time::Instant;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Polled(Option<Running>);
+pub struct Polled {
+    running: Option<Running>,
+    /// Why it does not run any more.
+    why: String,
+}
 
 #[derive(Debug)]
 struct Running {
@@ -92,19 +96,23 @@ impl Polled {
         universe.set_buffer_size(universe.buffer_size().saturating_add(room));
         let way = (LIMIT, Way::buffered());
         let rounds = Rounds::new((rank, size), way, (params, Post::new()))?;
-        Ok(Polled(Some(Running {
+        let running = Running {
             comm: Comm(comm),
             rounds,
             pace,
             next: Instant::now() + pace.period,
-        })))
+        };
+        Ok(Polled {
+            running: Some(running),
+            why: String::new(),
+        })
     }
 
     /// The exchange of a client of this rank. No two clients of a job may have one number.
     pub fn post(&self) -> Post {
-        match &self.0 {
+        match &self.running {
             Some(running) => running.rounds.post().clone(),
-            None => Post::closed("it ended before"),
+            None => Post::closed(&self.why),
         }
     }
 
@@ -113,11 +121,14 @@ impl Polled {
     /// # Errors
     /// What ended the exchange, on all ranks alike; after that there is none, and each call says so.
     pub fn poll(&mut self) -> Result<()> {
-        let running = self.0.as_mut().ok_or_else(ended)?;
+        let Some(running) = &mut self.running else {
+            return Err(self.ended());
+        };
         match running.poll(false) {
             Ok(_) => Ok(()),
             Err(error) => {
-                self.0 = None;
+                self.running = None;
+                self.why = error.to_string();
                 Err(error)
             }
         }
@@ -128,7 +139,14 @@ impl Polled {
     /// # Errors
     /// What ended the exchange before, on all ranks alike.
     pub fn finish(mut self) -> Result<Finished> {
-        self.0.take().ok_or_else(ended)?.finish()
+        match self.running.take() {
+            Some(running) => running.finish(),
+            None => Err(self.ended()),
+        }
+    }
+
+    fn ended(&self) -> Error {
+        Error::Background(format!("it ended before: {}", self.why))
     }
 }
 
@@ -136,15 +154,11 @@ impl Drop for Polled {
     /// As [`finish`](Polled::finish), whose result nobody wants: other ranks hear of this one until they are
     /// done.
     fn drop(&mut self) {
-        if let Some(running) = self.0.take() {
+        if let Some(running) = self.running.take() {
             // Whoever drops it has another error to tell.
             let _ = running.finish();
         }
     }
-}
-
-fn ended() -> Error {
-    Error::Background("it ended before".into())
 }
 
 impl Running {

@@ -6,6 +6,7 @@ use crate::{Error, Reader, Result, Wire};
 use mpi::topology::SimpleCommunicator;
 use perf_anomaly::server::{Delta, Server, ServerParams, Sum};
 use perf_core::Merge;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
@@ -132,7 +133,12 @@ impl Rounds {
                 continue;
             };
             match self.server.sum(delta) {
-                Ok(sum) => parts.entry(*place).or_default().merge(&Parcel::new(sum)),
+                Ok(sum) => match parts.entry(*place) {
+                    Entry::Vacant(slot) => {
+                        slot.insert(Parcel::new(sum));
+                    }
+                    Entry::Occupied(mut slot) => slot.get_mut().merge(&Parcel::new(sum)),
+                },
                 Err(error) => self.post.office().deliver(delta.client, Err(error)),
             }
         }
@@ -144,13 +150,20 @@ impl Rounds {
     pub(super) fn poll(&mut self, comm: &SimpleCommunicator) -> Option<Result<Ended>> {
         let begin = Instant::now();
         let round = self.round.as_mut()?;
+        let before = round.progress();
         let mut of_ranks = None;
         // Rank 0 alone keeps what is known of each.
         let mut at_top = |parcel: &mut Parcel| of_ranks = Some(parcel.sum.take_ranks());
         let heard = round.poll(comm, &self.clients.plan, &mut at_top);
         // The rest goes down, and is added when it was told to all.
         let added = of_ranks.map_or(Ok(()), |of_ranks| self.server.add(&of_ranks));
-        let heard = heard?;
+        let is_in_vain = round.progress() == before;
+        let Some(heard) = heard else {
+            if !is_in_vain {
+                self.figures.merging += begin.elapsed();
+            }
+            return None;
+        };
         self.round = None;
         let ended = added.map_err(Error::from).and(heard);
         let ended = ended.and_then(|heard| self.take(heard));

@@ -26,7 +26,7 @@ pub(crate) struct Patience(u32);
 
 impl Patience {
     /// Looks at once.
-    const LOOKS: u32 = 2000;
+    const LOOKS: u32 = 500;
 
     pub(crate) fn wait(&mut self) {
         self.0 = self.0.saturating_add(1);

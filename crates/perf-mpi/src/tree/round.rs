@@ -153,6 +153,17 @@ impl<T: Merge + Wire> Round<T> {
         self.error.get_or_insert(error);
     }
 
+    /// What it has done so far: another one after a poll that was not in vain.
+    pub(crate) fn progress(&self) -> (u8, u64, u64) {
+        let state = match self.state {
+            State::Gathers(_) => 0,
+            State::Rises(..) => 1,
+            State::Falls(..) => 2,
+            State::Over => 3,
+        };
+        (state, self.sent, self.received)
+    }
+
     /// Goes on as far as messages that arrived allow, and gives what all heard once they did. `at_top` may take
     /// out of the whole what need not go down; rank 0 calls it.
     pub(crate) fn poll(

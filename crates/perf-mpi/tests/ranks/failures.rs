@@ -15,8 +15,9 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
 
 /// One rank returns an error between two rounds, and drops what it has.
 fn leaving(ranks: &Ranks) -> Outcome {
-    for leaver in 0..ranks.size() {
-        let outcome = until(ranks, leaver);
+    // Before its client is known to all, and after.
+    for (leaver, last) in (0..ranks.size()).flat_map(|rank| [(rank, 0), (rank, 3)]) {
+        let outcome = until(ranks, leaver, last);
         match outcome {
             Err(Error::Background(what)) if ranks.rank() == leaver => {
                 equal("its own error", &what.as_str(), &"planted")?;
@@ -30,13 +31,13 @@ fn leaving(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-fn until(ranks: &Ranks, leaver: usize) -> perf_mpi::Result<()> {
+fn until(ranks: &Ranks, leaver: usize, last: u64) -> perf_mpi::Result<()> {
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let client = ranks.rank() as u64;
     let mut one = Watched::new(client, lockstep.post(), detector("tail")?)?;
     for step in 0..5 {
         one.step(step)?;
-        if step == 3 && ranks.rank() == leaver {
+        if step == last && ranks.rank() == leaver {
             return Err(Error::Background("planted".into()));
         }
         lockstep.round()?;
