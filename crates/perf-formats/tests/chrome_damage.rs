@@ -156,6 +156,16 @@ fn long_events_and_names_are_left_out() {
 }
 
 #[test]
+fn many_broken_events_are_not_looked_at_for_ever() {
+    // A quote too many turns strings inside out, and what nests does not end: the line feed that tells of it
+    // is the last one.
+    let broken = r#"{"a" {{{{ "},"#.repeat(40_000);
+    let recording = read(&format!("[{A},{broken}\n\"\n,{A}]"));
+    assert!(recording.diagnostics.count(rules::MALFORMED) > 30_000);
+    assert!(trace(&recording).len() >= 2);
+}
+
+#[test]
 fn memory_and_names_have_limits() {
     let text = format!("[{}{A}]", format!("{A},").repeat(100_000));
     let limits = Limits::default().with_memory(1 << 20);

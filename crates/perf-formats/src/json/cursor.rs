@@ -219,54 +219,80 @@ impl<'a> Cursor<'a> {
 
     /// Goes to the end of what is broken: of the object that begins here, or to where one may
     /// begin. A string with a line feed in it tells of a missing quote, which turns strings inside
-    /// out: then the end is the first bracket with a comma and another object behind it.
-    pub(crate) fn recover(&mut self) -> Result<(), Stop> {
+    /// out: then the end is the first bracket with a comma and another object behind it. Where neither is
+    /// found in so many bytes, it goes to where an object may begin.
+    ///
+    /// How many bytes were looked at.
+    pub(crate) fn recover(&mut self, most: usize) -> Result<usize, Stop> {
         if self.peek()? != b'{' {
-            let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
-            let is_start = |byte: &u8| matches!(byte, b'{' | b'}' | b']' | b',');
-            let step = rest.iter().position(is_start).ok_or(Stop::More)?;
-            self.at += 1 + step;
-            return Ok(());
+            return self.step();
         }
         let start = self.at;
+        let limit = start.saturating_add(most);
         let (mut depth, mut is_string) = (0_usize, false);
-        loop {
+        while self.at < limit {
             let byte = *self.bytes.get(self.at).ok_or(Stop::More)?;
             self.at += 1;
             match byte {
                 b'\\' if is_string => self.at += 1,
                 b'"' => is_string = !is_string,
-                b'\n' if is_string => {
-                    self.at = start;
-                    return self.boundary();
-                }
+                b'\n' if is_string => break,
                 b'{' if !is_string => depth += 1,
                 b'}' if !is_string => {
                     depth -= 1;
                     if depth == 0 {
-                        return Ok(());
+                        return Ok(self.at - start);
                     }
                 }
                 _ => {}
             }
         }
+        let seen = self.at - start;
+        self.at = start;
+        let more = match self.boundary(limit)? {
+            true => self.at - start,
+            false => {
+                self.at = start;
+                self.step()?;
+                most
+            }
+        };
+        Ok(seen.saturating_add(more))
     }
 
-    /// Goes behind the next `}` that a comma and a `{` follow.
-    fn boundary(&mut self) -> Result<(), Stop> {
-        loop {
-            let rest = self.bytes.get(self.at..).ok_or(Stop::More)?;
-            self.at += 1 + memchr::memchr(b'}', rest).ok_or(Stop::More)?;
+    /// Goes to the next place where an object may begin, and says how far that was.
+    fn step(&mut self) -> Result<usize, Stop> {
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        let is_start = |byte: &u8| matches!(byte, b'{' | b'}' | b']' | b',');
+        let step = rest.iter().position(is_start).ok_or(Stop::More)?;
+        self.at += 1 + step;
+        Ok(1 + step)
+    }
+
+    /// Goes behind the next `}` that a comma and a `{` follow. `false` where none is before `limit`.
+    fn boundary(&mut self, limit: usize) -> Result<bool, Stop> {
+        while self.at < limit {
+            let end = limit.min(self.bytes.len());
+            let rest = self.bytes.get(self.at..end).ok_or(Stop::More)?;
+            let Some(found) = memchr::memchr(b'}', rest) else {
+                return if end == limit {
+                    Ok(false)
+                } else {
+                    Err(Stop::More)
+                };
+            };
+            self.at += 1 + found;
             let end = self.at;
             if self.peek()? == b',' {
                 self.at += 1;
                 if self.peek()? == b'{' {
                     self.at = end;
-                    return Ok(());
+                    return Ok(true);
                 }
             }
             self.at = end;
         }
+        Ok(false)
     }
 }
 
@@ -315,8 +341,12 @@ mod tests {
     fn a_missing_quote_costs_one_object() {
         let text = "{\"a\": \"b, \"c\": {\"x\": 1}}\n, {\"d\": 2}";
         let mut cursor = Cursor::new(text.as_bytes());
-        assert_eq!(cursor.recover(), Ok(()));
+        assert!(cursor.recover(usize::MAX).is_ok());
         assert_eq!(&text[cursor.at()..], "\n, {\"d\": 2}");
+        // Where the end is not to be found it is where an object may begin.
+        let mut cursor = Cursor::new(text.as_bytes());
+        assert!(cursor.recover(4).is_ok());
+        assert_eq!(&text[cursor.at()..], ", \"c\": {\"x\": 1}}\n, {\"d\": 2}");
     }
 
     #[test]

@@ -36,11 +36,25 @@ pub(crate) enum Element {
 pub(crate) struct Elements<'a, 'o> {
     source: &'a mut Source,
     options: &'a OpenOptions<'o>,
+    /// Bytes that were looked at for the ends of what is broken.
+    looked: u64,
 }
+
+/// Bytes that may be looked at for the end of what is broken, however often that was in vain.
+const LOOK: u64 = 1 << 12;
+
+/// How many bytes all that is broken may be looked at for, and for each byte that was read. Without it each
+/// of many broken elements would be looked at for as long as the longest one may be.
+const AHEAD: u64 = 8 << 20;
+const EACH: u64 = 4;
 
 impl<'a, 'o> Elements<'a, 'o> {
     pub(crate) fn new(source: &'a mut Source, options: &'a OpenOptions<'o>) -> Self {
-        Elements { source, options }
+        Elements {
+            source,
+            options,
+            looked: 0,
+        }
     }
 
     /// Tells each element to `read`, which reads it off the cursor or says why not, and does what
@@ -98,7 +112,13 @@ impl<'a, 'o> Elements<'a, 'o> {
         loop {
             let mut cursor = Cursor::new(self.source.bytes());
             let done = match is_broken {
-                true => cursor.recover(),
+                true => {
+                    let granted = (offset * EACH).saturating_add(AHEAD);
+                    let most = granted.saturating_sub(self.looked).max(LOOK);
+                    let most = usize::try_from(most).unwrap_or(usize::MAX);
+                    let seen = cursor.recover(most);
+                    seen.map(|seen| self.looked += seen as u64)
+                }
                 false => read(state, &mut cursor, index, offset),
             };
             match done {
