@@ -1,6 +1,6 @@
 //! What each fuzzer does with its input.
 
-use perfkit::core::EventSource;
+use perfkit::core::{EventSource, Profile, Trace};
 use perfkit::formats::adios::Adios;
 use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader};
@@ -11,10 +11,34 @@ use perfkit_mutate::verdict::Verdict;
 use perfkit_mutate::{analyse, live, recordings, seeds};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 fn options() -> OpenOptions<'static> {
     OpenOptions::new().threads(1)
+}
+
+/// Whether what was read of an input is analysed as well: of one in eight, since analyses take far longer
+/// than readers. An input is always treated alike.
+fn is_analysed(data: &[u8]) -> bool {
+    let hash = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    (hash >> 32).is_multiple_of(8)
+}
+
+fn trace(data: &[u8], trace: &Trace) -> Verdict {
+    match is_analysed(data) {
+        true => analyse::trace(trace),
+        false => Verdict::Value,
+    }
+}
+
+/// The rows of a profile are read in any case.
+fn profile(data: &[u8], profile: &Profile) -> Verdict {
+    match is_analysed(data) {
+        true => analyse::profile(profile),
+        false => analyse::rows(profile),
+    }
 }
 
 /// An error without its place is a find, as a panic is.
@@ -77,10 +101,15 @@ pub const TARGETS: &[Target] = &[
     ("spectra", 64 << 10, spectra),
 ];
 
-/// The target that `PERFKIT_FUZZ` names. Without it all names are told, each with the most bytes of its inputs.
+/// The target that `PERFKIT_FUZZ` names. With `PERFKIT_FUZZ_LIST` all names are told instead, each with the
+/// most bytes of its inputs; with `PERFKIT_FUZZ_SEEDS` what they start from is written into that folder.
 pub fn target() -> fn(&[u8]) {
     static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();
     *TARGET.get_or_init(|| {
+        if let Some(folder) = std::env::var_os("PERFKIT_FUZZ_SEEDS") {
+            seeds::write(Path::new(&folder)).expect("seeds can be written");
+            std::process::exit(0);
+        }
         let name = std::env::var("PERFKIT_FUZZ").unwrap_or_default();
         if let Some(target) = TARGETS.iter().find(|target| target.0 == name) {
             return target.2;
@@ -88,7 +117,8 @@ pub fn target() -> fn(&[u8]) {
         for (name, most, _) in TARGETS {
             println!("{name} {most}");
         }
-        std::process::exit(2)
+        let is_asked = std::env::var_os("PERFKIT_FUZZ_LIST").is_some();
+        std::process::exit(if is_asked { 0 } else { 2 })
     })
 }
 
@@ -114,33 +144,33 @@ pub fn otf2(data: &[u8]) {
         }
         let mut merged = reader.merged()?;
         while merged.next()?.is_some() {}
-        let (trace, _) = reader.read()?;
-        Ok(analyse::trace(&trace))
+        let (read, _) = reader.read()?;
+        Ok(trace(data, &read))
     }));
 }
 
 /// A CUBE4 archive.
 pub fn cube(data: &[u8]) {
     let cube = Cube::from_bytes(data.to_vec(), "fuzz.cubex", &options());
-    judged(cube.map(|cube| analyse::profile(cube.profile())));
+    judged(cube.map(|cube| profile(data, cube.profile())));
 }
 
 /// A Cube3 document.
 pub fn cube3(data: &[u8]) {
     let cube = Cube::from_bytes(data.to_vec(), "fuzz.cube", &options());
-    judged(cube.map(|cube| analyse::profile(cube.profile())));
+    judged(cube.map(|cube| profile(data, cube.profile())));
 }
 
 /// The text of a thread.
 pub fn tau(data: &[u8]) {
     let tau = Tau::from_text(data, "profile.0.0.0", &options());
-    judged(tau.map(|tau| analyse::profile(tau.profile())));
+    judged(tau.map(|tau| profile(data, tau.profile())));
 }
 
 /// A packed profile.
 pub fn ppk(data: &[u8]) {
     let tau = Tau::from_packed(data.to_vec(), "fuzz.ppk", &options());
-    judged(tau.map(|tau| analyse::profile(tau.profile())));
+    judged(tau.map(|tau| profile(data, tau.profile())));
 }
 
 /// A trace of Paraver, without names.
@@ -149,8 +179,8 @@ pub fn paraver(data: &[u8]) {
     judged(read.and_then(|mut reader| {
         while reader.next_batch()?.is_some() {}
         let path = file("fuzz.prv", data);
-        let (trace, _) = paraver::read_trace(path, &options())?;
-        Ok(analyse::trace(&trace))
+        let (read, _) = paraver::read_trace(path, &options())?;
+        Ok(trace(data, &read))
     }));
 }
 
@@ -170,46 +200,49 @@ pub fn adios(data: &[u8]) {
     for (name, bytes) in [("md.idx", index), ("md.0", metadata), ("data.0", values)] {
         file(name, bytes);
     }
-    judged(Adios::open(&[folder()], &options()).and_then(|source| events(source)));
+    judged(Adios::open(&[folder()], &options()).and_then(|source| events(data, source)));
 }
 
-fn events(mut source: impl EventSource<Error = Error>) -> Result<Verdict> {
+fn events(data: &[u8], mut source: impl EventSource<Error = Error>) -> Result<Verdict> {
     let mut builder = TraceBuilder::default();
     while source.next_step(&mut builder)? {}
-    Ok(analyse::trace(&builder.build()?))
+    Ok(trace(data, &builder.build()?))
 }
 
 /// A table of events.
 pub fn streams(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    judged(Streams::read("fuzz.tsv", from, &options()).and_then(|source| events(source)));
+    judged(Streams::read("fuzz.tsv", from, &options()).and_then(|source| events(data, source)));
 }
 
 /// Lines of JSON.
 pub fn ndjson(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    judged(Streams::read("fuzz.ndjson", from, &options()).and_then(|source| events(source)));
+    judged(Streams::read("fuzz.ndjson", from, &options()).and_then(|source| events(data, source)));
 }
 
-fn recorded(found: Result<Recording>) {
-    judged(found.map(|found| analyse::recording(&found)));
+fn recorded(data: &[u8], found: Result<Recording>) {
+    judged(found.map(|found| match found.trace() {
+        Some(read) => trace(data, read),
+        None => analyse::recording(&found),
+    }));
 }
 
 /// A Chrome trace, packed or not.
 pub fn chrome(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    recorded(chrome::read("fuzz.json", from, &options()));
+    recorded(data, chrome::read("fuzz.json", from, &options()));
 }
 
 /// A recording of rocprofv3, packed or not.
 pub fn rocprof(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    recorded(rocprof::read("fuzz.json", from, &options()));
+    recorded(data, rocprof::read("fuzz.json", from, &options()));
 }
 
 /// A database of Nsight Systems.
 pub fn nsys(data: &[u8]) {
-    recorded(nsys::open(&[file("fuzz.sqlite", data)], &options()));
+    recorded(data, nsys::open(&[file("fuzz.sqlite", data)], &options()));
 }
 
 /// Tables, definitions and formulas of clusters.
@@ -222,22 +255,9 @@ pub fn live_wire(data: &[u8]) {
     judge(live::bodies(data));
 }
 
-/// Requests that a server is asked before it is replaced: it grows with each.
-const REQUESTS: u32 = 256;
-
 /// A request, as it comes out of HTTP.
 pub fn http(data: &[u8]) {
-    static SERVER: Mutex<Option<(live::Server, u32)>> = Mutex::new(None);
-    let mut server = SERVER.lock().expect("no panic is survived");
-    if server.as_ref().is_none_or(|(_, asked)| *asked == REQUESTS) {
-        *server = None;
-        let new = live::Server::new(&folder().join("fuzz.store"));
-        *server = Some((new.expect("a server can be made"), 0));
-    }
-    if let Some((server, asked)) = server.as_mut() {
-        *asked += 1;
-        judge(server.answer(data));
-    }
+    judge(live::request(&folder().join("fuzz.request"), data));
 }
 
 /// A database of a server.

@@ -68,6 +68,11 @@ const STEPS: &[Step] = &[
         mutate,
     ),
     Step(
+        "fuzz",
+        "inputs that nobody thought of for every reader and decoder, some seconds each",
+        fuzz,
+    ),
+    Step(
         "pages",
         "every page in headless Chromium, used as people use it",
         pages,
@@ -101,6 +106,18 @@ fn mpi(_: &mut Gate) -> Outcome {
         return Ok(());
     }
     crate::mpi::run()
+}
+
+/// New inputs for each target for 5 s: what the change broke, not what nobody found in months.
+fn fuzz(_: &mut Gate) -> Outcome {
+    if !is_installed("c++") {
+        if std::env::var_os("CI").is_some() {
+            return Err("no C++ compiler: install g++".into());
+        }
+        println!("   fuzzers are left out: there is no C++ compiler");
+        return Ok(());
+    }
+    crate::fuzz::run(&["--seconds".into(), "5".into()])
 }
 
 /// Opens every page in a browser, where there is one.

@@ -4,6 +4,7 @@ mod api;
 mod ci;
 mod compare;
 mod coverage;
+mod fuzz;
 mod machine;
 mod mpi;
 mod mutate;
@@ -46,6 +47,11 @@ const TASKS: &[Task] = &[
         "compare",
         "run established tools beside perfkit, and write docs/benchmarks.md",
         compare::run,
+    ),
+    Task(
+        "fuzz",
+        "invent inputs for every reader and decoder, or those named (--seconds N each)",
+        fuzz::run,
     ),
     Task(
         "mutate",

@@ -201,19 +201,27 @@ fn written(trace: &Trace) -> Done {
 
 /// The rows of a profile, their correlations, and what the writer makes of it.
 pub fn profile(profile: &Profile) -> Verdict {
-    let metrics: Vec<MetricId> = (0..profile.metrics().len())
-        .filter_map(MetricId::from_index)
-        .collect();
+    let verdict = rows(profile);
+    let _ = correlations(profile, &metrics(profile));
+    let _ = cube::write(profile, std::io::sink(), &cube::WriteOptions::new());
+    verdict
+}
+
+fn metrics(profile: &Profile) -> Vec<MetricId> {
+    let all = 0..profile.metrics().len();
+    all.filter_map(MetricId::from_index).collect()
+}
+
+/// The rows of a profile, each of which is read when it is asked for.
+pub fn rows(profile: &Profile) -> Verdict {
     let mut verdict = Verdict::Value;
-    for metric in &metrics {
-        for path in profile.paths(*metric) {
-            if let Err(error) = profile.row(*metric, path) {
+    for metric in metrics(profile) {
+        for path in profile.paths(metric) {
+            if let Err(error) = profile.row(metric, path) {
                 verdict = verdict.and(Verdict::of_row(&error));
             }
         }
     }
-    let _ = correlations(profile, &metrics);
-    let _ = cube::write(profile, std::io::sink(), &cube::WriteOptions::new());
     verdict
 }
 

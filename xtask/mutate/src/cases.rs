@@ -20,8 +20,6 @@ pub(crate) struct Target {
 
 /// Files of one recording that are damaged: its heads, and some of the many alike.
 const FILES: usize = 8;
-/// Most boundaries at which a file ends.
-const BOUNDARIES: usize = 300;
 /// Least cases, however large the recording is.
 const LEAST: usize = 24;
 
@@ -51,7 +49,7 @@ impl Target {
                 };
                 thin_to(
                     &mut boundaries,
-                    BOUNDARIES.div_ceil(files.len() * layers.len()),
+                    asked.boundaries.div_ceil(files.len() * layers.len()),
                 );
                 let damages = damage::all(&layer.bytes, &boundaries, each, &mut random);
                 cases.extend(damages.into_iter().map(|damage| (number, damage)));

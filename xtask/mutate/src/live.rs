@@ -9,6 +9,7 @@ use perf_live::{Error, Result};
 use perfkit::anomaly::provenance::Entry;
 use perfkit::anomaly::server::Delta;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// What writers have to know.
 pub const TOKEN: &str = "everybody-knows-it";
@@ -57,7 +58,7 @@ pub fn bodies(bytes: &[u8]) -> Verdict {
 
 /// A server with an empty database, without a network.
 #[derive(Debug)]
-pub struct Server {
+struct Server {
     hub: Hub,
     offline: Offline,
     path: PathBuf,
@@ -79,10 +80,7 @@ fn clear(path: &Path) {
 
 impl Server {
     /// A new one, whose database is `path`.
-    ///
-    /// # Errors
-    /// Those of servers.
-    pub fn new(path: &Path) -> Result<Self> {
+    fn new(path: &Path) -> Result<Self> {
         clear(path);
         let hub = Hub::open(path, Hub::params().check()?)?;
         Ok(Server {
@@ -94,7 +92,7 @@ impl Server {
 
     /// Answers a request: a line with its method and address, a line for each name and value of its head,
     /// an empty one, and its body.
-    pub fn answer(&self, request: &[u8]) -> Verdict {
+    fn answer(&self, request: &[u8]) -> Verdict {
         ask(&self.offline, request)
     }
 }
@@ -146,12 +144,26 @@ fn judge(target: &str, reply: &Reply) -> Verdict {
     }
 }
 
-/// One request, answered by a server that has nothing. The database is made beside `path`.
+/// Requests that a server is asked before another one takes its place: it grows with each.
+const REQUESTS: u32 = 256;
+
+/// One request, answered by a server that had nothing before the last few. Its database is made beside `path`.
 pub fn request(path: &Path, bytes: &[u8]) -> Verdict {
-    match Server::new(&path.with_extension("asked")) {
-        Ok(server) => server.answer(bytes),
-        Err(error) => Verdict::Unlocated(error.to_string()),
+    static SERVER: Mutex<Option<(Server, u32)>> = Mutex::new(None);
+    // A request that made it panic was told as such.
+    let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+    if server.as_ref().is_none_or(|(_, asked)| *asked == REQUESTS) {
+        *server = None;
+        match Server::new(&path.with_extension("asked")) {
+            Ok(new) => *server = Some((new, 0)),
+            Err(error) => return Verdict::Unlocated(error.to_string()),
+        }
     }
+    let Some((server, asked)) = server.as_mut() else {
+        return Verdict::Refused;
+    };
+    *asked += 1;
+    server.answer(bytes)
 }
 
 /// A database: all questions are asked of it as of a run that is over, and a server goes on with it.

@@ -160,7 +160,8 @@ const TSV: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\
 1\t9\t0\t0\t0\tEXIT\tmain\t\t\t\t
 ";
 
-const CLUSTERS: &str = "# Instance,TaskId,ThreadId,Begin_Time,End_Time,Duration, Line, d_IPC, n_IPC,ClusterID
+const CLUSTERS: &str =
+    "# Instance,TaskId,ThreadId,Begin_Time,End_Time,Duration, Line, d_IPC, n_IPC,ClusterID
 0,1,0,10,30,20,9,1.5, 0.25,6
 1,2,0,40,70,30,11,0.5, 1.0,0
 ";

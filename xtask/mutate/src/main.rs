@@ -26,6 +26,7 @@ small ones of each format that are made for it.
   --only TEXT    recordings whose path has TEXT in it only
   --seed S       seed of what is random, default 1
   --random N     random places of each kind a recording, default 200
+  --boundaries N most places a recording where structures begin, each of which it is cut at, default 300
   --files N      recordings of each format, the smallest ones, default 12
   --most MB      largest recording, default 8
   --budget MB    most that is read a recording; large ones get fewer cases, default 96
@@ -38,6 +39,7 @@ pub(crate) struct Asked {
     pub(crate) only: Option<String>,
     pub(crate) seed: u64,
     pub(crate) random: usize,
+    pub(crate) boundaries: usize,
     pub(crate) files: usize,
     pub(crate) most: u64,
     pub(crate) budget: u64,
@@ -66,6 +68,7 @@ fn parse() -> Result<Asked, String> {
         only: None,
         seed: 1,
         random: 200,
+        boundaries: 300,
         files: 12,
         most: 8,
         budget: 96,
@@ -85,6 +88,7 @@ fn parse() -> Result<Asked, String> {
             "--only" => asked.only = Some(value()?),
             "--seed" => asked.seed = number(&option, value()?)?,
             "--random" => asked.random = number(&option, value()?)?,
+            "--boundaries" => asked.boundaries = number(&option, value()?)?,
             "--files" => asked.files = number(&option, value()?)?,
             "--most" => asked.most = number(&option, value()?)?,
             "--budget" => asked.budget = number(&option, value()?)?,

@@ -7,7 +7,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Boundaries inside bytes of any kind: members, lines, tags, else every 64 bytes.
+/// Most places at which bytes without structure end: of fewer bytes each is one.
+const EVERY: usize = 2048;
+
+/// Boundaries inside bytes of any kind: members, lines, tags; in text that is neither also fields. Else all
+/// bytes, or as many as there are places for.
 pub fn inside(bytes: &[u8]) -> Vec<usize> {
     let members = members(bytes);
     if !members.is_empty() {
@@ -18,7 +22,9 @@ pub fn inside(bytes: &[u8]) -> Vec<usize> {
     }
     let head = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
     if head.contains(&0) {
-        return (0..bytes.len()).step_by(64).collect();
+        // Fields of messages, packed profiles and indices lie anywhere; pages of databases are multiples.
+        let step = bytes.len().div_ceil(EVERY).next_power_of_two();
+        return (0..bytes.len()).step_by(step).collect();
     }
     let starts = head.trim_ascii_start();
     let is_xml = starts.starts_with(b"<");
@@ -27,6 +33,7 @@ pub fn inside(bytes: &[u8]) -> Vec<usize> {
         b'\n' => true,
         b'<' | b'>' => is_xml,
         b'{' | b'}' | b'[' | b']' | b',' => is_json,
+        b':' | b'\t' => !is_json && !is_xml,
         _ => false,
     };
     let places = bytes.iter().enumerate();

@@ -122,6 +122,7 @@ impl Watched {
             ("--random", asked.random as u64),
             ("--budget", asked.budget),
             ("--most", asked.most),
+            ("--boundaries", asked.boundaries as u64),
             ("--files", asked.files as u64),
         ] {
             command.arg(option).arg(number.to_string());

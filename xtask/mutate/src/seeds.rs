@@ -21,7 +21,10 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     let bundled = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data"));
     let corpus = std::env::var_os("PERFKIT_CORPUS").map(PathBuf::from);
     let mut all = Vec::new();
-    for root in [source.as_path(), bundled].into_iter().chain(corpus.as_deref()) {
+    for root in [source.as_path(), bundled]
+        .into_iter()
+        .chain(corpus.as_deref())
+    {
         all.extend(recordings::below(root)?);
     }
     all.sort_by(|one, other| (one.size, &one.open).cmp(&(other.size, &other.open)));
