@@ -17,9 +17,8 @@ impl Ranks {
     /// for [`reduce_shards`](Self::reduce_shards).
     ///
     /// ```no_run
-    /// use perf_core::ReplayCounts;
     /// use perf_mpi::{Ranks, Reader, Result, Wire, mpi};
-    /// /// What tells how it is merged, and has bytes.
+    /// /// The longest call: what tells how it is merged, and has bytes.
     /// #[derive(Default)]
     /// struct Longest(u64);
     /// impl perf_core::Merge for Longest {
@@ -58,7 +57,7 @@ impl Ranks {
     /// default. Collective.
     ///
     /// ```no_run
-    /// use perf_core::{Merge, ReplayCounts};
+    /// # use perf_core::Merge;
     /// # use perf_mpi::{Ranks, Reader, Result, Wire, mpi};
     /// # #[derive(Default)]
     /// # struct Sum(f64);
