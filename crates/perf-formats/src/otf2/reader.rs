@@ -56,7 +56,8 @@ pub struct Estimate {
     /// Number of events, from the headers of chunks, or from the bytes where they cannot be right.
     pub events: u64,
     /// Bytes of memory that all events take in columns, roughly: events of many small arguments
-    /// can take more. Reading stops at the limit whatever was estimated.
+    /// can take more. Two chunks a thread are there beside it while locations of several are read. Reading
+    /// stops at the limit whatever was estimated.
     pub memory: u64,
 }
 
