@@ -84,6 +84,11 @@ const SHAPES: &[&[usize]] = &[
     &[26, 22],
     &[17, 19],
     &[23, 29],
+    // Prime factors that have no vectors of their own, alone and with others on either side.
+    &[131],
+    &[3, 262],
+    &[393, 4],
+    &[5, 137, 2],
     // Tiles that are whole, and not: outer and inner points in each way.
     &[16, 16, 4],
     &[8, 16, 6],
