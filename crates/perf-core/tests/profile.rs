@@ -9,6 +9,7 @@ mod common;
 
 use common::{enter, events, leave, trace};
 use perf_core::*;
+use std::sync::Arc;
 
 fn value(profile: &Profile, metric: &str, path: &[u32], location: u32) -> u64 {
     let metric = profile.metric(metric).unwrap();
@@ -200,4 +201,91 @@ fn the_region_for_what_lies_outside_is_there_only_where_needed() {
             ..
         })
     ));
+}
+
+/// Rows that know more than rows: sums, other scopes, and values over several locations.
+#[derive(Debug)]
+struct Told;
+
+impl RowStore for Told {
+    fn row(&self, _: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        // The row of a child lacks a location.
+        let row = vec![1.0; 2 - path.index()];
+        Ok(Some(Arc::new(Severities::F64(row))))
+    }
+
+    fn paths(&self, _: MetricId) -> Vec<CallPathId> {
+        vec![CallPathId(0), CallPathId(1)]
+    }
+
+    fn total(&self, _: MetricId, _: CallPathId) -> Result<Option<Value>> {
+        Ok(Some(Value::F64(9.0)))
+    }
+
+    fn scoped(&self, metric: MetricId, _: CallPathId, _: Scope) -> Option<Result<Severities>> {
+        (metric == MetricId(0)).then(|| Ok(Severities::F64(vec![5.0, 6.0])))
+    }
+
+    fn over_parts(
+        &self,
+        _: MetricId,
+        _: CallPathId,
+        _: &[u32],
+        _: usize,
+    ) -> Option<Result<Vec<f64>>> {
+        Some(Ok(vec![7.0]))
+    }
+}
+
+/// Two metrics: one that the store evaluates anew, and one whose rows are added up.
+fn told() -> Profile {
+    let location = |key| Location {
+        key,
+        ..Location::default()
+    };
+    let locations = (0..2).map(location).collect();
+    let system = SystemTree::new(vec![], vec![], locations, &Limits::default()).unwrap();
+    let mut calls = CallTree::default();
+    for parent in [None, Some(CallPathId(0))] {
+        let region = RegionId(0);
+        calls.push(CallPath { region, parent }).unwrap();
+    }
+    let metrics = ["ratio", "sum"].map(|name| ProfileMetric {
+        metric: Metric {
+            name: name.into(),
+            value_type: ValueType::F64,
+            ..Metric::default()
+        },
+        scope: Scope::Exclusive,
+        ..ProfileMetric::default()
+    });
+    let regions = vec![Region::named("main")];
+    Profile::new(system, regions, calls, metrics.into(), Arc::new(Told)).unwrap()
+}
+
+#[test]
+fn a_metric_that_is_added_leaves_the_others_to_their_store() {
+    let row = Severities::U64(vec![3, 4]);
+    let about = ProfileMetric::default();
+    let (profile, added) = told()
+        .with_metric(about, [(CallPathId(0), row.clone())])
+        .unwrap();
+    let (ratio, path, rows) = (MetricId(0), CallPathId(0), profile.rows());
+    assert_eq!(rows.total(ratio, path).unwrap(), Some(Value::F64(9.0)));
+    let scoped = rows.scoped(ratio, path, Scope::Inclusive).unwrap();
+    assert_eq!(scoped.unwrap(), Severities::F64(vec![5.0, 6.0]));
+    let parts = rows.over_parts(ratio, path, &[0, 0], 1).unwrap();
+    assert_eq!(parts.unwrap(), [7.0]);
+    // Of what was added the store knows nothing.
+    assert!(rows.scoped(added, path, Scope::Inclusive).is_none());
+    assert!(rows.over_parts(added, path, &[0, 0], 1).is_none());
+    assert_eq!(profile.row(added, path).unwrap().as_deref(), Some(&row));
+    assert_eq!(profile.total(added, path).unwrap(), Value::U64(7));
+    assert_eq!(profile.paths(added), [path]);
+}
+
+#[test]
+fn rows_of_unequal_length_are_not_added_up() {
+    let sum = told().scoped(MetricId(1), CallPathId(0), Scope::Inclusive);
+    assert!(matches!(sum, Err(Error::Length { .. })), "{sum:?}");
 }
