@@ -414,3 +414,75 @@ fn time_lost_is_summed_by_function_path_rank_and_step() {
         [(0, 1000), (1, 200)]
     );
 }
+
+/// A hundred calls, the last of which takes twenty times as long.
+fn with_one_slow() -> Vec<Sample> {
+    let runtime = |at| match at {
+        99 => 9000.0,
+        _ => 420.0 + f64::from(at % 20),
+    };
+    (0..100).map(|at| us(0, runtime(at))).collect()
+}
+
+#[test]
+fn thresholds_of_scores_are_parts_of_their_range() {
+    // Thresholds of before are not kept, since they only rise.
+    let params = || {
+        let forgetful = StrictParams::default().keep_threshold(false);
+        forgetful.check().expect("defaults otherwise")
+    };
+    let detectors: [Box<dyn Detector>; 2] = [
+        Box::new(Hbos::new(params())),
+        Box::new(Copod::new(params())),
+    ];
+    for mut detector in detectors {
+        let calls = with_one_slow();
+        for wrong in [-0.1, 1.1, f64::NAN] {
+            let refused = detector.set_threshold(FunctionId(0), Some(wrong));
+            assert!(matches!(
+                refused,
+                Err(Error::Parameter {
+                    name: "threshold",
+                    ..
+                })
+            ));
+        }
+        let found = |detector: &mut dyn Detector, part| {
+            detector
+                .set_threshold(FunctionId(0), part)
+                .expect("a part of the range");
+            anomalies(&detect(detector, &calls)).len()
+        };
+        let name = detector.name();
+        let usual = found(&mut *detector, None);
+        assert!((1..100).contains(&usual), "{name}: {usual}");
+        // What scores as little as anything is abnormal, too.
+        let all = found(&mut *detector, Some(0.0));
+        assert!(all > usual, "{name}: {usual}, {all}");
+    }
+}
+
+#[test]
+fn a_function_that_is_forgotten_is_learned_anew() {
+    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let detectors: [Box<dyn Detector>; 4] = [
+        Box::new(Sstd::new(defaults())),
+        Box::new(Hbos::new(defaults())),
+        Box::new(Copod::new(defaults())),
+        Box::new(tail),
+    ];
+    for mut detector in detectors {
+        let calls = with_one_slow();
+        detect(&mut *detector, &calls);
+        detector.forget(FunctionId(0));
+        let name = detector.name();
+        let judged = rejudge(&*detector, &calls[99..]);
+        assert_eq!(judged[0].label, Label::NotEnoughData, "{name}");
+        // What nobody was told yet is still told.
+        assert_eq!(detector.take_delta().len(), 1, "{name}");
+        // Of what was never seen there is nothing to forget.
+        detector.forget(FunctionId(7));
+        let again = anomalies(&detect(&mut *detector, &calls));
+        assert!(again.contains(&99), "{name}: {again:?}");
+    }
+}

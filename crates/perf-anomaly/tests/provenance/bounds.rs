@@ -103,3 +103,18 @@ fn a_record_has_bounds_of_its_own() {
     let (record, _) = crowded(5, 3, Recorder::params());
     assert_eq!(record.left_out, Default::default());
 }
+
+/// What a record leaves out is stored with it, of any kind of store.
+#[test]
+fn what_is_left_out_is_read_back() {
+    let few = Recorder::params().frames(2).notes(3);
+    let (record, _) = crowded(5, 3, few);
+    assert!(record.left_out.frames > 0 && record.left_out.node > 0);
+    for mut store in stores("left-out") {
+        let entry = Entry::Call(Box::new(record.clone()));
+        store.put(&entry).expect("there is room");
+        store.commit().expect("there is room");
+        let found = store.query(&Query::default()).expect("it was just written");
+        assert_eq!(found, std::slice::from_ref(&record));
+    }
+}
