@@ -5,8 +5,8 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::{Ticks, TimeRange};
-use perf_fold::{FoldParams, Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
+use perf_core::{LocationId, Merge, Ticks, TimeRange};
+use perf_fold::{FoldParams, Folder, GroupBy, Groups, Line, Op, RegionMap, Selection, Timelines};
 use perf_testdata::cosmo;
 use std::collections::BTreeMap;
 
@@ -145,4 +145,28 @@ fn exact_time_adds_up() {
 
 fn range(start: u64, end: u64) -> TimeRange {
     TimeRange::new(Ticks(start), Ticks(end)).unwrap()
+}
+
+#[test]
+fn lines_of_parts_merge_to_those_of_all() {
+    let timelines = timelines();
+    let groups = Groups::by(&timelines, GroupBy::Process);
+    let params = Folder::params().columns(100).check().unwrap();
+    let folder = Folder::new(&timelines, groups, params).unwrap();
+    let range = timelines.range();
+    let at = |part: u64| Ticks(range.start.0 + range.len() / 1000 * part);
+    let message = |number: u32| Line {
+        from: LocationId(number % 5),
+        sent: at(number.into()),
+        to: LocationId(if number % 50 == 0 { 9_999 } else { number % 7 }),
+        received: at(u64::from(number) + 30),
+        bytes: number.into(),
+    };
+    let all = folder.lines(range, (0..200).map(message));
+    let mut merged = folder.lines(range, (0..80).map(message));
+    merged.merge(&folder.lines(range, (80..200).map(message)));
+    assert_eq!(merged, all);
+    assert_eq!(all.elsewhere.count, 4);
+    let lines: u64 = all.bundles.values().map(|traffic| traffic.count).sum();
+    assert!(lines > 100 && lines + all.inside.count + all.outside.count == 196);
 }

@@ -10,6 +10,7 @@ use perf_core::{Events, Ticks, TimeRange, Trace};
 use perf_formats::OpenOptions;
 use perf_formats::otf2::{ByteOrder, MemoryArchive, Reader, WriteOptions, rules, write};
 use perf_testdata::wide;
+use std::ops::ControlFlow;
 
 const CHUNK: u64 = 1 << 16;
 
@@ -160,4 +161,33 @@ fn memory_is_refused_before_it_is_taken() {
         matches!(error, perf_formats::Error::Limit { .. }),
         "{error}"
     );
+}
+
+#[test]
+fn a_visit_may_end_the_merged_stream() {
+    let trace = wide::trace(3, 1_000);
+    let members = archive(&trace, ByteOrder::Little, CHUNK);
+    // An archive in memory is what its members are.
+    let names = [
+        "traces.otf2",
+        "traces.def",
+        "traces/0.evt",
+        "traces/1.evt",
+        "traces/2.evt",
+    ];
+    let one = |name: &str| Some((name.to_string(), members.get(name)?.to_vec()));
+    let members: MemoryArchive = names.into_iter().filter_map(one).collect();
+    let visited = |most: usize| {
+        let (reader, mut count) = (Reader::new(&members, &OpenOptions::new()).unwrap(), 0);
+        let visit = |_, _, _: perf_core::Event<'_>| {
+            count += 1;
+            match count == most {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        reader.merged().unwrap().for_each(visit).unwrap();
+        count
+    };
+    assert_eq!((visited(10), visited(usize::MAX)), (10, trace.len()));
 }
