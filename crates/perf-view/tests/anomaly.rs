@@ -5,7 +5,7 @@ mod made;
 use made::anomalies::{report, tail};
 use perf_anomaly::provenance::Kind;
 use perf_anomaly::server::Ranking;
-use perf_anomaly::{Sstd, StrictParams};
+use perf_anomaly::{Copod, Detector, Hbos, Sstd, StrictParams};
 use perf_core::CancelToken;
 use perf_view::anomaly::{Anomalies, Picture, View};
 use perf_view::{Page, Theme};
@@ -173,6 +173,36 @@ fn detectors_without_distributions_have_the_rest() {
             .is_ok()
     );
     assert!(Picture::new(&nothing).scene().png().is_ok());
+}
+
+#[test]
+fn histograms_are_distributions_in_nanoseconds() {
+    let strict = || StrictParams::default().check().expect("good");
+    let detectors: [Box<dyn Detector>; 2] = [
+        Box::new(Hbos::new(strict())),
+        Box::new(Copod::new(strict())),
+    ];
+    for detector in detectors {
+        let name = detector.name();
+        let found = Anomalies::of(&mut report(detector)).expect("the store is read");
+        let json: Value = serde_json::from_str(&found.json()).expect("it is JSON");
+        let functions = json["functions"].as_array().expect("a list");
+        let function = functions.iter().find(|one| one["name"] == "MPI_Wait");
+        let distribution = &function.expect("it lost time")["distribution"];
+        let bins = distribution["bins"].as_array().expect("bins");
+        let counted: u64 = bins.iter().filter_map(|bin| bin[2].as_u64()).sum();
+        let facts = distribution["facts"].as_array().expect("facts");
+        let calls = facts
+            .iter()
+            .find(|fact| fact[0] == "calls")
+            .expect("a fact");
+        assert_eq!(Some(counted as f64), calls[1].as_f64(), "{name}");
+        // What is normal is said as times by HBOS alone.
+        let normal = distribution["normal"].as_array().expect("ranges");
+        assert_eq!(normal.is_empty(), name == "copod", "{name}");
+        let picture = Picture::new(&found);
+        assert!(picture.distribution("MPI_Wait").is_some(), "{name}");
+    }
 }
 
 #[test]
