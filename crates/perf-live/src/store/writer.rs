@@ -212,10 +212,7 @@ impl Writer {
             }
             Ok(())
         })?;
-        for id in &going {
-            self.run("delete from call where id = ?", [id])?;
-            self.run("delete from entry where id = ?", [id])?;
-        }
+        self.remove(&going)?;
         self.kept = self.kept.saturating_sub(freed);
         self.dropped(going.len() as u64)
     }
@@ -231,25 +228,35 @@ impl Writer {
                 continue;
             }
             let which = params![program, bound(from)];
-            let (bytes, count) = self.store.within(|database| {
-                let sql = "select coalesce(sum(octet_length(body) + 1), 0), count(*)
-                    from call join entry using (id) where program = ? and step < ?";
-                database.query_row(sql, which, |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-                })
+            let (mut bytes, mut going) = (0, Vec::new());
+            self.store.within(|database| {
+                let sql = "select id, octet_length(body) + 1 from call join entry using (id)
+                    where program = ? and step < ?";
+                let mut statement = database.prepare_cached(sql)?;
+                let mut rows = statement.query(which)?;
+                while let Some(row) = rows.next()? {
+                    going.push(row.get::<_, i64>(0)?);
+                    bytes += row.get::<_, i64>(1)?.cast_unsigned();
+                }
+                Ok(())
             })?;
-            for sql in [
-                "delete from entry where id in (select id from call where program = ? and step < ?)",
-                "delete from call where program = ? and step < ?",
-                "delete from live_step where program = ? and step < ?",
-            ] {
-                self.run(sql, which)?;
-            }
-            self.kept = self.kept.saturating_sub(bytes.cast_unsigned());
+            self.remove(&going)?;
+            let sql = "delete from live_step where program = ? and step < ?";
+            self.run(sql, which)?;
+            self.kept = self.kept.saturating_sub(bytes);
             self.from.insert(*program, from);
-            dropped += count.cast_unsigned();
+            dropped += going.len() as u64;
         }
         self.dropped(dropped)
+    }
+
+    /// Removes records: rows that point to entries go before them.
+    fn remove(&mut self, records: &[i64]) -> Result<()> {
+        for id in records {
+            self.run("delete from call where id = ?", [id])?;
+            self.run("delete from entry where id = ?", [id])?;
+        }
+        Ok(())
     }
 
     /// Remembers that so many records were dropped.
