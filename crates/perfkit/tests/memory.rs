@@ -68,7 +68,7 @@ fn archive(trace: &Trace) -> MemoryArchive {
 #[test]
 fn traces() {
     let _alone = alone();
-    for (ranks, events) in [(2, 4_000_000), (64, 40_000)] {
+    for (ranks, events) in [(32, 500_000), (64, 40_000)] {
         let archive = archive(&wide::trace(ranks, events));
         for threads in [1, 2] {
             let options = OpenOptions::new().threads(threads);
