@@ -265,9 +265,9 @@ impl State {
         if silent.is_empty() {
             return Ok(());
         }
-        silent
-            .iter()
-            .for_each(|client| drop(self.clients.remove(client)));
+        for client in &silent {
+            self.clients.remove(client);
+        }
         let clients = &self.clients;
         self.server
             .retain_clients(|client| clients.contains_key(&client));
