@@ -34,7 +34,7 @@ impl Recording {
         let path = folder.join(&self.open);
         match self.format.as_str() {
             "wire" => read(&path, wire),
-            "body" => read(&path, |bytes| crate::live::bodies(bytes)),
+            "body" => read(&path, crate::live::bodies),
             "request" => read(&path, |bytes| crate::live::request(&path, bytes)),
             "store" => crate::live::database(&path),
             "cluster" => read(&path, clusters),

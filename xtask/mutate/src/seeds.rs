@@ -52,8 +52,11 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
 /// Largest recording that is looked at: of one with many files a few are taken.
 const LARGEST: u64 = 16 << 20;
 
-/// What fuzzers make of a recording: targets and inputs.
-fn inputs(one: &recordings::Recording) -> Result<Vec<(&'static str, Vec<u8>)>, Box<dyn Error>> {
+/// A target, and an input of it.
+type Seed = (&'static str, Vec<u8>);
+
+/// What fuzzers make of a recording.
+fn inputs(one: &recordings::Recording) -> Result<Vec<Seed>, Box<dyn Error>> {
     let whole = |target| Ok(vec![(target, fs::read(one.root.join(&one.open))?)]);
     let ends = |end: &str| one.open.extension().is_some_and(|found| found == end);
     let each = |name: &dyn Fn(&Path) -> &'static str| {
