@@ -277,9 +277,9 @@ fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Result<boo
     let of_stream = |id| Some(calls.stream_key(id)?.program);
     let mut programs = calls.streams().iter().filter_map(|id| of_stream(*id));
     let first = programs.next();
-    // Whose something is, where there are several.
+    // Whose something is, where there are several, or one that has a number.
     let many = programs.any(|program| Some(program) != first);
-    let of = |program| match many {
+    let of = |program| match many || program != 0 {
         true => format!(" of program {program}"),
         false => String::new(),
     };

@@ -182,7 +182,7 @@ impl Row {
 ///     String::from_utf8(out).expect("text"),
 ///     "Circles\n  what                            published    ours  deviation\n  \
 ///      circumference of a unit circle       3.14  3.1416          =\n  \
-///      its area                              3.5     3.1   -10.2 %  [1]\n  \
+///      its area                              3.5     3.1    -10.2 %  [1]\n  \
 ///      [1] a square was measured\n",
 /// );
 /// # Ok::<(), std::io::Error>(())
