@@ -158,7 +158,11 @@ fn lines_of_parts_merge_to_those_of_all() {
     let message = |number: u32| Line {
         from: LocationId(number % 5),
         sent: at(number.into()),
-        to: LocationId(if number.is_multiple_of(50) { 9_999 } else { number % 7 }),
+        to: LocationId(if number.is_multiple_of(50) {
+            9_999
+        } else {
+            number % 7
+        }),
         received: at(u64::from(number) + 30),
         bytes: number.into(),
     };

@@ -40,7 +40,7 @@ impl Profile {
     /// no communicators; over its locations where these have no processes. They stay as they are
     /// where the trace does not say who the ranks are.
     ///
-    /// Also returns what [`replay`] mended. Within a window, time is what lies in the window and a
+    /// Also returns what [`replay`](crate::replay()) mended. Within a window, time is what lies in the window and a
     /// frame that was open before counts as a visit.
     ///
     /// ```
