@@ -12,7 +12,10 @@ use crate::{cargo, execute, output_of, root};
 pub(crate) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
     let path = tools_folder()?.join(program);
     let installed = |path: &Path| {
-        let text = output_of(Command::new(path).arg("--version")).ok()?;
+        let mut command = Command::new(path);
+        // As cargo calls them: some of its programs know nothing else.
+        command.args(program.strip_prefix("cargo-"));
+        let text = output_of(command.arg("--version")).ok()?;
         text.split_whitespace().last().map(String::from)
     };
     if installed(&path).as_deref() != Some(wanted) {
