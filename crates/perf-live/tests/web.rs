@@ -7,8 +7,8 @@ use common::Rank;
 use perf_anomaly::server::{Client, Delta};
 use perf_live::client::{Background, Link, Target, Who};
 use perf_live::hub::{Finished, Hub, HubParams, Message};
-use perf_live::web::{Service, WebParams};
-use perf_live::wire::{Hello, Push};
+use perf_live::web::{Offline, Service, WebParams};
+use perf_live::wire::{Hello, Push, Welcome};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -635,4 +635,29 @@ fn a_run_that_is_over_is_shown_from_its_database() {
     assert_eq!(post(&address, &bearer, b"").0, 405);
     let (status, page) = get(&address, "/");
     assert!(status == 200 && page.contains("Anomalies of a run"));
+}
+
+#[test]
+fn a_server_without_a_network_answers_who_waits_for_the_keeper() {
+    let path = std::env::temp_dir().join("perf-live-web-offline.sqlite");
+    clear(&path);
+    let hub = Hub::open(&path, Hub::params().check().expect("in range")).expect("it can be made");
+    // One after the other on the same server: each has answers of its own.
+    for client in 1..=3 {
+        let web = Service::params().token(TOKEN).check().expect("in range");
+        let offline = Offline::new(hub.clone(), web).expect("it has a runtime");
+        let hello = Hello {
+            client,
+            ..Hello::default()
+        };
+        let token = format!("Bearer {TOKEN}");
+        let head: [(&str, &[u8]); 2] =
+            [("host", b"localhost"), ("authorization", token.as_bytes())];
+        let reply = offline.answer("POST", "/v1/hello", &head, hello.encode());
+        assert_eq!(reply.status, 200);
+        let welcome = Welcome::decode(&reply.body).expect("it is one");
+        assert_eq!(welcome.delta, 0);
+    }
+    hub.close();
+    clear(&path);
 }

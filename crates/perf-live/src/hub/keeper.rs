@@ -70,7 +70,7 @@ impl Keeper {
                     }
                 }
             }
-            lock(&self.stored).iter().for_each(|hook| (hook.0)());
+            lock(&self.stored).retain(|hook| (hook.0)());
             self.store_state();
             self.tidy();
             if is_crowded {

@@ -171,7 +171,7 @@ struct Shared {
 /// What is done once all messages of a batch were answered.
 type Hooks = Arc<Mutex<Vec<Hook>>>;
 
-struct Hook(Box<dyn Fn() + Send>);
+struct Hook(Box<dyn Fn() -> bool + Send>);
 
 impl std::fmt::Debug for Hook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -246,8 +246,9 @@ impl Hub {
         self.0.queue.push(Job { message, reply }, bytes)
     }
 
-    /// Has something done each time when all messages of a batch were answered: to tell all who wait at once.
-    pub(crate) fn after_batch(&self, hook: impl Fn() + Send + 'static) {
+    /// Has something done each time when all messages of a batch were answered: to tell all who wait at once. It says
+    /// whether it wants to be called again.
+    pub(crate) fn after_batch(&self, hook: impl Fn() -> bool + Send + 'static) {
         lock(&self.0.stored).push(Hook(Box::new(hook)));
     }
 

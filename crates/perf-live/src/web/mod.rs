@@ -91,19 +91,10 @@ impl Service {
         };
         let address = listener.local_addr().map_err(|error| failed(&error))?;
         let app = Arc::new(App::new(source.into(), params.0));
-        if let Source::Live(hub) = &app.source {
-            let answers = Arc::downgrade(&app.answers);
-            hub.after_batch(move || {
-                if let Some(answers) = answers.upgrade() {
-                    answers.give();
-                }
-            });
-        }
+        carry(&app, &runtime);
         let (stop, stopped) = oneshot::channel();
         let name = std::thread::Builder::new().name("web".into());
         let thread = name.spawn(move || {
-            let answers = Arc::clone(&app.answers);
-            runtime.spawn(async move { answers.carry().await });
             runtime.spawn(accept(listener, app));
             // That the other end is gone means the same.
             let _ = runtime.block_on(stopped);
@@ -138,6 +129,16 @@ impl Drop for Service {
             let _ = thread.join();
         }
     }
+}
+
+/// Brings what the keeper says to who waits for it in this runtime.
+fn carry(app: &App, runtime: &tokio::runtime::Runtime) {
+    if let Source::Live(hub) = &app.source {
+        let answers = Arc::downgrade(&app.answers);
+        hub.after_batch(move || answers.upgrade().map(|answers| answers.give()).is_some());
+    }
+    let answers = Arc::clone(&app.answers);
+    runtime.spawn(async move { answers.carry().await });
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {

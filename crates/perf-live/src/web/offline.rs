@@ -1,6 +1,6 @@
 //! [`Offline`]: a server that no network leads to.
 
-use super::{CheckedWebParams, READERS, Source, app::App, router};
+use super::{CheckedWebParams, READERS, Source, app::App, carry, router};
 use crate::{Error, Result};
 use axum::Router;
 use axum::body::Body;
@@ -66,7 +66,9 @@ impl Offline {
             address: "nowhere".into(),
             what: error.to_string(),
         })?;
-        let router = router(Arc::new(App::new(source.into(), params.0)));
+        let app = App::new(source.into(), params.0);
+        carry(&app, &runtime);
+        let router = router(Arc::new(app));
         Ok(Offline {
             runtime,
             router: TowerToHyperService::new(router),
