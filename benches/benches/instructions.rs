@@ -92,13 +92,13 @@ fn otf2_write(trace: Trace) -> MemoryArchive {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = trace, config = at_most(33_033_861))]
+#[bench::events(args = (), setup = trace, config = at_most(36_131_465))]
 fn messages(trace: Trace) -> Messages {
     black_box(match_messages(trace.view()))
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = inputs::recorded, config = at_most(20_372_560))]
+#[bench::events(args = (), setup = inputs::recorded, config = at_most(21_680_588))]
 fn profile(trace: Trace) -> Profile {
     let (profile, _) =
         Profile::from_trace(trace.view(), &(), &CancelToken::new()).expect("calls are few");
@@ -470,7 +470,7 @@ fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
 }
 
 #[library_benchmark]
-#[bench::ninth(args = (), setup = phases, config = at_most(153_707_888))]
+#[bench::ninth(args = (), setup = phases, config = at_most(162_751_797))]
 fn k_distance(values: Vec<f64>) -> Vec<f64> {
     let points = Points::new(&values, 2).expect("finite");
     let distances = k_distances(points, 9, &(), &CancelToken::new());
