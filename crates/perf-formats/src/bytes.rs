@@ -114,6 +114,7 @@ impl Bytes {
 
     /// `len` bytes from `offset` on. The length is compared with that of the file before any
     /// memory is taken.
+    #[cfg(feature = "cube")]
     pub(crate) fn read(&self, offset: u64, len: u64, what: &str) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_into(offset, len, what, &mut bytes)?;
@@ -121,6 +122,7 @@ impl Bytes {
     }
 
     /// As [`read`](Self::read), into a buffer that is used again.
+    #[cfg(feature = "cube")]
     pub(crate) fn read_into(
         &self,
         offset: u64,
