@@ -142,6 +142,11 @@ impl Reader {
         if whose != i64::from(u32::from_be_bytes(*b"PKAN")) {
             return Err(failed(path, "the database holds no provenance"));
         }
+        let stranger = distrust(&database).map_err(|error| failed(path, error))?;
+        if let Some(name) = stranger {
+            let what = format!("{name:?} is not the table that a server or a detector makes");
+            return Err(failed(path, what));
+        }
         Ok(Reader {
             path: path.into(),
             database,
@@ -365,6 +370,18 @@ impl Reader {
     }
 }
 
+/// Makes sure that questions cost what rows cost, whoever made the database: a view under the name of a table may
+/// never end. Returns what is under such a name and is none.
+fn distrust(database: &Connection) -> rusqlite::Result<Option<String>> {
+    database.execute_batch(
+        "pragma trusted_schema = off; pragma cell_size_check = on; pragma mmap_size = 0;",
+    )?;
+    let sql = r"select name from sqlite_schema where type <> 'index'
+        and (name collate nocase in ('entry', 'call') or name like 'live\_%' escape '\')
+        and (type <> 'table' or sql not like 'create table %') limit 1";
+    database.query_row(sql, [], |row| row.get(0)).optional()
+}
+
 /// The address of a database that nobody writes: nothing is beside it that is not in it. In a folder that
 /// cannot be written a database with a log can be read in no other way.
 fn unchanging(path: &Path) -> Option<String> {
@@ -443,5 +460,27 @@ mod tests {
         assert_eq!(unchanging(&path), None);
         // It is in the temporary folder; if it cannot be removed, it is there.
         let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    #[test]
+    fn a_view_in_place_of_a_table_is_not_asked() {
+        let path = std::env::temp_dir().join("perf-live-view-for-a-table.sqlite");
+        let _ = std::fs::remove_file(&path);
+        let mut store = Sqlite::create(&path).expect("tests may write here");
+        // What somebody adds of his own is his matter.
+        let own = "create view mine as select id from call; create table notes (text)";
+        store
+            .within(|database| database.execute_batch(own))
+            .expect("it is sound");
+        drop(store);
+        assert!(Reader::open(&path).is_ok());
+        let endless = "drop table call; create view call as with recursive n(id) as
+            (select 1 union all select id + 1 from n) select id from n";
+        let database = Connection::open(&path).expect("it is there");
+        database.execute_batch(endless).expect("it is sound");
+        drop(database);
+        let refused = Reader::open(&path).expect_err("its questions would not end");
+        assert!(refused.to_string().contains("\"call\""), "{refused}");
+        let _ = std::fs::remove_file(&path);
     }
 }
