@@ -32,16 +32,8 @@ impl Process {
             .stdout(Stdio::piped())
             .spawn()
             .expect("it was built");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out)
-            .read_line(&mut line)
-            .expect("it says where it listens");
-        let url = line
-            .trim()
-            .strip_prefix("listening on ")
-            .expect("it listens");
-        (Process(child), url.to_string())
+        let url = common::listening(&mut child);
+        (Process(child), url)
     }
 
     /// `kill -9`.

@@ -1,7 +1,8 @@
 //! Simulated ranks: each update of theirs is at the server, once.
 #![cfg(all(feature = "server", feature = "simulate"))]
 
-use std::io::{BufRead, BufReader};
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -47,23 +48,15 @@ fn simulate(url: &str, arguments: &str) -> (bool, String) {
 #[test]
 fn each_update_is_there_once() {
     let database = std::env::temp_dir().join("perf-live-simulate.sqlite");
-    let mut child = program()
+    let child = program()
         .arg("serve")
         .arg(&database)
         .args(["--listen", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .spawn()
         .expect("it was built");
-    let mut line = String::new();
-    let out = child.stdout.take().expect("a pipe");
-    let _served = Served(child, database);
-    BufReader::new(out)
-        .read_line(&mut line)
-        .expect("it says where it listens");
-    let url = line
-        .trim()
-        .strip_prefix("listening on ")
-        .expect("it listens");
+    let mut served = Served(child, database);
+    let url = &common::listening(&mut served.0);
     // As fast as it answers, more than a tape is long, over fewer connections than ranks.
     let (is_well, said) = simulate(
         url,

@@ -6,7 +6,19 @@ use perf_anomaly::provenance::{Entry, Memory, Recorder, Store};
 use perf_anomaly::server::{Client, Delta, Exchange, View};
 use perf_anomaly::{Monitor, Result, Tail, Watch};
 use perf_core::Nanos;
+use std::io::{BufRead, BufReader};
+use std::process::Child;
 use std::sync::{Arc, Mutex};
+
+/// Where a server in a process of its own, whose output is a pipe, says that it listens.
+pub(crate) fn listening(server: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().expect("a pipe"))
+        .read_line(&mut line)
+        .expect("it says where it listens");
+    let url = line.trim().strip_prefix("listening on ");
+    url.expect("it listens").to_string()
+}
 
 /// A generator of numbers that look random: xorshift.
 pub(crate) struct Random(u64);
