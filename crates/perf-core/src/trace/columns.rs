@@ -90,10 +90,21 @@ impl Events {
         self.absent
     }
 
-    /// Room for `events` more, so that pushing them does not reallocate.
+    /// Room for `events` more, so that pushing them does not reallocate. Where there is not so much, as for a
+    /// number that a file with holes only claims, nothing happens, and room is made as events come.
+    ///
+    /// ```
+    /// use perf_core::{Events, RegionId, Ticks};
+    /// let mut events = Events::default();
+    /// events.reserve(usize::MAX / 16);
+    /// events.push_enter(Ticks(1), RegionId(0));
+    /// assert_eq!(events.len(), 1);
+    /// ```
     pub fn reserve(&mut self, events: usize) {
-        self.times.reserve(events);
-        self.words.reserve(events);
+        // Both or none: one column alone is of no use.
+        if self.times.try_reserve(events).is_ok() && self.words.try_reserve(events).is_err() {
+            self.times.shrink_to_fit();
+        }
     }
 
     /// Takes all events out and keeps the memory for others.
