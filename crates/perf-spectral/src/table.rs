@@ -150,8 +150,18 @@ pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usi
         sum: reader.u64()?,
     };
     let mut dims = Vec::with_capacity(axes);
-    for _ in 0..axes {
-        dims.push(reader.u32()? as usize);
+    let mut cells = 1_usize;
+    for axis in 0..axes {
+        let (at, len) = (reader.at, reader.u32()? as usize);
+        if len == 0 {
+            return Err(wrong(at, format!("points along axis {axis}"), len));
+        }
+        cells = cells.saturating_mul(len);
+        if cells > perf_topology::MAX_CELLS {
+            let expected = format!("a grid of at most {} points", perf_topology::MAX_CELLS);
+            return Err(wrong(at, expected, format!("{len} along axis {axis}")));
+        }
+        dims.push(len);
     }
     if counts.table == 0 {
         return Err(wrong(

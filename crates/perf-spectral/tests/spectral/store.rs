@@ -126,6 +126,25 @@ fn a_file_without_a_spectrum_is_believed_no_large_shape() {
 }
 
 #[test]
+fn a_shape_that_no_grid_has_is_said_with_its_place() {
+    let scrap = Scrap::new("shape");
+    saved::<f64>(&scrap, &[6, 2], &[vec![1.0; 12]]);
+    let whole = scrap.bytes();
+    for (axis, len, says) in [
+        (0_usize, 0_u32, "points along axis 0"),
+        (1, 0, "points along axis 1"),
+        (1, u32::MAX, "at most 268435456 points"),
+    ] {
+        let mut damaged = whole.clone();
+        let at = 64 + 4 * axis;
+        damaged[at..at + 4].copy_from_slice(&len.to_le_bytes());
+        let (place, text) = place(scrap.with::<f64>(&sealed(damaged)).expect_err("no grid"));
+        assert_eq!(place, at as u64);
+        assert!(text.contains(says), "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_such_file_is_said_with_its_place() {
     let scrap = Scrap::new("foreign");
     let dims = [4, 6];
