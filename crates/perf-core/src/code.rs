@@ -204,6 +204,14 @@ impl Below {
 }
 
 impl CallTree {
+    /// Bytes that so many call paths take, made one by one.
+    pub(crate) fn memory(paths: usize) -> usize {
+        const CHILD: usize = size_of::<((Option<CallPathId>, RegionId), CallPathId)>() + 1;
+        // Seven of eight slots are taken at most.
+        let slots = (paths + paths / 7 + 1).next_power_of_two();
+        paths.next_power_of_two() * size_of::<CallPath>() + slots * CHILD
+    }
+
     /// The call path that enters `region` from `parent`, made if there is none yet.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
 use crate::progress::LOOK;
+use crate::trace::RecordCounts;
 use crate::{CancelToken, Collective, CollectiveOp, CommId, Event, LocationId, Result};
 use std::collections::HashMap;
 
@@ -46,6 +47,9 @@ struct Ended {
     member: CollectiveMember,
 }
 
+/// Bytes of what one rank did.
+pub(super) const ENDED: usize = size_of::<Ended>();
+
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
     ended: Vec<Ended>,
@@ -55,6 +59,14 @@ pub(super) struct Collectives {
 }
 
 impl Collectives {
+    /// Room for all that end.
+    pub(super) fn with_room(counts: RecordCounts) -> Self {
+        Collectives {
+            ended: Vec::with_capacity(counts.collectives),
+            ..Collectives::default()
+        }
+    }
+
     pub(super) fn start(&mut self) {
         self.begun = None;
         self.posted.clear();

@@ -14,6 +14,7 @@ mod collectives;
 mod point;
 mod ranks;
 mod remote;
+mod room;
 
 pub use collectives::{CollectiveInstance, CollectiveMember};
 pub use point::Message;
@@ -86,6 +87,29 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// Most bytes that matching the messages of a view takes, the result included: from how many records of
+    /// each kind there are, which are counted. An end takes 88 bytes while it has no partner, twice that where
+    /// more than 2^16 of a kind are sorted. Ends that find none because nobody knows the other rank, and operations
+    /// that never end, are not foreseen.
+    ///
+    /// ```
+    /// # use perf_core::{Definitions, Event, Events, Location, SystemTree, Ticks, Trace, Transfer};
+    /// use perf_core::Messages;
+    /// # let mut definitions = Definitions::default();
+    /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
+    /// # let mut events = Events::default();
+    /// # let transfer = Transfer { peer: 0, comm: Default::default(), tag: 7, bytes: 80, request: None };
+    /// # events.push(Ticks(3), Event::Send(transfer))?;
+    /// # events.push(Ticks(4), Event::Recv(transfer))?;
+    /// # let trace = Trace::new(definitions, vec![events])?;
+    /// // One message: two ends, and what they become.
+    /// assert_eq!(Messages::estimate(trace.view()), 2 * 88 + 64);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    pub fn estimate(view: TraceView<'_>) -> usize {
+        room::Room::of(view.trace()).memory()
+    }
+
     /// How many ends have no partner, by cause.
     pub fn causes(&self) -> BTreeMap<UnmatchedCause, usize> {
         let mut causes = BTreeMap::new();
@@ -102,7 +126,7 @@ impl Messages {
 /// it; what is returned has at least one end in the view. [`match_messages_with`] reports progress
 /// and can be stopped.
 ///
-/// Takes O(n log n) time in the number of messages, and memory in proportion to it.
+/// Takes O(n log n) time in the number of messages, and memory as [`Messages::estimate`] says.
 ///
 /// ```
 /// use perf_core::{match_messages, CommId, Communicator, Event, Events, Location, LocationId, Members};
@@ -140,9 +164,10 @@ pub fn match_messages_with(
 ) -> Result<Messages> {
     let trace = view.trace();
     let ranks = ranks::Ranks::new(trace.definitions());
-    let mut points = point::Points::default();
-    let mut collectives = collectives::Collectives::default();
-    let mut remote = remote::Remote::default();
+    let room = room::Room::of(trace);
+    let mut points = point::Points::with_room(room.counts);
+    let mut collectives = collectives::Collectives::with_room(room.counts);
+    let mut remote = remote::Remote::with_room(room.counts);
     let total = trace.events().len() as u64;
     for location in trace.view().locations() {
         cancel.check()?;

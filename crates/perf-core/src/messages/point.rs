@@ -3,6 +3,7 @@
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
 use crate::progress::LOOK;
+use crate::trace::RecordCounts;
 use crate::{CancelToken, CommId, Event, LocationId, Result, Trace, Transfer};
 use std::collections::HashMap;
 
@@ -41,6 +42,9 @@ struct End {
     bytes: u64,
 }
 
+/// Bytes of an end.
+pub(super) const END: usize = size_of::<End>();
+
 #[derive(Debug, Default)]
 pub(super) struct Points {
     sends: Vec<End>,
@@ -54,6 +58,15 @@ pub(super) struct Points {
 }
 
 impl Points {
+    /// Room for all ends there are.
+    pub(super) fn with_room(counts: RecordCounts) -> Self {
+        Points {
+            sends: Vec::with_capacity(counts.sends),
+            receives: Vec::with_capacity(counts.receives),
+            ..Points::default()
+        }
+    }
+
     pub(super) fn start(&mut self) {
         self.posted.clear();
         self.started.clear();
@@ -145,6 +158,8 @@ impl Points {
             self.sends.iter().peekable(),
             self.receives.iter().peekable(),
         );
+        let most = sends.len().min(receives.len());
+        found.messages.reserve_exact(most);
         for looked in 0_usize.. {
             if looked.is_multiple_of(LOOK) {
                 cancel.check()?;

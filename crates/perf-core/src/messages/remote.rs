@@ -2,6 +2,7 @@
 
 use super::ranks::Ranks;
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
+use crate::trace::RecordCounts;
 use crate::{Event, LocationId, RmaCompletion, RmaOp, WindowId};
 use std::collections::HashMap;
 
@@ -31,6 +32,14 @@ pub(super) struct Remote {
 }
 
 impl Remote {
+    /// Room for all that start.
+    pub(super) fn with_room(counts: RecordCounts) -> Self {
+        Remote {
+            accesses: Vec::with_capacity(counts.accesses),
+            ..Remote::default()
+        }
+    }
+
     pub(super) fn start(&mut self) {
         self.open.clear();
     }

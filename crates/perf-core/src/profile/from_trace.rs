@@ -86,11 +86,7 @@ impl Profile {
         let total = in_order.len() as u64;
         for location in in_order.into_iter().filter_map(|id| view.location(id)) {
             cancel.check()?;
-            let kind = definitions.system.location(location.id());
-            counts.merge(&match kind.is_some_and(|it| it.kind.may_overlap()) {
-                true => sums.add_work(location, &mut calls, cancel)?,
-                false => sums.add(location, &mut calls, cancel)?,
-            });
+            counts.merge(&sums.add_location(definitions, location, &mut calls, cancel)?);
             let clock = definitions.clock;
             let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
             for (path, sum) in sums.drain() {
@@ -222,7 +218,7 @@ fn metrics() -> Vec<ProfileMetric> {
 
 /// What is summed for a call path on one location; times in ticks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+pub(super) struct Sum {
     inclusive: u64,
     exclusive: u64,
     visits: u64,
@@ -230,9 +226,23 @@ struct Sum {
     received: u64,
 }
 
+impl Sum {
+    /// The five, in the order of their metrics; times in ticks.
+    pub(super) fn values(&self) -> [u64; 5] {
+        let Sum {
+            inclusive,
+            exclusive,
+            visits,
+            sent,
+            received,
+        } = *self;
+        [inclusive, exclusive, visits, sent, received]
+    }
+}
+
 /// The sums of one location, by call path.
 #[derive(Debug, Default)]
-struct Sums {
+pub(super) struct Sums {
     by_path: Vec<Sum>,
     /// Call paths this location was on.
     touched: Vec<CallPathId>,
@@ -241,6 +251,24 @@ struct Sums {
 }
 
 impl Sums {
+    /// Bytes of a call path.
+    pub(super) const A_PATH: usize = size_of::<Sum>();
+
+    /// Adds the events of a location, whatever it is.
+    pub(super) fn add_location(
+        &mut self,
+        definitions: &Definitions,
+        location: LocationView<'_>,
+        calls: &mut CallTree,
+        cancel: &CancelToken,
+    ) -> Result<ReplayCounts> {
+        let kind = definitions.system.location(location.id());
+        match kind.is_some_and(|it| it.kind.may_overlap()) {
+            true => self.add_work(location, calls, cancel),
+            false => self.add(location, calls, cancel),
+        }
+    }
+
     fn add(
         &mut self,
         location: LocationView<'_>,
@@ -349,7 +377,7 @@ impl Sums {
         self.by_path.get_mut(path.index())
     }
 
-    fn drain(&mut self) -> impl Iterator<Item = (CallPathId, Sum)> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (CallPathId, Sum)> {
         self.touched.sort_unstable();
         let by_path = &mut self.by_path;
         self.touched

@@ -1,6 +1,7 @@
 //! [`Profile`]: severities `v(metric, call path, location)`.
 
 mod combine;
+mod estimate;
 mod from_trace;
 mod rows;
 mod scope;

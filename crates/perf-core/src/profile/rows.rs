@@ -74,6 +74,10 @@ impl SparseRows {
         if value.to_bits() != 0
             && let Some(metric) = self.metrics.get_mut(metric.index())
         {
+            if metric.entries.len() == metric.entries.capacity() {
+                // By an eighth: doubling would take up to twice what is there.
+                metric.entries.reserve_exact(metric.entries.len() / 8 + 64);
+            }
             metric.entries.push((path, at, value.to_bits()));
         }
     }

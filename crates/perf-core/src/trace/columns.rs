@@ -67,6 +67,17 @@ enum Code {
     Other,
 }
 
+/// How many records of some kinds there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RecordCounts {
+    pub(crate) sends: usize,
+    pub(crate) receives: usize,
+    /// Collectives that end.
+    pub(crate) collectives: usize,
+    /// Remote accesses that start.
+    pub(crate) accesses: usize,
+}
+
 const TAG: u32 = 0b11 << 30;
 const ENTER: u32 = 0;
 const LEAVE: u32 = 1 << 30;
@@ -105,6 +116,38 @@ impl Events {
         if self.times.try_reserve(events).is_ok() && self.words.try_reserve(events).is_err() {
             self.times.shrink_to_fit();
         }
+    }
+
+    /// Room for the records to come when `done` of `total` bytes of a recording are there, so that tables of
+    /// records and arguments need not grow by doubling: as many for each byte, and a sixteenth more. Where
+    /// there is not so much memory, nothing happens.
+    ///
+    /// ```
+    /// use perf_core::{Event, Events, Ticks};
+    /// let value = |at| (Ticks(at), Event::Metric { set: Default::default(), values: &[7; 6] });
+    /// let mut events = Events::default();
+    /// events.reserve(100);
+    /// events.push(value(0).0, value(0).1)?;
+    /// events.reserve_records(20, 2000);
+    /// let memory = events.memory();
+    /// for at in 1..100 {
+    ///     events.push(value(at).0, value(at).1)?;
+    /// }
+    /// assert_eq!(events.memory(), memory);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    pub fn reserve_records(&mut self, done: u64, total: u64) {
+        let more = |len: usize| {
+            let all = len as u128 * u128::from(total) / u128::from(done.max(1));
+            let all = usize::try_from(all + all / 16).unwrap_or(usize::MAX);
+            all.saturating_sub(len)
+        };
+        let (records, args) = (more(self.records.len()), more(self.args.len()));
+        let attributes = more(self.attributes.len());
+        // As in `reserve`: who cannot have it goes on without.
+        let _ = self.records.try_reserve_exact(records);
+        let _ = self.args.try_reserve_exact(args);
+        let _ = self.attributes.try_reserve_exact(attributes);
     }
 
     /// Takes all events out and keeps the memory for others.
@@ -148,6 +191,21 @@ impl Events {
             + self.records.capacity() * size_of::<Record>()
             + self.args.capacity() * size_of::<u64>()
             + self.attributes.capacity() * size_of::<(usize, AttributeValue)>()
+    }
+
+    /// How many records there are of those that have two ends.
+    pub(crate) fn record_counts(&self) -> RecordCounts {
+        let mut counts = RecordCounts::default();
+        for record in &self.records {
+            match record.code {
+                Code::Send | Code::Isend => counts.sends += 1,
+                Code::Recv | Code::Irecv => counts.receives += 1,
+                Code::CollectiveEnd | Code::Icollective => counts.collectives += 1,
+                Code::Rma => counts.accesses += 1,
+                _ => {}
+            }
+        }
+        counts
     }
 
     /// Adds an enter: the hot path of a reader that has checked what it adds.

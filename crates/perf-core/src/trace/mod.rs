@@ -6,6 +6,7 @@ mod link;
 mod view;
 
 pub use columns::Events;
+pub(crate) use columns::RecordCounts;
 pub use event::{AttributeValue, Collective, CollectiveOp, Event, RmaCompletion, RmaOp, Transfer};
 pub use link::{EventId, Link, LinkKind};
 pub use view::{LocationView, TraceView};

@@ -36,6 +36,21 @@ struct Pass<'p> {
     by_chunk: bool,
 }
 
+/// Chunks of a location that are decoded at once.
+pub(super) fn at_once(threads: Threads) -> u64 {
+    2 * threads.count() as u64
+}
+
+/// Whether so few locations are read by chunks.
+pub(super) fn by_chunk(locations: usize, threads: Threads) -> bool {
+    threads.count() > 1 && locations < 4 * threads.count()
+}
+
+/// Whether a location alone keeps all threads busy.
+fn is_long(shape: Shape, threads: Threads) -> bool {
+    shape.chunks() >= threads.count() as u64
+}
+
 impl Reader<'_> {
     /// Reads the events asked for into columns. The result, diagnostics included, is the same for
     /// any number of threads.
@@ -57,10 +72,10 @@ impl Reader<'_> {
             threads,
             total,
             memory: AtomicU64::new(0),
-            by_chunk: threads.count() > 1 && wanted.len() < 4 * threads.count(),
+            by_chunk: by_chunk(wanted.len(), threads),
         };
         let first = pass(&self.resolved);
-        let mut parts = threads.map(&wanted, |id| self.location(*id, &first))?;
+        let mut parts = self.parts(&wanted, &first)?;
 
         // Locations with ids that nobody defined are read again, now that all those ids are known.
         let mut unresolved = Unresolved::default();
@@ -77,10 +92,11 @@ impl Reader<'_> {
             let mut more = self.resolved.clone();
             more.add_placeholders(&unresolved)?;
             let second = pass(&more);
-            let mut reread = threads.map(&again, |at| match wanted.get(*at) {
-                Some(id) => self.location(*id, &second),
-                None => Ok(Part::default()),
-            })?;
+            let ids: Vec<LocationId> = again
+                .iter()
+                .filter_map(|at| wanted.get(*at).copied())
+                .collect();
+            let mut reread = self.parts(&ids, &second)?;
             for at in again.into_iter().rev() {
                 // What was found is what the first pass found, the unresolved ids included.
                 if let (Some(part), Some(new)) = (parts.get_mut(at), reread.pop()) {
@@ -107,6 +123,35 @@ impl Reader<'_> {
         }
         self.options.judge(&found)?;
         Ok((Trace::new(definitions, events)?, found))
+    }
+
+    /// What each location comes to. Where there are few of them, those that keep all threads busy by
+    /// themselves are read one after the other, so that chunks of one alone are there twice.
+    fn parts(&self, wanted: &[LocationId], pass: &Pass<'_>) -> Result<Vec<Part>> {
+        let mut parts = Vec::new();
+        parts.resize_with(wanted.len(), || None);
+        if pass.by_chunk {
+            for (id, part) in wanted.iter().zip(&mut parts) {
+                let member = self.source.events(self.key(*id)?);
+                let shape = self.source.shape(&member, self.known())?;
+                if shape.is_some_and(|(shape, _)| is_long(shape, pass.threads)) {
+                    *part = Some(self.location(*id, pass)?);
+                }
+            }
+        }
+        let each = wanted.iter().zip(&parts);
+        let rest: Vec<LocationId> = each
+            .filter(|(_, part)| part.is_none())
+            .map(|(id, _)| *id)
+            .collect();
+        let mut rest = pass
+            .threads
+            .map(&rest, |id| self.location(*id, pass))?
+            .into_iter();
+        let parts = parts.into_iter();
+        Ok(parts
+            .map(|part| part.or_else(|| rest.next()).unwrap_or_default())
+            .collect())
     }
 
     /// The locations asked for.
@@ -188,6 +233,13 @@ impl Reader<'_> {
         let shared = Shared::new(pass.resolved, local);
         let context = shared.context(file, pass.resolved, &self.kinds, window);
         let chunks = self.chunks_in(&context, shape, window)?;
+        if window == TimeRange::ALL && shape.chunks() > 1 {
+            // As far as the bytes can hold them, as in each chunk: memory that grows would be there twice.
+            let count = self.count(&context.file, shape)?.min(shape.size / 4);
+            part.events
+                .reserve(usize::try_from(count).unwrap_or_default());
+            self.grow(pass, 0, part.events.memory())?;
+        }
         if pass.by_chunk && chunks.end - chunks.start > 1 {
             self.side_by_side(&context, shape, chunks, pass, &mut part)?;
         } else {
@@ -199,6 +251,9 @@ impl Reader<'_> {
                     if stop == Stop::Window {
                         break;
                     }
+                    if chunk == 0 {
+                        self.reserve_records(&mut part.events, shape, 1, pass)?;
+                    }
                 }
                 Ok::<(), Error>(())
             })?;
@@ -206,11 +261,26 @@ impl Reader<'_> {
             part.unresolved = decoder.state.unresolved;
         }
         let used = part.events.memory();
-        if used / 4 > part.events.len() * 4 {
-            part.events.shrink_to_fit();
-            self.grow(pass, used, part.events.memory())?;
-        }
+        part.events.shrink_to_fit();
+        self.grow(pass, used, part.events.memory())?;
         Ok(part)
+    }
+
+    /// Room for all records of a file of which so many chunks were read, if all of it is wanted.
+    fn reserve_records(
+        &self,
+        events: &mut Events,
+        shape: Shape,
+        chunks: u64,
+        pass: &Pass<'_>,
+    ) -> Result<()> {
+        if self.options.get_window() != TimeRange::ALL || chunks >= shape.chunks() {
+            return Ok(());
+        }
+        let before = events.memory();
+        let (_, done) = shape.span(chunks.saturating_sub(1));
+        events.reserve_records(done, shape.size);
+        self.grow(pass, before, events.memory())
     }
 
     /// Counts columns that took `before` bytes and now take `after`.
@@ -240,17 +310,11 @@ impl Reader<'_> {
         pass: &Pass<'_>,
         part: &mut Part,
     ) -> Result<()> {
-        if self.options.get_window() == TimeRange::ALL {
-            // As far as the bytes can hold them, as in each chunk: memory that grows would be there twice.
-            let count = self.count(&context.file, shape)?.min(shape.size / 4);
-            part.events
-                .reserve(usize::try_from(count).unwrap_or_default());
-        }
         let mut time = 0;
         let mut next = chunks.start;
         while next < chunks.end {
             // A few chunks a thread at a time, so that little lies about twice.
-            let until = (next + 2 * pass.threads.count() as u64).min(chunks.end);
+            let until = (next + at_once(pass.threads)).min(chunks.end);
             let group: Vec<u64> = (next..until).collect();
             let decode = |chunk: u64, time: u64| {
                 let mut events = Events::default();
@@ -283,6 +347,9 @@ impl Reader<'_> {
                 if stop == Stop::Window {
                     return Ok(());
                 }
+            }
+            if next == 0 {
+                self.reserve_records(&mut part.events, shape, until, pass)?;
             }
             next = until;
         }

@@ -5,11 +5,13 @@ use super::archive::{Archive, Located, find_anchor, locate, name_of};
 use super::definitions::{DefinitionFile, DefinitionRecord, Row};
 use super::kinds::{self, Kinds};
 use super::local::{LocalDefinitions, Tables};
+use super::read::{at_once, by_chunk};
 use super::resolve::{Resolved, resolve};
 use super::schema;
 use super::source::{Known, Source, guess_definition_chunk};
 use super::wire::Cursor;
 use super::{rules, schema::internal};
+use crate::parallel::Threads;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Definitions, Diagnostics, LocationId, Place};
 use std::collections::{BTreeMap, HashMap};
@@ -55,9 +57,9 @@ pub struct Estimate {
     pub bytes: u64,
     /// Number of events, from the headers of chunks, or from the bytes where they cannot be right.
     pub events: u64,
-    /// Bytes of memory that all events take in columns, roughly: events of many small arguments
-    /// can take more. Two chunks a thread are there beside it while locations of several are read. Reading
-    /// stops at the limit whatever was estimated.
+    /// Bytes of memory that all events take in columns, and what lies beside them while they are read: a
+    /// block of a file a thread, and where there are few locations, two chunks a thread. Roughly: events of
+    /// many small arguments can take more. Reading stops at the limit whatever was estimated.
     pub memory: u64,
 }
 
@@ -289,20 +291,29 @@ impl<'o> Reader<'o> {
     /// # Errors
     /// [`Error::Io`] where the system cannot read.
     pub fn estimate(&self) -> Result<Estimate> {
+        let threads = Threads::new(self.options.get_threads());
+        let wanted = self.wanted();
+        let by_chunk = by_chunk(wanted.len(), threads);
         let mut sum = Estimate::default();
-        for location in self.definitions().system.locations() {
-            if !self.options.wants(location.key) {
-                continue;
-            }
-            let member = self.source.events(location.key);
+        let (mut blocks, mut twice) = (0, 0);
+        for id in &wanted {
+            let member = self.source.events(self.key(*id)?);
             let Some((shape, _)) = self.source.shape(&member, self.known())? else {
                 continue;
             };
             let events = self.count(&member, shape)?;
+            let memory = columns(shape.size, events);
             sum.events += events;
             sum.bytes += shape.size;
-            sum.memory += columns(shape.size, events);
+            sum.memory += memory;
+            blocks = shape.size.min(Source::block_len() as u64).max(blocks);
+            let chunks = shape.chunks();
+            if by_chunk && chunks > 1 {
+                // Of one location at a time.
+                twice = (memory / chunks * chunks.min(at_once(threads))).max(twice);
+            }
         }
+        sum.memory += blocks * wanted.len().min(threads.count()) as u64 + twice;
         Ok(sum)
     }
 

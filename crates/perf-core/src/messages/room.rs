@@ -1,0 +1,64 @@
+//! [`Room`]: how many ends there will be, so that their tables need not grow, and what they take.
+
+use super::collectives::{self, CollectiveInstance, CollectiveMember};
+use super::{Message, RemoteAccess, Unmatched, point};
+use crate::Trace;
+use crate::progress::LOOK;
+use crate::trace::RecordCounts;
+
+/// How many ends of each kind a trace has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Room {
+    pub(super) counts: RecordCounts,
+    /// Locations, of which each may take part in a collective once.
+    locations: usize,
+}
+
+impl Room {
+    /// Counts the records of all locations.
+    pub(super) fn of(trace: &Trace) -> Self {
+        let mut counts = RecordCounts::default();
+        for events in trace.events() {
+            let own = events.record_counts();
+            counts.sends += own.sends;
+            counts.receives += own.receives;
+            counts.collectives += own.collectives;
+            counts.accesses += own.accesses;
+        }
+        Room {
+            counts,
+            locations: trace.events().len(),
+        }
+    }
+
+    /// The most bytes that are in use at a time, step by step.
+    pub(super) fn memory(&self) -> usize {
+        let RecordCounts {
+            sends,
+            receives,
+            collectives,
+            accesses,
+        } = self.counts;
+        // Where more than one run is sorted, all are there twice.
+        let sorted = |count: usize, size: usize| match count > LOOK {
+            true => count * size,
+            false => 0,
+        };
+        let (both, alone) = (sends.min(receives), sends.abs_diff(receives));
+        let ended = collectives * collectives::ENDED;
+        let accesses = accesses * size_of::<RemoteAccess>();
+        let messages = both * size_of::<Message>();
+        let found = messages + alone * size_of::<Unmatched>();
+        let ends = (sends + receives) * point::END;
+        let instances = collectives * size_of::<CollectiveMember>()
+            + collectives / self.locations.max(1) * size_of::<CollectiveInstance>();
+        let steps = [
+            ended + accesses + ends + sorted(sends.max(receives), point::END),
+            ended + accesses + ends + found,
+            found + accesses + ended + sorted(collectives, collectives::ENDED),
+            found + accesses + ended + instances,
+            found + accesses + instances + sorted(both, size_of::<Message>()),
+        ];
+        steps.into_iter().max().unwrap_or_default()
+    }
+}
