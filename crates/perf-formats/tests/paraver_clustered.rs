@@ -152,7 +152,7 @@ fn definitions_by_hand_and_damaged() {
         let wrong = text.replace(from, to);
         assert!(Definition::parse(wrong.as_bytes(), "x").is_err(), "{from}");
     }
-    let deep = format!("<clustering_definition>{}", "<a>".repeat(1_000));
+    let deep = format!("<clustering_definition>{}", "<a>".repeat(10_000));
     assert!(matches!(
         Definition::parse(deep.as_bytes(), "x"),
         Err(Error::Limit { .. })

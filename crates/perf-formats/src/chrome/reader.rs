@@ -114,6 +114,8 @@ fn array(
     };
     let odd = |phases: &mut Phases, element: Element| phases.part.odd(element);
     let end = Elements::new(source, options).walk(phases, read, odd)?;
+    let offset = source.offset();
+    phases.part.odd(Element::Window { offset })?;
     let (rule, offset) = match end {
         End::Closed => return Ok(true),
         End::Open if is_bare && source.damage().is_none() => (rules::UNCLOSED, source.offset()),

@@ -3,8 +3,8 @@
 use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};
 use super::rules;
-use crate::json::{Element, encode};
-use crate::timeline::{Part, RowKey, Sym};
+use crate::json::encode;
+use crate::timeline::{Part, RowKey, Sym, within};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Limits, Place, Rule};
 use std::collections::{BTreeMap, HashMap};
@@ -149,14 +149,18 @@ impl Reader {
             count += 1;
             if count.is_multiple_of(4096) {
                 // Stops where more is kept than memory is granted.
-                for part in &mut self.parts {
-                    part.odd(Element::Window { offset: 0 })?;
-                }
+                self.check_memory(database)?;
             }
             Ok(())
         })?;
         self.ended(database, table.name, end);
-        Ok(())
+        self.check_memory(database)
+    }
+
+    /// Whether what all parts keep takes no more memory than is granted.
+    fn check_memory(&self, database: &Database) -> Result<()> {
+        let memory = self.parts.iter().map(Part::memory).sum();
+        within(memory, self.limits.memory, || database.place(self.table))
     }
 
     fn ended(&mut self, database: &Database, table: &str, end: End) {

@@ -157,6 +157,8 @@ fn each(
 ) -> Step {
     let odd = |tool: &mut Tool, element: Element| tool.part.odd(element);
     let end = Elements::new(source, options).walk(tool, read, odd)?;
+    let offset = source.offset();
+    tool.part.odd(Element::Window { offset })?;
     Ok(match end {
         End::Closed => Ok(()),
         End::Open | End::Within(_) => Err(Cut),

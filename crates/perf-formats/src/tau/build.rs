@@ -11,9 +11,10 @@ use perf_core::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Puts the profile together.
+/// Puts the profile together; errors call the recording `name`.
 pub(super) fn profile(
     tables: &Tables,
+    name: &str,
     options: &OpenOptions<'_>,
     found: &mut Diagnostics,
 ) -> Result<Profile> {
@@ -27,7 +28,7 @@ pub(super) fn profile(
         let depth = options.get_limits().depth;
         if names.len() > depth as usize {
             return Err(Error::Limit {
-                place: Place::file("functions").record(function.name.clone()),
+                place: Place::file(name).record(function.name.clone()),
                 what: "depth of a call path",
                 got: names.len() as u64,
                 limit: depth.into(),

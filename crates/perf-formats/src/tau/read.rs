@@ -131,7 +131,7 @@ impl Tau {
             options.advance(bytes.len(), bytes.len())?;
             packed::read(bytes, options, &mut found)?
         };
-        Tau::new(tables, options, found)
+        Tau::new(tables, &path.to_string_lossy(), options, found)
     }
 
     /// Reads a `.ppk` that is in memory; errors call it `name`.
@@ -142,7 +142,7 @@ impl Tau {
         let mut found = Diagnostics::default();
         let bytes = Bytes::new(bytes, name, options.get_limits(), options.token())?;
         let tables = packed::read(bytes, options, &mut found)?;
-        Tau::new(tables, options, found)
+        Tau::new(tables, name, options, found)
     }
 
     /// Reads the text of one thread; errors call it `name`.
@@ -158,11 +158,16 @@ impl Tau {
         let mut merge = Merge::default();
         merge.add(0, Key::default(), file);
         let tables = merge.finish(names, 1);
-        Tau::new(tables, options, found)
+        Tau::new(tables, name, options, found)
     }
 
-    fn new(tables: Tables, options: &OpenOptions<'_>, mut found: Diagnostics) -> Result<Self> {
-        let profile = build::profile(&tables, options, &mut found)?;
+    fn new(
+        tables: Tables,
+        name: &str,
+        options: &OpenOptions<'_>,
+        mut found: Diagnostics,
+    ) -> Result<Self> {
+        let profile = build::profile(&tables, name, options, &mut found)?;
         options.judge(&found)?;
         Ok(Tau {
             tables,

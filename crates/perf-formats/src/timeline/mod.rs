@@ -31,6 +31,8 @@ use clock::rank_of;
 pub(crate) use names::Kind;
 pub(crate) use open::{finish, longest, open_files};
 pub(crate) use part::Part;
+#[cfg(feature = "nsys")]
+pub(crate) use part::within;
 #[cfg(any(feature = "chrome", feature = "nsys"))]
 pub(crate) use row::Edge;
 pub(crate) use row::{Extra, Role, RowKey, Sym};

@@ -13,6 +13,22 @@ use std::sync::Arc;
 /// Most rows of work that flows of one thread are looked for on.
 const SHOWN: usize = 256;
 
+/// Whether events take no more memory than is granted.
+///
+/// # Errors
+/// [`Error::Limit`].
+pub(crate) fn within(got: u64, limit: u64, place: impl FnOnce() -> Place) -> Result<()> {
+    match got > limit {
+        true => Err(Error::Limit {
+            place: place(),
+            what: "memory for events in bytes",
+            got,
+            limit,
+        }),
+        false => Ok(()),
+    }
+}
+
 /// What is known of a process.
 #[derive(Debug, Default)]
 pub(super) struct Process {
@@ -136,22 +152,14 @@ impl Part {
                 self.found.add_many(rules::COMMA, count, place.at(offset));
             }
             Element::Window { offset } => {
-                let (got, limit) = (self.memory(), self.limits.memory);
-                if got > limit {
-                    return Err(Error::Limit {
-                        place: place.at(offset),
-                        what: "memory for events in bytes",
-                        got,
-                        limit,
-                    });
-                }
+                within(self.memory(), self.limits.memory, || place.at(offset))?;
             }
         }
         Ok(())
     }
 
     /// About how many bytes the events take that were read so far.
-    fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         let row = |row: &Row| {
             size_of_val(&*row.calls) + size_of_val(&*row.instants) + size_of_val(&*row.marks)
         };

@@ -352,6 +352,6 @@ fn groups_take_no_more_than_is_granted_and_depth_is_told_with_its_function() {
     let place = error.place().unwrap();
     assert_eq!(
         (&*place.file, place.record.as_deref()),
-        ("functions", Some("a => b"))
+        ("made.ppk", Some("a => b"))
     );
 }

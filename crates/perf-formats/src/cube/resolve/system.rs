@@ -2,13 +2,14 @@
 
 use super::ids::are_counted;
 use super::{Resolved, Resolver};
-use crate::Result;
 use crate::cube::anchor::{Cart, Numbered, Space, Whose};
 use crate::cube::rules;
+use crate::{Error, Result};
 use perf_core::{
-    CartDimension, CartMembers, CartTopology, Location, LocationGroup, LocationGroupId, SystemNode,
-    SystemNodeId, SystemTree,
+    CartDimension, CartMembers, CartTopology, Location, LocationGroup, LocationGroupId, Place,
+    SystemNode, SystemNodeId, SystemTree,
 };
+use std::sync::Arc;
 
 impl Resolver<'_> {
     pub(super) fn system(
@@ -35,7 +36,16 @@ impl Resolver<'_> {
             location.group = group.map(|place| LocationGroupId(group_ids.placed(place.0)));
         }
         let limits = self.options.get_limits();
-        resolved.system = SystemTree::new(nodes, groups, locations, limits)?;
+        let tree = SystemTree::new(nodes, groups, locations, limits);
+        resolved.system = tree.map_err(|error| match error {
+            perf_core::Error::TooDeep { what, id, limit } => Error::Limit {
+                place: Place::file(Arc::clone(self.file)).record(format!("{what} {id}")),
+                what: "depth of the machine",
+                got: u64::from(limit) + 1,
+                limit: limit.into(),
+            },
+            other => Error::Core(other),
+        })?;
         for cart in carts {
             let topologies = self.topologies(cart, |whose, id| match whose {
                 Whose::Location => location_ids.get(&id),

@@ -2,13 +2,8 @@
 
 use crate::xml::{Tag, Token, Unfinished, Xml, text};
 use crate::{Error, Result};
-use perf_core::{Nanos, Place};
+use perf_core::{Limits, Nanos, Place};
 use std::collections::BTreeMap;
-
-/// Deepest nesting of elements; the format has four.
-const DEEPEST: usize = 32;
-/// The most metrics of a definition.
-const MOST: usize = 4_096;
 
 /// What the value of a metric is made of: types of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,11 +91,32 @@ impl Definition {
     ///
     /// # Errors
     /// [`Error::Truncated`] where the document ends early, [`Error::Malformed`] for a document of
-    /// something else, numbers that are none and metrics without a type, [`Error::Limit`] for
-    /// deep nesting.
+    /// something else, numbers that are none and metrics without a type, [`Error::Limit`] past
+    /// [`Limits::default`].
     pub fn parse(document: &[u8], name: &str) -> Result<Self> {
+        Self::parse_within(document, name, &Limits::default())
+    }
+
+    /// As [`parse`](Self::parse), within limits: of [`depth`](Limits::depth) elements in each other,
+    /// of metrics and of parameters as many as [`definitions`](Limits::definitions), of names and
+    /// values as long as a [`string`](Limits::string).
+    ///
+    /// ```
+    /// use perf_core::Limits;
+    /// use perf_formats::{Error, paraver::clustered::Definition};
+    /// let text = "<clustering_definition><a/></clustering_definition>";
+    /// let limits = Limits::default().with_depth(1);
+    /// let deep = Definition::parse_within(text.as_bytes(), "x.xml", &limits);
+    /// assert!(matches!(deep, Err(Error::Limit { got: 2, limit: 1, .. })));
+    /// # Ok::<(), perf_formats::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), [`Error::Limit`] past these limits.
+    pub fn parse_within(document: &[u8], name: &str, limits: &Limits) -> Result<Self> {
         let mut parser = Parser {
             name,
+            limits,
             made: Definition {
                 normalise: true,
                 ..Definition::default()
@@ -120,9 +136,9 @@ impl Definition {
             match token {
                 Some(Token::Open(tag)) => parser.open(&tag)?,
                 Some(Token::Close(_)) => parser.close(at)?,
-                Some(Token::Text(raw)) => parser.text.push_str(&text(raw)),
+                Some(Token::Text(raw)) => parser.characters(&text(raw), at)?,
                 Some(Token::Verbatim(raw)) => {
-                    parser.text.push_str(&String::from_utf8_lossy(raw));
+                    parser.characters(&String::from_utf8_lossy(raw), at)?;
                 }
                 None => break,
             }
@@ -146,6 +162,7 @@ impl Definition {
 
 struct Parser<'a> {
     name: &'a str,
+    limits: &'a Limits,
     made: Definition,
     stack: Vec<String>,
     text: String,
@@ -166,6 +183,26 @@ struct Draft {
 }
 
 impl Parser<'_> {
+    /// Whether there are not too many of something.
+    fn within(&self, at: usize, what: &'static str, got: usize, limit: u32) -> Result<()> {
+        match got as u64 > u64::from(limit) {
+            true => Err(Error::Limit {
+                place: Place::file(self.name).at(at as u64),
+                what,
+                got: got as u64,
+                limit: limit.into(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn characters(&mut self, more: &str, at: usize) -> Result<()> {
+        let size = self.text.len() + more.len();
+        self.within(at, "length of a text in bytes", size, self.limits.string)?;
+        self.text.push_str(more);
+        Ok(())
+    }
+
     fn wrong(&self, at: usize, expected: &str, got: &str) -> Error {
         Error::Malformed {
             place: Place::file(self.name).at(at as u64),
@@ -178,6 +215,9 @@ impl Parser<'_> {
         let element = text(tag.name).into_owned();
         let mut all: BTreeMap<String, String> = BTreeMap::new();
         for (key, value) in tag.attributes() {
+            let size = key.len().max(value.len());
+            let what = "length of an attribute in bytes";
+            self.within(tag.at, what, size, self.limits.string)?;
             all.insert(text(key).into_owned(), text(value).into_owned());
         }
         let get = |key: &str| all.get(key).map_or("", |value| value.trim());
@@ -230,14 +270,8 @@ impl Parser<'_> {
         }
         self.text.clear();
         self.stack.push(element);
-        if self.stack.len() > DEEPEST {
-            return Err(Error::Limit {
-                place: Place::file(self.name).at(tag.at as u64),
-                what: "nesting of elements",
-                got: self.stack.len() as u64,
-                limit: DEEPEST as u64,
-            });
-        }
+        let depth = self.stack.len();
+        self.within(tag.at, "nesting of elements", depth, self.limits.depth)?;
         match tag.is_empty {
             true => self.close(tag.at),
             false => Ok(()),
@@ -264,8 +298,10 @@ impl Parser<'_> {
         let parent = self.stack.last().map_or("", String::as_str);
         if parent == "clustering_algorithm" {
             let number = self.number(at, value)?;
-            self.made.algorithm.parameters.insert(element, number);
-            return Ok(());
+            let parameters = &mut self.made.algorithm.parameters;
+            parameters.insert(element, number);
+            let (what, count) = ("parameters of an algorithm", parameters.len());
+            return self.within(at, what, count, self.limits.definitions);
         }
         if matches!(element.as_str(), "single_event" | "mixed_events") {
             let is_extrapolated = parent == "extrapolation_parameters";
@@ -276,14 +312,8 @@ impl Parser<'_> {
                     false => &mut self.made.axes,
                 };
                 list.push(axis);
-                if list.len() > MOST {
-                    return Err(Error::Limit {
-                        place: Place::file(self.name).at(at as u64),
-                        what: "metrics of a clustering",
-                        got: list.len() as u64,
-                        limit: MOST as u64,
-                    });
-                }
+                let (what, count) = ("metrics of a clustering", list.len());
+                return self.within(at, what, count, self.limits.definitions);
             }
             return Ok(());
         }
