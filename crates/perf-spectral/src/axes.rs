@@ -1,5 +1,6 @@
 //! [`AxisPower`]: which axes hold a sub-phenomenon, and the filters that this suggests.
 
+use crate::energy::Energies;
 use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Result};
@@ -50,6 +51,16 @@ impl AxisPower {
 }
 
 impl<T: Real> Spectra<T> {
+    /// Energies of noise along each axis.
+    fn chance(&self) -> Result<&[f64]> {
+        if let Some(chance) = self.chance.get() {
+            return Ok(chance);
+        }
+        let layout = &self.plan.layout;
+        let chance = Energies::new(layout, None)?.of_noise(layout, None)?;
+        Ok(self.chance.get_or_init(|| chance))
+    }
+
     /// How the variation of a view is spread over the axes: a hint which of them hold a
     /// sub-phenomenon, and what to filter by.
     ///
@@ -63,7 +74,7 @@ impl<T: Real> Spectra<T> {
         };
         Ok(AxisPower {
             share: shares(&self.view(view)?.energies),
-            chance: shares(&self.chance),
+            chance: shares(self.chance()?),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! [`SpectraBuilder`]: views become spectra.
 
 use crate::energy::{Energies, roots};
-use crate::par::{self, LOOK, Pool};
+use crate::par::{self, LOOK, Looks, Pool};
 use crate::profile::{Skipped, Unfit};
 use crate::real::{Aligned, Real};
 use crate::spectra::{Spectra, View};
@@ -17,7 +17,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct SpectraBuilder<T: Real> {
     plan: Arc<Transform<T>>,
-    energies: Energies,
+    /// Made with the first views, since that takes a while of a large shape; and the energies of noise.
+    energies: Option<(Energies, Vec<f64>)>,
     store: Store<T>,
     views: Vec<View>,
     /// Views by what their values hash to.
@@ -34,10 +35,41 @@ struct Space<T: Real> {
     values: Vec<T>,
 }
 
+/// The values of a view, and which of them count.
+struct Cells<'a> {
+    values: &'a [f64],
+    mask: &'a [bool],
+}
+
+impl Cells<'_> {
+    #[inline(always)]
+    fn holds(&self, at: usize) -> bool {
+        self.mask.get(at).copied().unwrap_or(true)
+    }
+
+    fn count(&self) -> usize {
+        match self.mask.is_empty() {
+            true => self.values.len(),
+            false => self.mask.iter().filter(|held| **held).count(),
+        }
+    }
+
+    /// From 0 on, value by value.
+    #[inline(always)]
+    fn fold(&self, looks: &mut Looks<'_>, with: impl Fn(f64, f64) -> f64) -> Result<f64> {
+        let mut folded = 0.0;
+        for piece in looks.pieces(0..self.values.len()) {
+            let held = piece?.filter(|at| self.holds(*at));
+            folded = held.fold(folded, |folded, at| with(folded, self.values[at]));
+        }
+        Ok(folded)
+    }
+}
+
 impl<T: Real> SpectraBuilder<T> {
     pub(crate) fn with(plan: Arc<Transform<T>>, store: Store<T>) -> Self {
         SpectraBuilder {
-            energies: Energies::new(&plan.layout),
+            energies: None,
             plan,
             store,
             views: Vec::new(),
@@ -126,6 +158,11 @@ impl<T: Real> SpectraBuilder<T> {
         cancel: &CancelToken,
     ) -> Result<()> {
         let count = self.views.len();
+        if self.energies.is_none() && !views.is_empty() {
+            let energies = Energies::new(&self.plan.layout, Some(cancel))?;
+            let noise = energies.of_noise(&self.plan.layout, Some(cancel))?;
+            self.energies = Some((energies, noise));
+        }
         let hashes = par::map(views.len(), |at| match views[at] {
             Some(values) => Ok(Some(self.look(count + at, values, mask, cancel)?)),
             None => Ok(None),
@@ -154,8 +191,8 @@ impl<T: Real> SpectraBuilder<T> {
                 };
                 self.views.push(same);
             } else if let Some((mut view, spectrum)) = done.next() {
-                if let Some(mut spectrum) = spectrum {
-                    view.slot = Some(self.store.push(&mut spectrum)?);
+                if let Some(spectrum) = spectrum {
+                    view.slot = Some(self.store.push(spectrum, cancel)?);
                 }
                 self.views.push(view);
             }
@@ -184,7 +221,8 @@ impl<T: Real> SpectraBuilder<T> {
     }
 
     pub(crate) fn finished(self) -> Spectra<T> {
-        Spectra::with(self.plan, self.store, self.views, self.skipped)
+        let chance = self.energies.map(|(_, noise)| noise);
+        Spectra::with(self.plan, self.store, self.views, self.skipped, chance)
     }
 
     /// As [`finish`](Self::finish); what is known of the views goes to the end of their file, so that
@@ -240,9 +278,14 @@ impl<T: Real> SpectraBuilder<T> {
         if !mask.is_empty() {
             self.plan.check("mask of a view", mask.len())?;
         }
-        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            let value = values[at];
-            return Err(Error::NotFinite { view, at, value });
+        let mut looks = Looks::new(Some(cancel));
+        for piece in looks.pieces(0..values.len()) {
+            for at in piece? {
+                let value = values[at];
+                if !value.is_finite() {
+                    return Err(Error::NotFinite { view, at, value });
+                }
+            }
         }
         let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
         two.write_u8(1);
@@ -270,22 +313,17 @@ impl<T: Real> SpectraBuilder<T> {
         cancel: &CancelToken,
     ) -> Result<(View, Option<Aligned<T>>)> {
         cancel.check()?;
-        let held = |at: usize| mask.get(at).copied().unwrap_or(true);
-        let all = || {
-            (0..values.len())
-                .filter(|at| held(*at))
-                .map(|at| values[at])
-        };
-        let count = all().count();
-        let largest = all().fold(0.0, |most: f64, value| most.max(value.abs()));
+        let mut looks = Looks::new(Some(cancel));
+        let cells = Cells { values, mask };
+        let count = cells.count();
+        let largest = cells.fold(&mut looks, |most, value| most.max(value.abs()))?;
         // By the largest, so that sums of squares of large numbers are no infinity.
         let unit = if largest > 0.0 { largest } else { 1.0 };
-        let mean = unit * (all().map(|value| value / unit).sum::<f64>() / count.max(1) as f64);
-        let scale = all().fold(0.0, |most: f64, value| {
-            most.max((value / 2.0 - mean / 2.0).abs())
-        }) * 2.0;
-        cancel.check()?;
-        let part = |value: f64| (value / 2.0 - mean / 2.0) / (scale / 2.0);
+        let sum = cells.fold(&mut looks, |sum, value| sum + value / unit)?;
+        let mean = unit * (sum / count.max(1) as f64);
+        let half = |value: f64| value / 2.0 - mean / 2.0;
+        let scale = 2.0 * cells.fold(&mut looks, |most, value| most.max(half(value).abs()))?;
+        let part = |value: f64| half(value) / (scale / 2.0);
         let mut view = View {
             mean,
             scale,
@@ -302,35 +340,35 @@ impl<T: Real> SpectraBuilder<T> {
         if scale <= 1e-14 * largest || !scale.is_finite() {
             return Ok((view, None));
         }
-        view.total = all().map(|value| (value / scale).powi(2)).sum();
-        cancel.check()?;
-        view.varying = all().map(|value| part(value).powi(2)).sum();
+        view.total = cells.fold(&mut looks, |sum, value| sum + (value / scale).powi(2))?;
+        view.varying = cells.fold(&mut looks, |sum, value| sum + part(value).powi(2))?;
         let new = || Space {
             scratch: self.plan.scratch(),
             values: vec![T::default(); self.plan.len()],
         };
         let mut spectrum = Aligned::zeros(self.plan.len());
         self.pool.with(new, |space| {
-            cancel.check()?;
-            for (at, (to, value)) in space.values.iter_mut().zip(values).enumerate() {
-                *to = if held(at) {
-                    T::of(part(*value))
-                } else {
-                    T::default()
-                };
+            for piece in looks.pieces(0..values.len()) {
+                for at in piece? {
+                    space.values[at] = match cells.holds(at) {
+                        true => T::of(part(values[at])),
+                        false => T::default(),
+                    };
+                }
             }
-            space.scratch.cancel = Some(cancel.clone());
+            space.scratch.lines.cancel = Some(cancel.clone());
             let done = self
                 .plan
                 .forward(&space.values, spectrum.get_mut(), &mut space.scratch);
-            space.scratch.cancel = None;
+            space.scratch.lines.cancel = None;
             done
         })?;
-        cancel.check()?;
-        let roots = roots(&self.plan.layout, spectrum.get()).into_iter();
+        let layout = &self.plan.layout;
+        let roots = roots(layout, spectrum.get(), Some(cancel))?.into_iter();
         view.roots = roots.map(|root| (root * (1.0 + 1e-6)) as f32).collect();
-        cancel.check()?;
-        view.energies = self.energies.of(&self.plan.layout, spectrum.get());
+        if let Some((energies, _)) = &self.energies {
+            view.energies = energies.of(layout, spectrum.get(), Some(cancel))?;
+        }
         Ok((view, Some(spectrum)))
     }
 }

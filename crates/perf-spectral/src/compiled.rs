@@ -89,7 +89,8 @@ compiled! {
         cancel: Option<&CancelToken>
     ) -> Result<Correlation>;
     bound = Spectra::bounded(
-        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize
+        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize,
+        cancel: Option<&CancelToken>
     ) -> Result<Bound>;
     rank = Spectra::ranked(
         spectra: &Spectra<Self>, reference: usize, candidates: &[usize], filter: &dyn Filter,

@@ -1,5 +1,7 @@
 //! The largest and the smallest of the working space, with ties to the smallest shift.
 
+use crate::Result;
+use crate::par::Looks;
 use crate::real::{Aligned, Real};
 use crate::transform::{Scratch, Transform};
 
@@ -24,7 +26,7 @@ fn any<T: Real>(row: &[T], passes: impl Fn(T) -> bool) -> bool {
 impl<T: Real> Transform<T> {
     /// The rest of the inverse, and the extremes of what comes out: largest, smallest, and the
     /// value without shift. `norm` is what R is a quotient of.
-    pub(crate) fn extremes(&self, scratch: &mut Scratch<T>, norm: f64) -> [Peak; 3] {
+    pub(crate) fn extremes(&self, scratch: &mut Scratch<T>, norm: f64) -> Result<[Peak; 3]> {
         let layout = &self.layout;
         let (width, step) = (layout.width, layout.step);
         let used = layout.below * width;
@@ -42,9 +44,7 @@ impl<T: Real> Transform<T> {
             high = rows(&scratch.high, f64::max, high);
             low = rows(&scratch.low, f64::min, low);
         }
-        if scratch.is_over() {
-            return [Peak::default(); 3];
-        }
+        scratch.check()?;
         let zero = wide(scratch.work[0].get()[0]);
         let peak = |value: f64, norm2, at| Peak {
             r: (value / norm).clamp(-1.0, 1.0),
@@ -52,15 +52,16 @@ impl<T: Real> Transform<T> {
             norm: norm2,
         };
         let near = T::TIE * norm;
-        let (value, norm2, at) = self.nearest(scratch, 1.0, high - near);
+        let (value, norm2, at) = self.nearest(scratch, 1.0, high - near)?;
         let max = peak(value, norm2, at);
-        let (value, norm2, at) = self.nearest(scratch, -1.0, -low - near);
+        let (value, norm2, at) = self.nearest(scratch, -1.0, -low - near)?;
         let min = peak(-value, norm2, at);
-        [max, min, peak(zero, 0, 0)]
+        Ok([max, min, peak(zero, 0, 0)])
     }
 
     /// Of all values times `sign` that reach `least`, that with the smallest shift.
-    fn nearest(&self, scratch: &Scratch<T>, sign: f64, least: f64) -> (f64, u64, usize) {
+    fn nearest(&self, scratch: &Scratch<T>, sign: f64, least: f64) -> Result<(f64, u64, usize)> {
+        let mut looks = Looks::new(scratch.lines.cancel.as_ref());
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let samples = layout.place2.len() / layout.depth;
@@ -73,12 +74,14 @@ impl<T: Real> Transform<T> {
         let rows = bounds.get().chunks_exact(width).enumerate();
         for (number, bounds) in rows {
             let apart = layout.step / width;
+            looks.next(width)?;
             let (tile, below) = (number / apart, number % apart);
             if below >= layout.below || !any(bounds, reaches) {
                 continue;
             }
             let columns = width.min(layout.rows - tile * width);
             for at in (below..layout.depth).step_by(layout.below) {
+                looks.next(samples * width)?;
                 for sample in 0..samples {
                     let plane = scratch.work[sample].get();
                     let row = &plane[tile * block + layout.inside(at)..][..columns];
@@ -100,11 +103,10 @@ impl<T: Real> Transform<T> {
                 }
             }
         }
-        if best.2 == usize::MAX {
-            (0.0, 0, 0)
-        } else {
-            best
-        }
+        Ok(match best.2 {
+            usize::MAX => (0.0, 0, 0),
+            _ => best,
+        })
     }
 
     /// The coordinates of a shift, one an axis.

@@ -5,10 +5,10 @@ use crate::Result;
 use crate::halves::rows_out;
 use crate::layout::Tile;
 use crate::lines::{Line, LineSpace};
+use crate::par::Looks;
 use crate::real::Real;
 use crate::transform::{GROUP, Scratch, Transform};
 use crate::turn::{Blocks, Turning};
-use perf_core::Cancelled;
 
 /// Tiles of inner places that are turned at once: what lies together is read together.
 const TILES: usize = 8;
@@ -28,24 +28,18 @@ impl<T: Real> Transform<T> {
         let layout = &self.layout;
         let along = layout.along();
         for start in (0..along).step_by(GROUP) {
-            if scratch.is_over() {
-                return Err(Cancelled.into());
-            }
+            scratch.check()?;
             self.along_real(view, start..(start + GROUP).min(along), scratch);
         }
         if layout.by_slot() {
             for tile in 0..along {
-                if scratch.is_over() {
-                    return Err(Cancelled.into());
-                }
+                scratch.check()?;
                 self.inner_of(tile, 0, scratch);
             }
         }
         let mut tiles = layout.tiles.as_slice();
         while let Some(tile) = tiles.first() {
-            if scratch.is_over() {
-                return Err(Cancelled.into());
-            }
+            scratch.check()?;
             let whole = match layout.rows.is_multiple_of(layout.width) {
                 true => self.whole(tiles, tile.at),
                 false => 0,
@@ -57,11 +51,12 @@ impl<T: Real> Transform<T> {
                 self.beside(tile, spectrum, scratch);
             }
         }
+        scratch.check()?;
         match layout.real_axis {
             Some(_) => self.unmix(&scratch.first, spectrum),
             None => self.pack(&scratch.first, spectrum),
         }
-        Ok(())
+        scratch.check()
     }
 
     /// Whole tiles from inner place `at` on that are done together: none of the next slot.
@@ -82,10 +77,16 @@ impl<T: Real> Transform<T> {
         let [re, im] = &mut scratch.work;
         let range = group.start * block..group.end * block;
         let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
+        let cancel = scratch.lines.cancel.as_ref();
         let space = [scratch.rows.get_mut(), scratch.lines.middle.get_mut()];
-        let done = self.read(view, group.clone(), [&mut *re, &mut *im], space);
+        let mut looks = Looks::new(cancel);
+        let read = self.read(view, group.clone(), [&mut *re, &mut *im], space, &mut looks);
+        let Ok(done) = read else { return };
         let tiles = re.chunks_exact_mut(block).zip(im.chunks_exact_mut(block));
         for (tile, (re, im)) in group.zip(tiles) {
+            if scratch.lines.is_over() {
+                return;
+            }
             let columns = width.min(layout.rows - tile * width);
             if let Some(line) = self.real.as_ref().filter(|_| !done) {
                 T::run(line, re, im, layout.step, columns, &mut scratch.lines);

@@ -2,7 +2,9 @@
 //! one, or come out of a few, follow each other. What is read goes through a few rows that the cache
 //! holds, and from there through the transform along the real axis.
 
+use crate::Result;
 use crate::first::FirstWork;
+use crate::par::Looks;
 use crate::real::Real;
 use crate::transform::{GROUP, Transform};
 use crate::turn::{Strips, Turning};
@@ -27,20 +29,21 @@ impl<T: Real> Transform<T> {
 
     /// Reads the values of some tiles of outer points, whose part of the working space is given, and
     /// transforms them along the real axis if that is done in one go, see [`First`](crate::first::First);
-    /// otherwise samples 2 s and 2 s + 1 are slot s. Whether it was done.
+    /// otherwise samples 2 s and 2 s + 1 are slot s. Whether it was done; an error only if somebody cancelled.
     pub(crate) fn read(
         &self,
         view: &[T],
         tiles: Range<usize>,
         [re, im]: [&mut [T]; 2],
         [space, middle]: [&mut [T]; 2],
-    ) -> bool {
+        looks: &mut Looks<'_>,
+    ) -> Result<bool> {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let Some(line) = &self.real else {
             im.fill(T::default());
-            self.gather_odd(view, tiles, re);
-            return true;
+            self.gather_odd(view, tiles, re, looks)?;
+            return Ok(true);
         };
         let mut done = true;
         let mut transform = |rows: &[T], start: usize, tiles: usize| {
@@ -65,6 +68,7 @@ impl<T: Real> Transform<T> {
             for (tile, places) in places.chunks(width).enumerate() {
                 for inner in (0..layout.below).step_by(INNER) {
                     let count = INNER.min(layout.below - inner);
+                    looks.next(layout.real * count * width)?;
                     let rows = &mut space[..layout.real * count * width];
                     T::turn(Turning::Strips(Strips {
                         values: view,
@@ -76,11 +80,12 @@ impl<T: Real> Transform<T> {
                     transform(rows, tile * block + inner * width, 1);
                 }
             }
-            return done;
+            return Ok(done);
         }
         let row = tiles.len() * width;
         for inner in (0..layout.below).step_by(NEXT) {
             let count = NEXT.min(layout.below - inner);
+            looks.next(layout.real * count * row)?;
             let rows = &mut space[..layout.real * count * row];
             for next in 0..count {
                 let starts = layout.place2.get(2 * (inner + next)..).unwrap_or_default();
@@ -107,7 +112,7 @@ impl<T: Real> Transform<T> {
             }
             transform(rows, inner * width, tiles.len());
         }
-        done
+        Ok(done)
     }
 
     /// The axis along which values follow each other.
@@ -116,18 +121,26 @@ impl<T: Real> Transform<T> {
     }
 
     /// One number at a time, of shapes whose axes are all odd.
-    fn gather_odd(&self, view: &[T], tiles: Range<usize>, re: &mut [T]) {
+    fn gather_odd(
+        &self,
+        view: &[T],
+        tiles: Range<usize>,
+        re: &mut [T],
+        looks: &mut Looks<'_>,
+    ) -> Result<()> {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let places = &layout.place1[tiles.start * width..(tiles.end * width).min(layout.rows)];
         for (tile, places) in re.chunks_exact_mut(block).zip(places.chunks(width)) {
             for (row, from) in tile.chunks_exact_mut(width).zip(&layout.place2) {
+                looks.next(width)?;
                 row[places.len()..].fill(T::default());
                 for (to, place) in row.iter_mut().zip(places) {
                     *to = view[(place + from) as usize];
                 }
             }
         }
+        Ok(())
     }
 }
 

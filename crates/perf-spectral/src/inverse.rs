@@ -4,6 +4,7 @@ use crate::Result;
 use crate::forward::along;
 use crate::halves::rows_in;
 use crate::layout::{Pair, Tile};
+use crate::par::{LOOK, Looks};
 use crate::real::Real;
 use crate::transform::{Scratch, Transform};
 use crate::turn::{Blocks, Turning};
@@ -18,11 +19,15 @@ impl<T: Real> Transform<T> {
         self.check("values of a view", view.len())?;
         self.check("values of a spectrum", spectrum.len())?;
         self.to_view(spectrum, scratch);
+        scratch.check()?;
+        let cancel = scratch.lines.cancel.as_ref();
+        let mut looks = Looks::new(cancel);
         let scale = T::of(1.0 / self.layout.points as f64);
         let layout = &self.layout;
         let samples = layout.place2.len() / layout.depth.max(1);
         for row in 0..layout.rows {
             for at in 0..layout.depth {
+                looks.next(samples)?;
                 let from = self.at(row, at);
                 for sample in 0..samples {
                     let place = layout.place1[row] + layout.place2[samples * at + sample];
@@ -40,6 +45,9 @@ impl<T: Real> Transform<T> {
             Some(_) => {
                 let count = layout.pairs.len();
                 for (at, pair) in layout.pairs.iter().enumerate() {
+                    if at.is_multiple_of(LOOK) && scratch.is_over() {
+                        return;
+                    }
                     let zero = [spectrum[at], spectrum[at + count]];
                     let high = [spectrum[at + 2 * count], spectrum[at + 3 * count]];
                     self.mix(pair, zero, high, &mut scratch.first);

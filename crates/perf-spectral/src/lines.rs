@@ -5,8 +5,10 @@ use crate::dispatch::{dispatch, has_vectors};
 use crate::first::{First, FirstWork};
 use crate::last::Last;
 use crate::long;
+use crate::par::LOOK;
 use crate::prime::{self, Prime};
 use crate::real::{Aligned, Real};
+use perf_core::CancelToken;
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 use std::sync::Arc;
@@ -50,6 +52,8 @@ pub struct LineSpace<T> {
     planes: [Aligned<T>; 2],
     line: Vec<Complex<T>>,
     scratch: Vec<Complex<T>>,
+    /// What can stop a transform between two tiles, and between two passes over one.
+    pub(crate) cancel: Option<CancelToken>,
 }
 
 impl<T: Real> LineSpace<T> {
@@ -59,7 +63,12 @@ impl<T: Real> LineSpace<T> {
             planes: [Aligned::zeros(0), Aligned::zeros(0)],
             line: Vec::new(),
             scratch: Vec::new(),
+            cancel: None,
         }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancel.as_ref().is_some_and(CancelToken::is_cancelled)
     }
 }
 
@@ -314,6 +323,9 @@ impl<T: Real> Line<T> {
                 *plane = Aligned::zeros(size);
             }
         }
+        // Of short lines a tile is next to nothing, and looked at as a whole.
+        let cancel = space.cancel.as_ref().filter(|_| size > LOOK);
+        let is_over = || cancel.is_some_and(CancelToken::is_cancelled);
         let [other_re, other_im] = &mut space.planes;
         let (other_re, other_im) = (
             &mut other_re.get_mut()[..size],
@@ -323,6 +335,9 @@ impl<T: Real> Line<T> {
         for (re, im) in blocks {
             let (mut from, mut to) = ([&mut *re, &mut *im], [&mut *other_re, &mut *other_im]);
             for step in steps {
+                if is_over() {
+                    return;
+                }
                 macro_rules! pass {
                     ($p:literal) => {
                         dispatch(Pass::<T, $p> {
@@ -379,6 +394,9 @@ impl<T: Real> Line<T> {
         let blocks = re.chunks_exact_mut(step * len);
         for (re, im) in blocks.zip(im.chunks_exact_mut(step * len)) {
             for row in (0..step).step_by(width) {
+                if space.is_over() {
+                    return;
+                }
                 for at in 0..len {
                     let from = at * step + row;
                     for column in 0..columns {

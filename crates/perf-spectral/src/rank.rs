@@ -306,7 +306,7 @@ impl<T: Real> Spectra<T> {
                 }
                 let bounds = par::map(some.0.len(), |at| {
                     cancel.check()?;
-                    self.bound(reference, distinct[some.0[at]].0)
+                    T::bound(self, reference, distinct[some.0[at]].0, Some(cancel))
                 })?;
                 for (at, bound) in some.0.iter().zip(bounds) {
                     let zero = match params.score {
@@ -375,7 +375,9 @@ impl<T: Real> Spectra<T> {
         let found = par::map(matches.len(), |at| {
             cancel.check()?;
             match plain {
-                Some(prepared) => Ok(self.bound(prepared, matches[at].view)?.zero),
+                Some(prepared) => {
+                    Ok(T::bound(self, prepared, matches[at].view, Some(cancel))?.zero)
+                }
                 None => Ok(0.0),
             }
         })?;

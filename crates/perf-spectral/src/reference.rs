@@ -2,12 +2,13 @@
 
 use crate::energy::{Run, roots};
 use crate::extremes::Peak;
-use crate::par::LOOK;
+use crate::par::{LOOK, Looks};
 use crate::real::{Real, vectors, vectors_mut};
 use crate::transform::{Scratch, Transform};
 use crate::{Filter, Result};
 use perf_core::CancelToken;
 use pulp::{Simd, WithSimd};
+use std::sync::Arc;
 
 /// R over all shifts, by what matters of it (section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,12 +53,12 @@ pub struct Bound {
 pub struct Reference<T: Real> {
     /// `w conj(A)`, packed; real places are `w A`.
     pub(crate) product: Vec<T>,
-    /// `w |A|` of the runs.
-    magnitude: Vec<T>,
+    /// `w |A|` of the runs. Surrogates share it, and the weights.
+    magnitude: Arc<Vec<T>>,
     /// `sum w |A|^2`.
     pub(crate) power: f64,
     /// The weights, where the power of other spectra cannot be had from their energies.
-    pub(crate) weights: Option<Vec<T>>,
+    pub(crate) weights: Option<Arc<Vec<T>>>,
     pub(crate) f: Option<Vec<f64>>,
     /// The root of the power of `w A` in blocks.
     pub(crate) roots: Vec<f64>,
@@ -113,61 +114,77 @@ impl<T: Real> Transform<T> {
                 got: f.len(),
             });
         }
-        let weights = self.weights(filter);
-        cancel.check()?;
-        let power = self.power(&weights, spectrum);
-        cancel.check()?;
-        let mut product: Vec<T> = weights.iter().zip(spectrum).map(|(w, a)| *w * *a).collect();
+        let cancel = Some(cancel);
+        let weights = self.weights(filter, cancel)?;
+        let power = self.power(&weights, spectrum, cancel)?;
+        let mut looks = Looks::new(cancel);
+        let mut product: Vec<T> = Vec::with_capacity(self.len());
+        for piece in looks.pieces(0..self.len()) {
+            let piece = piece?;
+            let pairs = weights[piece.clone()].iter().zip(&spectrum[piece]);
+            product.extend(pairs.map(|(w, a)| *w * *a));
+        }
         let mut magnitude = Vec::with_capacity(self.len().div_ceil(2));
         for Run { re, im, len } in self.layout.runs() {
             let (re, im) = (&product[re..re + len], &product[im..im + len]);
             for (re, im) in re.chunks(LOOK).zip(im.chunks(LOOK)) {
-                cancel.check()?;
+                looks.next(re.len())?;
                 let pairs = re.iter().zip(im);
                 magnitude.extend(pairs.map(|(re, im)| T::of(re.wide().hypot(im.wide()))));
             }
         }
         for Run { im, len, .. } in self.layout.runs() {
-            for im in &mut product[im..im + len] {
-                *im = T::default() - *im;
+            for piece in looks.pieces(im..im + len) {
+                for im in &mut product[piece?] {
+                    *im = T::default() - *im;
+                }
             }
         }
-        cancel.check()?;
         Ok(Reference {
-            roots: roots(&self.layout, &product),
+            roots: roots(&self.layout, &product, cancel)?,
             product,
-            magnitude,
+            magnitude: Arc::new(magnitude),
             power,
-            weights: f.is_none().then_some(weights),
+            weights: f.is_none().then(|| Arc::new(weights)),
             f,
         })
     }
 
     /// `sum w |V|^2` over all frequencies.
-    pub(crate) fn power(&self, weights: &[T], spectrum: &[T]) -> f64 {
+    pub(crate) fn power(
+        &self,
+        weights: &[T],
+        spectrum: &[T],
+        cancel: Option<&CancelToken>,
+    ) -> Result<f64> {
         let term = |at: usize| weights[at].wide() * spectrum[at].wide().powi(2);
+        let mut looks = Looks::new(cancel);
         let mut sum = 0.0;
         for Run { re, im, len } in self.layout.runs() {
-            for at in (re..re + len).chain(im..im + len) {
-                sum += term(at);
+            for part in [re, im] {
+                for piece in looks.pieces(part..part + len) {
+                    for at in piece? {
+                        sum += term(at);
+                    }
+                }
             }
         }
         sum *= 2.0;
         for own in self.layout.owns() {
             sum += own.map(term).sum::<f64>();
         }
-        sum
+        Ok(sum)
     }
 
     /// R of a reference and a spectrum over all shifts. `norm` is the root of the product of their
-    /// powers. Allocates nothing.
+    /// powers. Allocates nothing. An error only if somebody cancelled.
     pub(crate) fn correlate(
         &self,
         reference: &Reference<T>,
         spectrum: &[T],
         norm: f64,
         scratch: &mut Scratch<T>,
-    ) -> Correlation {
+    ) -> Result<Correlation> {
         let layout = &self.layout;
         let a = reference.product.as_slice();
         let count = layout.pairs.len();
@@ -178,6 +195,9 @@ impl<T: Real> Transform<T> {
         match layout.real_axis {
             Some(_) => {
                 for (at, pair) in layout.pairs.iter().enumerate() {
+                    if at.is_multiple_of(LOOK) {
+                        scratch.check()?;
+                    }
                     let low = product(at, at + count);
                     let high = product(at + 2 * count, at + 3 * count);
                     self.mix(pair, low, high, &mut scratch.first);
@@ -193,6 +213,9 @@ impl<T: Real> Transform<T> {
                 scratch.first[0][0] = T::default();
                 scratch.first[1][0] = T::default();
                 for (at, pair) in layout.pairs.iter().enumerate() {
+                    if at.is_multiple_of(LOOK) {
+                        scratch.check()?;
+                    }
                     let [one, two] = pair.map(|place| place.first as usize);
                     let value = product(at + 1, at + 1 + count);
                     scratch.first[0][one] = value[0];
@@ -222,16 +245,23 @@ impl<T: Real> Transform<T> {
                 }
             }
         });
-        let [max, min, zero] = self.extremes(scratch, norm);
-        Correlation {
+        let [max, min, zero] = self.extremes(scratch, norm)?;
+        Ok(Correlation {
             max,
             min,
             zero: zero.r,
-        }
+        })
     }
 
     /// What one pass over both spectra tells, without a transform (section 8).
-    pub(crate) fn bound(&self, reference: &Reference<T>, spectrum: &[T], norm: f64) -> Bound {
+    pub(crate) fn bound(
+        &self,
+        reference: &Reference<T>,
+        spectrum: &[T],
+        norm: f64,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Bound> {
+        let mut looks = Looks::new(cancel);
         let a = reference.product.as_slice();
         let mut magnitudes = reference.magnitude.as_slice();
         let (mut zero, mut most) = (0.0, 0.0);
@@ -242,6 +272,7 @@ impl<T: Real> Transform<T> {
             const PIECE: usize = 1024;
             for from in (0..len).step_by(PIECE) {
                 let to = (from + PIECE).min(len);
+                looks.next(2 * (to - from))?;
                 let sums = T::sums(Sums {
                     a: [&a[re + from..re + to], &a[im + from..im + to]],
                     b: [&spectrum[re + from..re + to], &spectrum[im + from..im + to]],
@@ -258,10 +289,10 @@ impl<T: Real> Transform<T> {
                 most += product.abs();
             }
         }
-        Bound {
+        Ok(Bound {
             zero: (zero / norm).clamp(-1.0, 1.0),
             most: (most / norm).clamp(0.0, 1.0),
-        }
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! [`Spectra`]: the spectra of many views, computed once.
 
 use crate::collect::SpectraBuilder;
-use crate::energy::Energies;
 use crate::par::Pool;
 use crate::real::{Aligned, Real};
 use crate::reference::{Bound, Correlation, Reference};
@@ -11,7 +10,7 @@ use crate::transform::{Scratch, Transform};
 use crate::{Error, Filter, Result, Skipped};
 use perf_core::CancelToken;
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What is known of a view beside its spectrum.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,8 +94,8 @@ pub struct Spectra<T: Real> {
     pub(crate) plan: Arc<Transform<T>>,
     pub(crate) store: Store<T>,
     pub(crate) views: Vec<View>,
-    /// Energies of noise along each axis.
-    pub(crate) chance: Vec<f64>,
+    /// Energies of noise along each axis: known if spectra were made, of those from a file found when asked for.
+    pub(crate) chance: OnceLock<Vec<f64>>,
     pub(crate) pool: Pool<(Scratch<T>, Aligned<T>)>,
     skipped: Vec<Skipped>,
 }
@@ -152,7 +151,8 @@ impl<T: Real> Spectra<T> {
         read(&file, &mut bytes, counts.table)?;
         let views = read_table(&bytes, &counts, dims.len())?;
         let store = Store::opened(file, counts.spectra);
-        Ok(Spectra::with(Arc::new(plan), store, views, Vec::new()))
+        let plan = Arc::new(plan);
+        Ok(Spectra::with(plan, store, views, Vec::new(), None))
     }
 
     pub(crate) fn with(
@@ -160,9 +160,10 @@ impl<T: Real> Spectra<T> {
         store: Store<T>,
         views: Vec<View>,
         skipped: Vec<Skipped>,
+        chance: Option<Vec<f64>>,
     ) -> Self {
         Spectra {
-            chance: Energies::new(&plan.layout).of_noise(&plan.layout),
+            chance: chance.map_or_else(OnceLock::new, OnceLock::from),
             plan,
             store,
             views,
@@ -199,7 +200,7 @@ impl<T: Real> Spectra<T> {
         let Some(slot) = self.view(view)?.slot else {
             return Ok(None);
         };
-        let spectrum = self.at(slot, |_, spectrum| spectrum.to_vec())?;
+        let spectrum = self.at(slot, None, |_, spectrum| spectrum.to_vec())?;
         Ok(Some(spectrum))
     }
 
@@ -223,6 +224,7 @@ impl<T: Real> Spectra<T> {
     pub(crate) fn at<R>(
         &self,
         slot: usize,
+        cancel: Option<&CancelToken>,
         work: impl FnOnce(&mut Scratch<T>, &[T]) -> R,
     ) -> Result<R> {
         let new = || {
@@ -230,7 +232,7 @@ impl<T: Real> Spectra<T> {
             (self.plan.scratch(), space)
         };
         self.pool.with(new, |(scratch, space)| {
-            let spectrum = self.store.get(slot, space)?;
+            let spectrum = self.store.get(slot, space, cancel)?;
             Ok(work(scratch, spectrum))
         })
     }
@@ -247,6 +249,34 @@ impl<T: Real> Spectra<T> {
         filter: &(impl Filter + ?Sized),
     ) -> Result<Option<Reference<T>>> {
         T::reference(self, view, &filter)
+    }
+
+    /// As [`reference`](Self::reference), and stops soon after somebody cancelled.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// use perf_spectral::{AxisFilter, Error, Spectra};
+    /// let mut builder = Spectra::<f64>::builder(&[4])?;
+    /// builder.extend(&[[1.0, 2.0, 4.0, 3.0], [2.0, 4.0, 3.0, 1.0]])?;
+    /// let (spectra, all, cancel) = (builder.finish(), AxisFilter::all(1), CancelToken::new());
+    /// let reference = spectra.reference_with(0, &all, &cancel)?.expect("it varies");
+    /// let found = spectra.correlate_with(&reference, 1, &cancel)?;
+    /// assert_eq!(found, spectra.correlate(&reference, 1)?);
+    /// assert!(found.max.r <= spectra.bound_with(&reference, 1, &cancel)?.most + 1e-12);
+    /// cancel.cancel();
+    /// assert!(matches!(spectra.reference_with(0, &all, &cancel), Err(Error::Cancelled(_))));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reference`](Self::reference), and [`Error::Cancelled`].
+    pub fn reference_with(
+        &self,
+        view: usize,
+        filter: &(impl Filter + ?Sized),
+        cancel: &CancelToken,
+    ) -> Result<Option<Reference<T>>> {
+        T::reference_until(self, view, &filter, cancel)
     }
 
     pub(crate) fn referred(
@@ -270,7 +300,7 @@ impl<T: Real> Spectra<T> {
         };
         let prepare =
             |_: &mut Scratch<T>, spectrum: &[T]| self.plan.prepared_until(spectrum, filter, cancel);
-        let reference = self.at(slot, prepare)??;
+        let reference = self.at(slot, Some(cancel), prepare)??;
         Ok(self.varies(view, reference.power).then_some(reference))
     }
 
@@ -280,6 +310,19 @@ impl<T: Real> Spectra<T> {
     /// [`Error::UnknownView`], [`Error::Skipped`], and [`Error::Io`] if the file cannot be read.
     pub fn correlate(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
         T::correlate(self, reference, view)
+    }
+
+    /// As [`correlate`](Self::correlate), and stops soon after somebody cancelled.
+    ///
+    /// # Errors
+    /// As [`correlate`](Self::correlate), and [`Error::Cancelled`].
+    pub fn correlate_with(
+        &self,
+        reference: &Reference<T>,
+        view: usize,
+        cancel: &CancelToken,
+    ) -> Result<Correlation> {
+        T::correlate_until(self, reference, view, Some(cancel))
     }
 
     pub(crate) fn correlated(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
@@ -297,18 +340,15 @@ impl<T: Real> Spectra<T> {
         let Some(slot) = view.slot else {
             return Ok(Correlation::default());
         };
-        let found = self.at(slot, |scratch, spectrum| {
-            let Some(norm) = self.norm(reference, view, spectrum) else {
-                return Correlation::default();
+        self.at(slot, cancel, |scratch, spectrum| {
+            let Some(norm) = self.norm(reference, view, spectrum, cancel)? else {
+                return Ok(Correlation::default());
             };
-            scratch.cancel = cancel.cloned();
+            scratch.cancel_with(cancel.cloned());
             let found = self.plan.correlate(reference, spectrum, norm, scratch);
-            scratch.cancel = None;
+            scratch.cancel_with(None);
             found
-        })?;
-        // What was stopped in its midst is nothing.
-        cancel.map_or(Ok(()), CancelToken::check)?;
-        Ok(found)
+        })?
     }
 
     /// What one pass over both spectra tells of R, without a transform.
@@ -316,20 +356,38 @@ impl<T: Real> Spectra<T> {
     /// # Errors
     /// [`Error::UnknownView`], [`Error::Skipped`], and [`Error::Io`] if the file cannot be read.
     pub fn bound(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
-        T::bound(self, reference, view)
+        T::bound(self, reference, view, None)
     }
 
-    pub(crate) fn bounded(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
+    /// As [`bound`](Self::bound), and stops soon after somebody cancelled.
+    ///
+    /// # Errors
+    /// As [`bound`](Self::bound), and [`Error::Cancelled`].
+    pub fn bound_with(
+        &self,
+        reference: &Reference<T>,
+        view: usize,
+        cancel: &CancelToken,
+    ) -> Result<Bound> {
+        T::bound(self, reference, view, Some(cancel))
+    }
+
+    pub(crate) fn bounded(
+        &self,
+        reference: &Reference<T>,
+        view: usize,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Bound> {
         let view = self.taken(view)?;
         let Some(slot) = view.slot else {
             return Ok(Bound::default());
         };
-        self.at(slot, |_, spectrum| {
-            match self.norm(reference, view, spectrum) {
-                Some(norm) => self.plan.bound(reference, spectrum, norm),
-                None => Bound::default(),
+        self.at(slot, cancel, |_, spectrum| {
+            match self.norm(reference, view, spectrum, cancel)? {
+                Some(norm) => self.plan.bound(reference, spectrum, norm, cancel),
+                None => Ok(Bound::default()),
             }
-        })
+        })?
     }
 
     /// No |R| of a reference and a view is larger, from what is kept of both without their spectra.
@@ -348,15 +406,21 @@ impl<T: Real> Spectra<T> {
     }
 
     /// The root of the product of the powers of reference and view; `None` where either is nothing.
-    fn norm(&self, reference: &Reference<T>, view: &View, spectrum: &[T]) -> Option<f64> {
+    fn norm(
+        &self,
+        reference: &Reference<T>,
+        view: &View,
+        spectrum: &[T],
+        cancel: Option<&CancelToken>,
+    ) -> Result<Option<f64>> {
         // Parseval: the energies along the axes give the power under any cosine filter.
         let power = match (&reference.f, &reference.weights) {
             (Some(f), _) => f.iter().zip(&view.energies).map(|(f, e)| f * e).sum(),
-            (None, Some(weights)) => self.plan.power(weights, spectrum),
+            (None, Some(weights)) => self.plan.power(weights, spectrum, cancel)?,
             (None, None) => 0.0,
         };
         let norm = (power * reference.power).sqrt();
-        (self.varies(view, power) && norm > 0.0).then_some(norm)
+        Ok((self.varies(view, power) && norm > 0.0).then_some(norm))
     }
 
     /// Whether a power is more than what rounding leaves of nothing: of the values themselves, and

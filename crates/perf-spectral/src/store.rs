@@ -1,10 +1,12 @@
 //! Where spectra are kept: in memory, or in a file that is written once.
 
 use crate::Result;
+use crate::par::Looks;
 use crate::real::{Aligned, Real};
 use crate::spectra::View;
 use crate::table::{Counts, HEADER, checksum, header, table};
 use crate::transform::Transform;
+use perf_core::CancelToken;
 use std::fs::File;
 
 /// Spectra, by number, all of the same length.
@@ -57,18 +59,21 @@ impl<T: Real> Store<T> {
     }
 
     /// Keeps one more spectrum; its number.
-    pub(crate) fn push(&mut self, spectrum: &mut Aligned<T>) -> Result<usize> {
+    pub(crate) fn push(&mut self, mut spectrum: Aligned<T>, cancel: &CancelToken) -> Result<usize> {
         match self {
             Store::Memory(all) => {
-                all.push(spectrum.clone());
+                all.push(spectrum);
                 Ok(all.len() - 1)
             }
             Store::File(spill) => {
                 let values = spectrum.get_mut();
                 T::little_endian(values);
                 let bytes: &[u8] = bytemuck::cast_slice(values);
-                spill.write(bytes, place(spill.count, bytes.len()))?;
-                T::little_endian(values);
+                let from = place(spill.count, bytes.len());
+                for piece in Looks::new(Some(cancel)).pieces(0..bytes.len()) {
+                    let piece = piece?;
+                    spill.write(&bytes[piece.clone()], from + piece.start as u64)?;
+                }
                 spill.count += 1;
                 Ok(spill.count as usize - 1)
             }
@@ -76,14 +81,23 @@ impl<T: Real> Store<T> {
     }
 
     /// The spectrum of a number: where it lies, or read into `space`.
-    pub(crate) fn get<'a>(&'a self, at: usize, space: &'a mut Aligned<T>) -> Result<&'a [T]> {
+    pub(crate) fn get<'a>(
+        &'a self,
+        at: usize,
+        space: &'a mut Aligned<T>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<&'a [T]> {
         match self {
             Store::Memory(all) => Ok(all.get(at).map_or(&[], Aligned::get)),
             Store::File(spill) => {
                 let values = space.get_mut();
                 let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
                 let from = place(at as u64, bytes.len());
-                read(&spill.file, bytes, from)?;
+                for piece in Looks::new(cancel).pieces(0..bytes.len()) {
+                    let piece = piece?;
+                    let at = from + piece.start as u64;
+                    read(&spill.file, &mut bytes[piece], at)?;
+                }
                 T::little_endian(values);
                 Ok(values)
             }

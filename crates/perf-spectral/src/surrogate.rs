@@ -6,7 +6,7 @@
 //! as strongly as the reference says what a correlation is worth: for one view by the share of
 //! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
 
-use crate::par::{self, LOOK};
+use crate::par::{self, Looks};
 use crate::params::Score;
 use crate::real::Real;
 use crate::reference::{Correlation, Reference};
@@ -204,12 +204,11 @@ impl<T: Real> Transform<T> {
         mut random: Random,
         cancel: &CancelToken,
     ) -> Result<Reference<T>> {
-        let mut product = reference.product.clone();
+        let mut looks = Looks::new(Some(cancel));
+        let mut product = looks.copy(&reference.product)?;
         for run in self.layout.runs() {
             for at in 0..run.len {
-                if at.is_multiple_of(LOOK) {
-                    cancel.check()?;
-                }
+                looks.next(1)?;
                 let angle = random.unit() * std::f64::consts::TAU;
                 let (c, d) = (T::of(angle.cos()), T::of(angle.sin()));
                 let (re, im) = (product[run.re + at], product[run.im + at]);

@@ -55,13 +55,37 @@ pub struct Scratch<T: Real> {
     /// Largest and smallest number along the real axis, of each tile's inner points.
     pub(crate) high: Aligned<T>,
     pub(crate) low: Aligned<T>,
-    /// What can stop a transform between two tiles. What it leaves then is no spectrum.
-    pub(crate) cancel: Option<CancelToken>,
 }
 
 impl<T: Real> Scratch<T> {
+    /// From now on transforms in this space stop soon after somebody cancels, with
+    /// [`Error::Cancelled`]; `None` lets nobody. What a transform that was stopped leaves is no spectrum.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// use perf_spectral::{Error, Transform};
+    /// let plan = Transform::<f64>::new(&[4, 6])?;
+    /// let (mut spectrum, mut scratch) = (vec![0.0; 24], plan.scratch());
+    /// let cancel = CancelToken::new();
+    /// scratch.cancel_with(Some(cancel.clone()));
+    /// plan.forward(&[1.0; 24], &mut spectrum, &mut scratch)?;
+    /// cancel.cancel();
+    /// let stopped = plan.forward(&[1.0; 24], &mut spectrum, &mut scratch);
+    /// assert!(matches!(stopped, Err(Error::Cancelled(_))));
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn cancel_with(&mut self, cancel: Option<CancelToken>) {
+        self.lines.cancel = cancel;
+    }
+
     pub(crate) fn is_over(&self) -> bool {
-        self.cancel.as_ref().is_some_and(CancelToken::is_cancelled)
+        self.lines.is_over()
+    }
+
+    /// For `?`.
+    pub(crate) fn check(&self) -> Result<()> {
+        let cancel = self.lines.cancel.as_ref();
+        Ok(cancel.map_or(Ok(()), CancelToken::check)?)
     }
 }
 
@@ -140,7 +164,6 @@ impl<T: Real> Transform<T> {
             rows: Aligned::zeros(self.reading_space()),
             high: bounds(),
             low: bounds(),
-            cancel: None,
         }
     }
 
@@ -177,7 +200,8 @@ impl<T: Real> Transform<T> {
     /// The packed spectrum of a view.
     ///
     /// # Errors
-    /// [`Error::Length`] if view or spectrum is not of |T| numbers.
+    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] where the space
+    /// has a token, see [`Scratch::cancel_with`].
     pub fn forward(&self, view: &[T], spectrum: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
         T::forward(self, view, spectrum, scratch)
     }
@@ -185,7 +209,8 @@ impl<T: Real> Transform<T> {
     /// The view of a packed spectrum.
     ///
     /// # Errors
-    /// [`Error::Length`] if view or spectrum is not of |T| numbers.
+    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] where the space
+    /// has a token, see [`Scratch::cancel_with`].
     pub fn inverse(&self, spectrum: &[T], view: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
         T::inverse(self, spectrum, view, scratch)
     }
