@@ -1,7 +1,8 @@
 //! [`Region`] and [`CallTree`]: the code a program ran.
 
+use crate::children::Children;
 use crate::{CallPathId, Error, RegionId, Result};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// The programming model a region belongs to.
@@ -136,7 +137,8 @@ pub struct CallPath {
 #[derive(Clone, Default)]
 pub struct CallTree {
     paths: Vec<CallPath>,
-    children: HashMap<(Option<CallPathId>, RegionId), CallPathId>,
+    /// Of those that [`child`](Self::child) made.
+    children: Children,
     properties: BTreeMap<CallPathId, Vec<(String, String)>>,
     /// Made when children are asked for.
     below: OnceLock<Below>,
@@ -156,8 +158,11 @@ impl std::fmt::Debug for CallTree {
 impl PartialEq for CallTree {
     fn eq(&self, other: &Self) -> bool {
         self.paths == other.paths
-            && self.children == other.children
             && self.properties == other.properties
+            && self.paths.iter().all(|path| {
+                let (parent, region) = (path.parent, path.region);
+                self.find(parent, region) == other.find(parent, region)
+            })
     }
 }
 
@@ -206,10 +211,7 @@ impl Below {
 impl CallTree {
     /// Bytes that so many call paths take, made one by one.
     pub(crate) fn memory(paths: usize) -> usize {
-        const CHILD: usize = size_of::<((Option<CallPathId>, RegionId), CallPathId)>() + 1;
-        // Seven of eight slots are taken at most.
-        let slots = (paths + paths / 7 + 1).next_power_of_two();
-        paths.next_power_of_two() * size_of::<CallPath>() + slots * CHILD
+        paths.next_power_of_two() * (size_of::<CallPath>() + Children::A_PATH)
     }
 
     /// The call path that enters `region` from `parent`, made if there is none yet.
@@ -217,11 +219,11 @@ impl CallTree {
     /// # Errors
     /// [`Error::Undefined`] for a parent that is not there, [`Error::TooMany`] past 2^32 paths.
     pub fn child(&mut self, parent: Option<CallPathId>, region: RegionId) -> Result<CallPathId> {
-        if let Some(id) = self.children.get(&(parent, region)) {
-            return Ok(*id);
+        if let Some(id) = self.find(parent, region) {
+            return Ok(id);
         }
         let id = self.push(CallPath { region, parent })?;
-        self.children.insert((parent, region), id);
+        self.children.add(&self.paths);
         Ok(id)
     }
 
@@ -261,7 +263,7 @@ impl CallTree {
 
     /// The call path that enters `region` from `parent`, if [`child`](Self::child) made one.
     pub fn find(&self, parent: Option<CallPathId>, region: RegionId) -> Option<CallPathId> {
-        self.children.get(&(parent, region)).copied()
+        self.children.find(&self.paths, (parent, region))
     }
 
     /// Notes a further fact about a call path, such as the line it was called from.

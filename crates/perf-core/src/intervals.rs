@@ -1,6 +1,7 @@
 //! [`intervals()`]: the calls of a location whose regions may overlap.
 
-use crate::progress::watched;
+use crate::progress::LOOK;
+use crate::replay::each_event;
 use crate::{
     CancelToken, Cancelled, Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks,
 };
@@ -117,15 +118,16 @@ pub(crate) fn walk<'a>(
 ) -> Result<ReplayCounts, Cancelled> {
     let (events, range, window) = (location.all(), location.range(), location.window());
     let mut open = Open::default();
-    for piece in watched(0..range.start, cancel) {
-        for index in piece? {
-            match (events.time(index), events.event(index)) {
-                (Some(at), Some(Event::Enter { region })) => open.enter(index, at, region),
-                (_, Some(Event::Leave { region })) => drop(open.leave(region)),
-                _ => {}
-            }
-        }
-    }
+    each_event(
+        events,
+        0..range.start,
+        cancel,
+        |index, at, event| match event {
+            Event::Enter { region } => open.enter(index, at, region),
+            Event::Leave { region } => drop(open.leave(region)),
+            _ => {}
+        },
+    )?;
     open.counts = ReplayCounts::default();
     let last = events.times().last().copied().unwrap_or_default();
     if last < window.start {
@@ -138,34 +140,44 @@ pub(crate) fn walk<'a>(
         enter: call.enter,
         why,
     };
-    open.in_order()
-        .for_each(|call| tell(Step::Begin(call.region)));
-    for piece in watched(range.clone(), cancel) {
-        for index in piece? {
-            let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
-                continue;
-            };
-            match event {
-                Event::Enter { region } => {
-                    open.enter(index, at, region);
-                    tell(Step::Begin(region));
-                }
-                Event::Leave { region } => {
-                    if let Some((call, why)) = open.leave(region) {
-                        tell(Step::End(end_of(call, at, why)));
-                    }
-                }
-                other => tell(Step::Other(other, open.newest())),
-            }
-        }
+    let open_before = open.in_order(cancel)?;
+    for (number, call) in open_before.into_iter().enumerate() {
+        look(number, cancel)?;
+        tell(Step::Begin(call.region));
     }
+    each_event(
+        events,
+        range.clone(),
+        cancel,
+        |index, at, event| match event {
+            Event::Enter { region } => {
+                open.enter(index, at, region);
+                tell(Step::Begin(region));
+            }
+            Event::Leave { region } => {
+                if let Some((call, why)) = open.leave(region) {
+                    tell(Step::End(end_of(call, at, why)));
+                }
+            }
+            other => tell(Step::Other(other, open.newest())),
+        },
+    )?;
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();
-    for call in open.in_order() {
+    for (number, call) in open.in_order(cancel)?.into_iter().enumerate() {
+        look(number, cancel)?;
         open.counts.open_at_end += u64::from(is_end);
         tell(Step::End(end_of(call, last.min(window.end), Close::End)));
     }
     Ok(open.counts)
+}
+
+/// A look at the token, if there is one, before some of many.
+fn look(number: usize, cancel: Option<&CancelToken>) -> Result<(), Cancelled> {
+    match number.is_multiple_of(LOOK) {
+        true => cancel.map_or(Ok(()), CancelToken::check),
+        false => Ok(()),
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -235,8 +247,12 @@ impl Open {
         Some((*self.calls.back()?)?.region)
     }
 
-    fn in_order(&self) -> std::vec::IntoIter<Call> {
-        let open: Vec<Call> = self.calls.iter().flatten().copied().collect();
-        open.into_iter()
+    fn in_order(&self, cancel: Option<&CancelToken>) -> Result<Vec<Call>, Cancelled> {
+        let mut open = Vec::new();
+        for (number, call) in self.calls.iter().enumerate() {
+            look(number, cancel)?;
+            open.extend(*call);
+        }
+        Ok(open)
     }
 }

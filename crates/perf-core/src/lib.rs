@@ -67,6 +67,7 @@
 //! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
 //!   is checked as it is read; `Serialize` alone for [`Diagnostics`], whose rules are constants.
 
+mod children;
 mod code;
 mod comm;
 mod diagnostics;

@@ -1,6 +1,6 @@
 //! [`replay()`]: the one place that turns enter and leave into call frames.
 
-use crate::progress::watched;
+use crate::progress::{LOOK, watched};
 use crate::{CancelToken, Cancelled, Event, Events, LocationView, Merge, RegionId, Ticks};
 
 /// Why a frame was closed.
@@ -161,36 +161,59 @@ fn run<V: Visitor + ?Sized>(
         // What was still open was closed at the last event, before the window.
         stack.frames.clear();
     }
-    for (depth, region) in stack.frames.iter().enumerate() {
-        visitor.enter(window.start, *region, depth);
-    }
-    for piece in watched(range.clone(), cancel) {
-        for index in piece? {
-            let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
-                continue;
-            };
-            match event {
-                Event::Enter { region } => {
-                    visitor.enter(at, region, stack.frames.len());
-                    stack.enter(region);
-                }
-                Event::Leave { region } => {
-                    stack.leave(region, |region, depth, why| {
-                        visitor.leave(at, region, depth, why)
-                    });
-                }
-                other => visitor.event(at, other, index),
-            }
+    for piece in watched(0..stack.frames.len(), cancel) {
+        let piece = piece?;
+        let frames = stack.frames.get(piece.clone()).unwrap_or_default();
+        for (depth, region) in piece.zip(frames) {
+            visitor.enter(window.start, *region, depth);
         }
     }
+    each_event(
+        events,
+        range.clone(),
+        cancel,
+        |index, at, event| match event {
+            Event::Enter { region } => {
+                visitor.enter(at, region, stack.frames.len());
+                stack.enter(region);
+            }
+            Event::Leave { region } => {
+                stack.leave(region, |region, depth, why| {
+                    visitor.leave(at, region, depth, why)
+                });
+            }
+            other => visitor.event(at, other, index),
+        },
+    )?;
     let end = last.min(window.end);
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();
     while let Some(region) = stack.frames.pop() {
+        if stack.frames.len().is_multiple_of(LOOK) {
+            cancel.map_or(Ok(()), CancelToken::check)?;
+        }
         visitor.leave(end, region, stack.frames.len(), Close::End);
         stack.counts.open_at_end += u64::from(is_end);
     }
     Ok(stack.counts.without(counts_before))
+}
+
+/// `with` on each event of a range, its number and time, with looks at the token.
+#[inline(always)]
+pub(crate) fn each_event<'a>(
+    events: &'a Events,
+    range: std::ops::Range<usize>,
+    cancel: Option<&CancelToken>,
+    mut with: impl FnMut(usize, Ticks, Event<'a>),
+) -> Result<(), Cancelled> {
+    for piece in watched(range, cancel) {
+        for index in piece? {
+            if let (Some(at), Some(event)) = (events.time(index), events.event(index)) {
+                with(index, at, event);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The frames that are open before event `index` of a location, the outermost first, by the rules

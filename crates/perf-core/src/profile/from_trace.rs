@@ -6,6 +6,7 @@ use crate::{
     LocationId, LocationView, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
     ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType, Visitor,
     intervals::{Step, walk},
+    progress::LOOK,
     replay_with,
 };
 use std::sync::Arc;
@@ -89,7 +90,11 @@ impl Profile {
             counts.merge(&sums.add_location(definitions, location, &mut calls, cancel)?);
             let clock = definitions.clock;
             let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
-            for (path, sum) in sums.drain() {
+            cancel.sort_by(&mut sums.touched, Ord::cmp)?;
+            for (count, (path, sum)) in sums.drain().enumerate() {
+                if count.is_multiple_of(LOOK / metrics.len()) {
+                    cancel.check()?;
+                }
                 rows.push(TIME, path, location.id(), Value::U64(nanos(sum.inclusive)));
                 rows.push(
                     EXCLUSIVE,
@@ -377,8 +382,8 @@ impl Sums {
         self.by_path.get_mut(path.index())
     }
 
+    /// Takes what was summed, in the order of [`touched`](Self::touched).
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (CallPathId, Sum)> {
-        self.touched.sort_unstable();
         let by_path = &mut self.by_path;
         self.touched
             .drain(..)

@@ -1,6 +1,7 @@
 //! Rows in memory.
 
 use super::{RowStore, Severities};
+use crate::progress::LOOK;
 use crate::{CallPathId, CancelToken, Cancelled, LocationId, MetricId, Result, Value, ValueType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,6 +100,9 @@ impl SparseRows {
             cancel.sort_by(&mut metric.entries, Ord::cmp)?;
             let mut starts = Vec::with_capacity(paths + 1);
             for (at, (path, _, _)) in metric.entries.iter().enumerate() {
+                if at.is_multiple_of(LOOK) {
+                    cancel.check()?;
+                }
                 while starts.len() <= path.index() {
                     starts.push(at);
                 }
