@@ -108,8 +108,8 @@ pub mod track;
 pub mod trend;
 
 pub use bursts::{
-    Amount, Burst, Bursts, ChainId, Column, Delimiter, Dropped, Extract, ExtractParams, Formula,
-    Kind, Thread, ZeroDivision, drop_small_clusters,
+    Amount, Burst, Bursts, CallerChain, ChainId, Column, Delimiter, Dropped, Extract,
+    ExtractParams, Formula, Kind, Thread, ZeroDivision, drop_small_clusters,
 };
 pub use error::{Error, Result};
 pub use frame::Frame;

@@ -21,7 +21,7 @@ fn calls_that_never_end_have_the_innermost_callers() {
     }
     let (bursts, _) = extract(talk(), &trace(vec![events(&list)]));
     assert_eq!(bursts.len(), 1000);
-    let lengths: Vec<usize> = bursts.chains().iter().map(Vec::len).collect();
+    let lengths: Vec<usize> = bursts.chains().map(Iterator::count).collect();
     // From the call itself and the first that was entered to the limit, then one for all others.
     assert_eq!(lengths, (2..=256).collect::<Vec<_>>());
 }

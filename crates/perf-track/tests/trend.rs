@@ -265,7 +265,7 @@ fn windows_lose_no_burst() {
             assert!(
                 part.rows()
                     .iter()
-                    .all(|burst| part.chain(solve) == ["solve"] && burst.before == Some(solve))
+                    .all(|burst| part.chain(solve).eq(["solve"]) && burst.before == Some(solve))
             );
         }
     }

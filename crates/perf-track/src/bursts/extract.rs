@@ -1,16 +1,17 @@
 //! [`Extract::extract`]: the bursts of all threads, filtered and counted.
 
+use super::chains::MOST_CALLERS;
 use super::dropped::Dropped;
 use super::formula::{ZeroDivision, ratio};
-use super::names::{chain_text, processes};
+use super::names::{caller_text, processes};
 use super::params::Extract;
 use super::plan::{Plan, Planned, Source};
 use super::scan::{Call, Callers, Scanned, scan};
 use crate::par;
 use crate::{Burst, Bursts, ChainId, Kind, Result, Thread};
 use perf_core::{
-    CancelToken, LocationId, LocationKind, LocationView, Merge, Nanos, Progress, Ticks, TimeRange,
-    TraceView,
+    CallPathId, CallTree, CancelToken, Definitions, LocationId, LocationKind, LocationView, Merge,
+    Nanos, Progress, RegionId, Ticks, TimeRange, TraceView,
 };
 use std::collections::HashMap;
 
@@ -20,15 +21,15 @@ struct Ready {
     rows: Vec<Row>,
     /// The metrics of each row, row after row.
     values: Vec<f64>,
-    callers: Vec<Callers>,
+    paths: CallTree,
     dropped: Dropped,
 }
 
 struct Row {
     begin: Nanos,
     end: Nanos,
-    before: Option<usize>,
-    after: Option<usize>,
+    before: Option<Callers>,
+    after: Option<Callers>,
     kind: Kind,
 }
 
@@ -158,7 +159,7 @@ impl Extract {
             location: location.id(),
             rows,
             values,
-            callers: scanned.callers,
+            paths: scanned.paths,
             dropped,
         })
     }
@@ -224,7 +225,7 @@ impl Extract {
         let mut bursts = Bursts::with_units(names);
         let mut dropped = Dropped::default();
         let mut kinds = Vec::new();
-        let mut chains: HashMap<Callers, ChainId> = HashMap::new();
+        let mut named = Named::of(plan.definitions);
         let process = processes(plan.definitions);
         let columns = plan.columns.len();
         for ready in ready.into_iter().flatten() {
@@ -238,16 +239,10 @@ impl Extract {
                 name: plan.definitions.system.label(ready.location),
                 process: process.get(ready.location.index()).copied().unwrap_or(0),
             })?;
-            let mut chain = |callers: Option<usize>, bursts: &mut Bursts| -> Result<_> {
-                let Some(callers) = callers.and_then(|index| ready.callers.get(index)) else {
-                    return Ok(None);
-                };
-                if let Some(known) = chains.get(callers) {
-                    return Ok(Some(*known));
-                }
-                let id = bursts.add_chain(&chain_text(plan.definitions, callers))?;
-                chains.insert(callers.clone(), id);
-                Ok(Some(id))
+            named.next_thread(&ready.paths);
+            let mut chain = |callers: Option<Callers>, bursts: &mut Bursts| match callers {
+                Some(callers) => named.chain(&ready.paths, callers, bursts).map(Some),
+                None => Ok(None),
             };
             for (index, row) in ready.rows.iter().enumerate() {
                 if index.is_multiple_of(BETWEEN_CHECKS) {
@@ -267,6 +262,85 @@ impl Extract {
         }
         bursts.set_kinds(kinds)?;
         Ok((bursts, dropped))
+    }
+}
+
+/// What the callers of bursts are called.
+struct Named<'a> {
+    definitions: &'a Definitions,
+    /// The number of each region's text.
+    texts: HashMap<RegionId, RegionId>,
+    /// Of contexts that were sampled, and of paths of one thread.
+    sampled: HashMap<CallPathId, ChainId>,
+    open: Vec<Option<ChainId>>,
+    /// The callers at hand, the innermost first.
+    callers: Vec<RegionId>,
+}
+
+impl<'a> Named<'a> {
+    fn of(definitions: &'a Definitions) -> Self {
+        Named {
+            definitions,
+            texts: HashMap::new(),
+            sampled: HashMap::new(),
+            open: Vec::new(),
+            callers: Vec::new(),
+        }
+    }
+
+    fn next_thread(&mut self, paths: &CallTree) {
+        self.open.clear();
+        self.open.resize(paths.paths().len(), None);
+    }
+
+    fn chain(
+        &mut self,
+        paths: &CallTree,
+        callers: Callers,
+        bursts: &mut Bursts,
+    ) -> Result<ChainId> {
+        let (tree, innermost, known) = match callers {
+            Callers::Sampled(path) => {
+                let known = self.sampled.get(&path).copied();
+                (&self.definitions.contexts, Some(path), known)
+            }
+            Callers::Open(path) => {
+                let known = path.and_then(|path| self.open.get(path.index()).copied());
+                (paths, path, known.flatten())
+            }
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let chains = bursts.chains_mut();
+        self.callers.clear();
+        let mut at = innermost;
+        while let Some(caller) = at.and_then(|at| tree.get(at))
+            && self.callers.len() < MOST_CALLERS
+        {
+            let number = match self.texts.get(&caller.region) {
+                Some(number) => *number,
+                None => {
+                    let text = caller_text(self.definitions, caller.region);
+                    let number = chains.number(&text)?;
+                    self.texts.insert(caller.region, number);
+                    number
+                }
+            };
+            self.callers.push(number);
+            at = caller.parent;
+        }
+        let id = chains.add(self.callers.iter().rev().copied())?;
+        match callers {
+            Callers::Sampled(path) => drop(self.sampled.insert(path, id)),
+            Callers::Open(path) => {
+                let place = path.and_then(|path| self.open.get_mut(path.index()));
+                if let Some(place) = place {
+                    *place = Some(id);
+                }
+            }
+        }
+        Ok(id)
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`Bursts`]: stretches of computation, one row each, in columns.
 
+mod chains;
 mod counters;
 mod dropped;
 mod extract;
@@ -10,14 +11,15 @@ mod plan;
 mod scan;
 mod share;
 
+pub use chains::CallerChain;
 pub use dropped::{Amount, Dropped};
 pub use formula::{Formula, ZeroDivision};
 pub use params::{Delimiter, Extract, ExtractParams};
 pub use share::drop_small_clusters;
 
 use crate::{Error, Result};
+use chains::Chains;
 use perf_core::{LocationId, Nanos};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A thread that computes.
@@ -91,7 +93,7 @@ pub struct Burst {
 /// bursts.push(Burst { thread: rank, begin, end, before: Some(solve), after: None }, &[3.4e9])?;
 /// assert_eq!(bursts.durations(), [2e6]);
 /// assert_eq!(bursts.column("instructions")?.values, [3.4e9]);
-/// assert_eq!(bursts.chain(solve), ["solve solver.f90:12"]);
+/// assert_eq!(bursts.chain(solve).collect::<Vec<_>>(), ["solve solver.f90:12"]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,13 +104,6 @@ pub struct Bursts {
     kinds: Vec<Kind>,
     columns: Vec<Column>,
     chains: Arc<Chains>,
-}
-
-/// Chains of callers by their ids, and the ids by the chains.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Chains {
-    all: Vec<Vec<String>>,
-    ids: HashMap<Vec<String>, ChainId>,
 }
 
 /// The next id of a table of `len` entries, none of whose ids is `u32::MAX`.
@@ -152,15 +147,21 @@ impl Bursts {
     /// # Errors
     /// More chains than 32 bits count.
     pub fn add_chain<S: AsRef<str>>(&mut self, callers: &[S]) -> Result<ChainId> {
-        let chain: Vec<String> = callers.iter().map(|c| c.as_ref().to_owned()).collect();
-        if let Some(&id) = self.chains.ids.get(&chain) {
+        if let Some(id) = self.chains.find(callers) {
             return Ok(id);
         }
-        let id = ChainId(next_id(self.chains.all.len(), "caller chains")?);
         let chains = Arc::make_mut(&mut self.chains);
-        chains.all.push(chain.clone());
-        chains.ids.insert(chain, id);
-        Ok(id)
+        let texts = callers
+            .iter()
+            .rev()
+            .map(|text| chains.number(text.as_ref()));
+        let numbers: Vec<_> = texts.collect::<Result<_>>()?;
+        chains.add(numbers.into_iter())
+    }
+
+    /// The chains, to add to.
+    fn chains_mut(&mut self) -> &mut Chains {
+        Arc::make_mut(&mut self.chains)
     }
 
     /// Adds a burst with a value for each metric (NaN where it is missing).
@@ -180,7 +181,7 @@ impl Bursts {
         };
         known("thread", burst.thread, self.threads.len())?;
         for chain in [burst.before, burst.after].into_iter().flatten() {
-            known("caller chain", chain.0, self.chains.all.len())?;
+            known("caller chain", chain.0, self.chains.len())?;
         }
         if burst.end < burst.begin {
             return Err(Error::Backwards {
@@ -304,15 +305,14 @@ impl Bursts {
             .collect()
     }
 
-    /// The callers of a chain, the innermost first; empty for an id of other bursts.
-    pub fn chain(&self, id: ChainId) -> &[String] {
-        let chain = self.chains.all.get(id.0 as usize);
-        chain.map_or(&[], Vec::as_slice)
+    /// The callers of a chain, the innermost first; none for an id of other bursts.
+    pub fn chain(&self, id: ChainId) -> CallerChain<'_> {
+        self.chains.get(id)
     }
 
     /// All chains of callers, in the order of their ids.
-    pub fn chains(&self) -> &[Vec<String>] {
-        &self.chains.all
+    pub fn chains(&self) -> impl Iterator<Item = CallerChain<'_>> {
+        self.chains.all()
     }
 
     /// Some of the bursts, by their indices; threads and chains are all there and shared.

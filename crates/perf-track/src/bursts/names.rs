@@ -1,27 +1,19 @@
 //! Callers as text, processes as numbers.
 
-use super::scan::{Callers, innermost};
 use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
 use std::collections::HashMap;
 
-/// The chain as text, the innermost caller first.
-pub(super) fn chain_text(definitions: &Definitions, callers: &Callers) -> Vec<String> {
-    let name = |id: &RegionId| {
-        let Some(region) = definitions.regions.get(id.index()) else {
-            return definitions.region_name(*id).into_owned();
-        };
-        match (&region.file, region.lines) {
-            (Some(file), Some((line, _))) => format!("{} {file}:{line}", region.name),
-            (Some(file), None) => format!("{} {file}", region.name),
-            (None, Some((line, _))) => format!("{}:{line}", region.name),
-            (None, None) => region.name.clone(),
-        }
+/// A caller as text.
+pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
+    let Some(region) = definitions.regions.get(id.index()) else {
+        return definitions.region_name(id).into_owned();
     };
-    let path = match callers {
-        Callers::Sampled(context) => definitions.contexts.path(*context),
-        Callers::Open(frames) => frames.clone(),
-    };
-    innermost(&path).iter().rev().map(name).collect()
+    match (&region.file, region.lines) {
+        (Some(file), Some((line, _))) => format!("{} {file}:{line}", region.name),
+        (Some(file), None) => format!("{} {file}", region.name),
+        (None, Some((line, _))) => format!("{}:{line}", region.name),
+        (None, None) => region.name.clone(),
+    }
 }
 
 /// The process of each location.

@@ -1,22 +1,23 @@
 //! The bursts of one thread, event by event.
 
+use super::chains::too_many;
 use super::counters::Counters;
 use super::plan::{Mode, Plan};
-use crate::Result;
+use crate::{Error, Result};
 use perf_core::{
-    CallPathId, CancelToken, Event, Events, FrameStack, LocationId, RegionId, ReplayCounts, RmaOp,
-    Ticks, Value,
+    CallPathId, CallTree, CancelToken, Event, Events, FrameStack, LocationId, RegionId,
+    ReplayCounts, RmaOp, Ticks, Value,
 };
-use std::collections::HashMap;
 
 /// Events between two looks at the cancel token.
 const BETWEEN_CHECKS: usize = 1 << 16;
 
 /// Callers of a call.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Callers {
     Sampled(CallPathId),
-    Open(Vec<RegionId>),
+    /// The innermost, in [`Scanned::paths`].
+    Open(Option<CallPathId>),
 }
 
 /// A call of communication, of which only the outermost of nested ones counts.
@@ -24,20 +25,9 @@ pub(super) enum Callers {
 pub(super) struct Call {
     pub(super) enter: Ticks,
     pub(super) leave: Ticks,
-    /// Index in [`Scanned::callers`].
-    pub(super) callers: usize,
+    pub(super) callers: Callers,
     pub(super) sent: u64,
     pub(super) received: u64,
-}
-
-/// Most callers of a chain. A recording whose calls never end has a chain as long as all before it at each
-/// of them.
-const MOST_CALLERS: usize = 256;
-
-/// The last of some frames.
-pub(super) fn innermost(frames: &[RegionId]) -> &[RegionId] {
-    let from = frames.len().saturating_sub(MOST_CALLERS);
-    frames.get(from..).unwrap_or_default()
 }
 
 /// What one thread did.
@@ -48,7 +38,8 @@ pub(super) struct Scanned {
     /// The value of each slot, burst after burst.
     pub(super) slots: Vec<f64>,
     pub(super) calls: Vec<Call>,
-    pub(super) callers: Vec<Callers>,
+    /// What was open at a call, and around that: regions from the outermost in.
+    pub(super) paths: CallTree,
     /// Bursts whose end or begin is not known.
     pub(super) cut: Vec<(Ticks, Ticks)>,
     pub(super) interrupted: Vec<(Ticks, Ticks)>,
@@ -98,7 +89,10 @@ struct Scan<'p> {
     sampled: Option<(Ticks, CallPathId)>,
     /// Bytes at this instant that no call was open for.
     loose: (Ticks, u64, u64),
-    known: HashMap<Callers, usize>,
+    /// The paths of the outermost open calls, as many as somebody asked for.
+    open_paths: Vec<CallPathId>,
+    failed: Option<Error>,
+    cancel: &'p CancelToken,
     found: Scanned,
 }
 
@@ -138,7 +132,9 @@ pub(super) fn scan(
         goes_on: false,
         sampled: None,
         loose: (Ticks(0), 0, 0),
-        known: HashMap::new(),
+        open_paths: Vec::new(),
+        failed: None,
+        cancel,
         found: Scanned::default(),
     };
     for (index, at) in events.times().iter().enumerate() {
@@ -153,7 +149,11 @@ pub(super) fn scan(
         }
     }
     scan.finish();
-    Ok(scan.found)
+    cancel.check()?;
+    match scan.failed {
+        Some(error) => Err(error),
+        None => Ok(scan.found),
+    }
 }
 
 impl Scan<'_> {
@@ -304,6 +304,7 @@ impl Scan<'_> {
             dividing += u64::from(class.divides);
             talking += u64::from(class.talks);
         });
+        self.open_paths.truncate(self.stack.frames().len());
         self.inside -= inside;
         self.dividing -= dividing;
         self.talking -= talking;
@@ -319,16 +320,7 @@ impl Scan<'_> {
     fn call(&mut self) {
         let callers = match self.sampled {
             Some((at, context)) if at == self.now => Callers::Sampled(context),
-            _ => Callers::Open(innermost(self.stack.frames()).to_vec()),
-        };
-        let next = self.found.callers.len();
-        let callers = match self.known.get(&callers) {
-            Some(known) => *known,
-            None => {
-                self.found.callers.push(callers.clone());
-                self.known.insert(callers, next);
-                next
-            }
+            _ => Callers::Open(self.path()),
         };
         let (at, sent, received) = std::mem::take(&mut self.loose);
         let is_own = at == self.now;
@@ -340,6 +332,27 @@ impl Scan<'_> {
             sent: if is_own { sent } else { 0 },
             received: if is_own { received } else { 0 },
         });
+    }
+
+    /// The path of what is open.
+    fn path(&mut self) -> Option<CallPathId> {
+        let known = self.open_paths.len();
+        let rest = self.stack.frames().get(known..).unwrap_or_default();
+        for (number, region) in rest.iter().enumerate() {
+            // Who cancelled sees that soon.
+            if number % BETWEEN_CHECKS == BETWEEN_CHECKS - 1 && self.cancel.is_cancelled() {
+                return None;
+            }
+            let parent = self.open_paths.last().copied();
+            match self.found.paths.child(parent, *region) {
+                Ok(path) => self.open_paths.push(path),
+                Err(error) => {
+                    self.failed.get_or_insert(too_many(error));
+                    return None;
+                }
+            }
+        }
+        self.open_paths.last().copied()
     }
 
     /// Bytes belong to the call that is open; outside of calls to the one that begins at this

@@ -111,10 +111,10 @@ impl Callers {
                 continue;
             };
             let id = known.entry(chain).or_insert_with(|| {
-                let callers = bursts.chain(chain);
+                let mut callers = bursts.chain(chain);
                 let name = match depth {
-                    Some(depth) => callers.get(depth)?.clone(),
-                    None if callers.is_empty() => return None,
+                    Some(depth) => callers.nth(depth)?.to_owned(),
+                    None if callers.clone().next().is_none() => return None,
                     None => callers.join(" < "),
                 };
                 let next = ids.len() as u32;

@@ -53,7 +53,7 @@ impl Tracking {
         for frame in frames {
             cancel.check()?;
             let unresolved = params.mode() == Mode::Optimal;
-            let side = Side::new(frame, &names, params.caller_weight(), unresolved)?;
+            let side = Side::new(frame, &names, params.caller_weight(), unresolved, cancel)?;
             ready.push(Prepared::new(side, cancel)?);
         }
         let simultaneity: Vec<Matrix> = ready

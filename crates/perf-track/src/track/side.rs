@@ -2,7 +2,9 @@
 
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observe::Observation;
+use crate::par::LOOK;
 use crate::{Alignment, Result};
+use perf_core::CancelToken;
 
 /// The caller of bursts whose caller is not known.
 const UNRESOLVED: u32 = u32::MAX;
@@ -42,6 +44,7 @@ impl Side {
         names: &Names,
         weight: CallerWeight,
         unresolved: bool,
+        cancel: &CancelToken,
     ) -> Result<Self> {
         let (clusters, dimensions) = (seen.clusters(), seen.points.dimensions());
         let number = |callers: &Option<Callers>| -> Vec<Option<u32>> {
@@ -60,7 +63,7 @@ impl Side {
         let point = |row: u32| seen.points.get(row as usize).unwrap_or(&[]);
         let time = |row: u32| seen.time[row as usize];
         let mut rows: Vec<u32> = (0..seen.len() as u32).collect();
-        rows.sort_unstable_by(|&a, &b| {
+        cancel.sort_by(&mut rows, |&a, &b| {
             let by_label = seen.labels[a as usize].cmp(&seen.labels[b as usize]);
             let mut pairs = point(a).iter().zip(point(b));
             by_label
@@ -72,7 +75,7 @@ impl Side {
                 .then_with(|| time(a).total_cmp(&time(b)))
                 .then_with(|| caller(&before, a).cmp(&caller(&before, b)))
                 .then_with(|| caller(&after, a).cmp(&caller(&after, b)))
-        });
+        })?;
         let mut side = Side {
             tasks: seen.tasks,
             clusters,
@@ -89,7 +92,10 @@ impl Side {
             scores: Vec::new(),
             global: 0.0,
         };
-        for row in rows {
+        for (number, row) in rows.into_iter().enumerate() {
+            if number.is_multiple_of(LOOK) {
+                cancel.check()?;
+            }
             let Some(class) = seen.labels[row as usize].index() else {
                 side.noise_time += time(row);
                 continue;

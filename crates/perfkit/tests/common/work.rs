@@ -189,7 +189,12 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
                 let extract = Extract::params().all_counters(true).check()?;
                 let (bursts, dropped) = extract.extract(view, progress, cancel)?;
                 let rows = (bursts.threads(), bursts.rows(), bursts.kinds());
-                digest(&(rows, bursts.columns(), bursts.chains(), dropped))
+                digest(&(
+                    rows,
+                    bursts.columns(),
+                    bursts.chains().collect::<Vec<_>>(),
+                    dropped,
+                ))
             }),
         ),
         (

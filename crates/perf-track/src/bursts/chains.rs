@@ -1,0 +1,165 @@
+//! Chains of callers: a tree of texts, so that millions of chains are a few lists.
+
+use super::{ChainId, next_id};
+use crate::{Error, Result};
+use perf_core::{CallPathId, CallTree, RegionId};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Most callers of a chain. A recording whose calls never end has a chain as long as all before it at each
+/// of them.
+pub(super) const MOST_CALLERS: usize = 256;
+
+/// A call tree that is full: its parents are all there.
+pub(super) fn too_many(_: perf_core::Error) -> Error {
+    Error::TooMany {
+        what: "call paths",
+        limit: u64::from(u32::MAX),
+    }
+}
+
+/// Chains of callers by their ids, and the ids by the chains.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chains {
+    /// The text of each caller, once; its number is a region of `tree`.
+    texts: Vec<String>,
+    numbers: HashMap<String, RegionId>,
+    /// Callers from the outermost in.
+    tree: CallTree,
+    /// The innermost caller of each chain; `None` of one without callers.
+    innermost: Vec<Option<CallPathId>>,
+    /// The chain that ends at a caller, and that without any.
+    ids: Vec<Option<ChainId>>,
+    empty: Option<ChainId>,
+}
+
+/// The same chains in the same order.
+impl PartialEq for Chains {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.all().zip(other.all()).all(|(a, b)| a.eq(b))
+    }
+}
+
+impl Chains {
+    pub(super) fn len(&self) -> usize {
+        self.innermost.len()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = CallerChain<'_>> {
+        let chain = |at: &Option<CallPathId>| CallerChain {
+            chains: self,
+            at: *at,
+        };
+        self.innermost.iter().map(chain)
+    }
+
+    /// A chain; one without callers for an id that is not there.
+    pub(super) fn get(&self, id: ChainId) -> CallerChain<'_> {
+        let at = self.innermost.get(id.0 as usize).copied();
+        CallerChain {
+            chains: self,
+            at: at.flatten(),
+        }
+    }
+
+    /// The chain of some callers, the innermost first, if it is there.
+    pub(super) fn find<S: AsRef<str>>(&self, callers: &[S]) -> Option<ChainId> {
+        let mut at = None;
+        for caller in callers.iter().rev() {
+            let number = self.numbers.get(caller.as_ref())?;
+            at = Some(self.tree.find(at, *number)?);
+        }
+        self.id(at)
+    }
+
+    /// The number of a text.
+    pub(super) fn number(&mut self, text: &str) -> Result<RegionId> {
+        if let Some(number) = self.numbers.get(text) {
+            return Ok(*number);
+        }
+        let number = RegionId(next_id(self.texts.len(), "callers")?);
+        self.texts.push(text.to_owned());
+        self.numbers.insert(text.to_owned(), number);
+        Ok(number)
+    }
+
+    /// The chain of callers by their numbers, the innermost last.
+    pub(super) fn add(&mut self, callers: impl Iterator<Item = RegionId>) -> Result<ChainId> {
+        let mut at = None;
+        for caller in callers {
+            at = Some(self.tree.child(at, caller).map_err(too_many)?);
+        }
+        if let Some(id) = self.id(at) {
+            return Ok(id);
+        }
+        let id = ChainId(next_id(self.innermost.len(), "caller chains")?);
+        self.innermost.push(at);
+        self.ids.resize(self.tree.paths().len(), None);
+        let place = match at {
+            Some(at) => self.ids.get_mut(at.index()),
+            None => Some(&mut self.empty),
+        };
+        if let Some(place) = place {
+            *place = Some(id);
+        }
+        Ok(id)
+    }
+
+    fn id(&self, at: Option<CallPathId>) -> Option<ChainId> {
+        match at {
+            Some(at) => self.ids.get(at.index()).copied().flatten(),
+            None => self.empty,
+        }
+    }
+}
+
+/// A chain of callers, the innermost first, each as text such as `field_bc boundary.F90:299`.
+///
+/// ```
+/// use perf_track::Bursts;
+/// let mut bursts = Bursts::new([]);
+/// let chain = bursts.add_chain(&["MPI_Send", "solve solver.f90:12", "main"])?;
+/// assert_eq!(bursts.chain(chain).next(), Some("MPI_Send"));
+/// assert_eq!(bursts.chain(chain).count(), 3);
+/// assert_eq!(bursts.chain(chain).join(" < "), "MPI_Send < solve solver.f90:12 < main");
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CallerChain<'a> {
+    chains: &'a Chains,
+    at: Option<CallPathId>,
+}
+
+impl CallerChain<'_> {
+    /// All callers in one text.
+    pub fn join(self, between: &str) -> String {
+        let mut text = String::new();
+        for (number, caller) in self.enumerate() {
+            if number > 0 {
+                text += between;
+            }
+            text += caller;
+        }
+        text
+    }
+}
+
+impl<'a> Iterator for CallerChain<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let caller = self.chains.tree.get(self.at?)?;
+        self.at = caller.parent;
+        self.chains
+            .texts
+            .get(caller.region.index())
+            .map(String::as_str)
+    }
+}
+
+/// The texts.
+impl fmt::Debug for CallerChain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
