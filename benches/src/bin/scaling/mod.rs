@@ -4,7 +4,7 @@ mod page;
 mod plans;
 
 use super::Outcome;
-use plans::{PLANS, Plan};
+use plans::{PLANS, Plan, words};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -91,18 +91,17 @@ fn measure(plan: &Plan, arguments: &Arguments) -> Outcome<Vec<Row>> {
     for size in plan.sizes {
         let folder =
             std::env::temp_dir().join(format!("perfkit-bench-scaling-{}", std::process::id()));
-        let generated = (plan.prepare)(*size, &folder);
-        if let Some(words) = &generated {
-            child(&program(plan.program), words)?;
+        if let Some(template) = plan.prepare {
+            child(&program(plan.program), &words(template, *size, &folder))?;
         }
-        let words = (plan.words)(*size, &folder);
+        let told = words(plan.told, *size, &folder);
         let (mut cpu_s, mut megabytes) = (f64::INFINITY, 0.0_f64);
         for _ in 0..arguments.repeats {
-            let found = child(&program(plan.program), &words)?;
+            let found = child(&program(plan.program), &told)?;
             cpu_s = cpu_s.min(found.0);
             megabytes = megabytes.max(found.1 - nothing.1);
         }
-        if generated.is_some() {
+        if plan.prepare.is_some() {
             std::fs::remove_dir_all(&folder)?;
         }
         println!(

@@ -13,9 +13,20 @@ pub(super) struct Plan {
     /// The size that a run on 2^20 ranks has, and why; nothing where the cost does not depend on ranks.
     pub(super) million: Option<(f64, &'static str)>,
     pub(super) program: &'static str,
-    /// Arguments that make an input in a folder; nothing if the program makes its own.
-    pub(super) prepare: fn(u64, &Path) -> Option<Vec<String>>,
-    pub(super) words: fn(u64, &Path) -> Vec<String>,
+    /// Arguments that make an input; nothing if the program makes its own.
+    pub(super) prepare: Option<&'static str>,
+    /// Arguments of what is measured.
+    pub(super) told: &'static str,
+}
+
+/// Arguments with `SIZE` and `FOLDER` in their places.
+pub(super) fn words(template: &str, size: u64, folder: &Path) -> Vec<String> {
+    let word = |word: &str| match word {
+        "SIZE" => size.to_string(),
+        "FOLDER" => folder.display().to_string(),
+        other => other.to_string(),
+    };
+    template.split(' ').map(word).collect()
 }
 
 const MILLION: f64 = 1_048_576.0;
@@ -23,35 +34,8 @@ const WIDE: &[u64] = &[64, 256, 1_024, 4_096, 16_384];
 const HERE: &str = "perfkit-bench-scaling";
 const OTF2: &str = "perfkit-bench-otf2";
 const ANOMALY: &str = "perfkit-bench-anomaly";
-
-fn nothing(_: u64, _: &Path) -> Option<Vec<String>> {
-    None
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(String::from).collect()
-}
-
-fn archive(locations: u64, events: u64, folder: &Path) -> Option<Vec<String>> {
-    let folder = folder.display().to_string();
-    let sizes = words(&format!("--locations {locations} --events {events}"));
-    Some(
-        ["generate".to_string(), folder]
-            .into_iter()
-            .chain(sizes)
-            .collect(),
-    )
-}
-
 /// The archive of a folder opens by the folder's name.
-fn decode(folder: &Path) -> Vec<String> {
-    let folder = folder.display().to_string();
-    let rest = words("--threads 1");
-    ["decode".to_string(), folder]
-        .into_iter()
-        .chain(rest)
-        .collect()
-}
+const DECODE: &str = "decode FOLDER --threads 1";
 
 pub(super) const PLANS: &[Plan] = &[
     Plan {
@@ -61,8 +45,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: WIDE,
         million: Some((MILLION, "a location a rank")),
         program: OTF2,
-        prepare: |size, folder| archive(size, 1_000, folder),
-        words: |_, folder| decode(folder),
+        prepare: Some("generate FOLDER --locations SIZE --events 1000"),
+        told: DECODE,
     },
     Plan {
         name: "otf2-events",
@@ -71,8 +55,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: &[1_000, 4_000, 16_000, 64_000, 256_000],
         million: None,
         program: OTF2,
-        prepare: |size, folder| archive(64, size, folder),
-        words: |_, folder| decode(folder),
+        prepare: Some("generate FOLDER --locations 64 --events SIZE"),
+        told: DECODE,
     },
     Plan {
         name: "profile-locations",
@@ -81,8 +65,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: WIDE,
         million: Some((MILLION, "a location a rank")),
         program: HERE,
-        prepare: nothing,
-        words: |size, _| words(&format!("one profile {size} 1000")),
+        prepare: None,
+        told: "one profile SIZE 1000",
     },
     Plan {
         name: "fold-locations",
@@ -91,8 +75,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: WIDE,
         million: Some((MILLION, "a location a rank")),
         program: HERE,
-        prepare: nothing,
-        words: |size, _| words(&format!("one fold {size} 1000")),
+        prepare: None,
+        told: "one fold SIZE 1000",
     },
     Plan {
         name: "correlate-points",
@@ -101,18 +85,18 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: &[4_096, 16_384, 65_536, 262_144, 1_048_576],
         million: Some((MILLION, "a point a rank")),
         program: HERE,
-        prepare: nothing,
-        words: |size, _| words(&format!("one correlate {size} 16")),
+        prepare: None,
+        told: "one correlate SIZE 16",
     },
     Plan {
         name: "correlate-views",
         title: "correlating views",
         axis: "views of 4,096 points",
-        sizes: &[64, 256, 1_024, 4_096, 16_384],
+        sizes: WIDE,
         million: None,
         program: HERE,
-        prepare: nothing,
-        words: |size, _| words(&format!("one correlate 4096 {size}")),
+        prepare: None,
+        told: "one correlate 4096 SIZE",
     },
     Plan {
         name: "dbscan-points",
@@ -121,8 +105,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: &[10_000, 40_000, 160_000, 640_000, 2_560_000, 10_240_000],
         million: Some((100.0 * MILLION, "100 bursts a rank")),
         program: HERE,
-        prepare: nothing,
-        words: |size, _| words(&format!("one dbscan {size}")),
+        prepare: None,
+        told: "one dbscan SIZE",
     },
     Plan {
         name: "track-frames",
@@ -131,8 +115,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: &[2, 4, 8, 16, 32],
         million: None,
         program: HERE,
-        prepare: nothing,
-        words: |size, _| words(&format!("one track {size} 20 500")),
+        prepare: None,
+        told: "one track SIZE 20 500",
     },
     Plan {
         name: "detect-events",
@@ -141,8 +125,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: &[125_000, 500_000, 2_000_000, 8_000_000, 32_000_000],
         million: None,
         program: ANOMALY,
-        prepare: nothing,
-        words: |size, _| words(&format!("labels {size} 100")),
+        prepare: None,
+        told: "labels SIZE 100",
     },
     Plan {
         name: "detect-functions",
@@ -151,8 +135,8 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: &[10, 100, 1_000, 10_000, 100_000],
         million: None,
         program: ANOMALY,
-        prepare: nothing,
-        words: |size, _| words(&format!("labels 2000000 {size}")),
+        prepare: None,
+        told: "labels 2000000 SIZE",
     },
     Plan {
         name: "server-ranks",
@@ -161,7 +145,7 @@ pub(super) const PLANS: &[Plan] = &[
         sizes: &[160, 640, 2_560, 10_240, 40_960],
         million: Some((MILLION, "a delta a rank")),
         program: ANOMALY,
-        prepare: nothing,
-        words: |size, _| words(&format!("server {size} 100 moments 100")),
+        prepare: None,
+        told: "server SIZE 100 moments 100",
     },
 ];
