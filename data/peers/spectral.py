@@ -1,12 +1,13 @@
 """Correlates views in the frequency domain with FFTW (pyfftw) and prints one line: answers, then costs.
 
-python3 spectral.py correlate FILE SHAPE VIEWS f32|f64 lanes|inside|scipy
+python3 spectral.py correlate FILE SHAPE VIEWS f32|f64 lanes|inside|scipy THREADS
     view 0 of FILE against VIEWS of the others, cycled: product, inverse transform, extremes
-python3 spectral.py forward FILE SHAPE VIEWS f32|f64 lanes|inside|scipy
+python3 spectral.py forward FILE SHAPE VIEWS f32|f64 lanes|inside|scipy THREADS
     transforms of views
 
-FILE holds views as doubles, one after the other. Two threads share the views (`lanes`) or each transform
-(`inside`); with `scipy`, its transforms with two workers take the place of FFTW's. Axes are sorted, the longest last: FFTW is faster so. Planning and reading are not timed.
+FILE holds views as doubles, one after the other. Threads share the views (`lanes`) or each transform (`inside`);
+with `scipy`, its transforms with as many workers take the place of FFTW's. Axes are sorted, the longest last: FFTW
+is faster so. Planning and reading are not timed.
 """
 
 import resource
@@ -16,9 +17,6 @@ import time
 
 import numpy
 import pyfftw
-
-THREADS = 2
-
 
 def power_of(spectrum):
     """Parseval without the mean: places that stand for their opposite as well count twice."""
@@ -49,15 +47,15 @@ def on_lanes(count, lanes, work):
 
 
 def main():
-    mode, path, shape, views, kind, split = sys.argv[1:7]
-    dims, views = [int(length) for length in shape.split("x")], int(views)
+    mode, path, shape, views, kind, split, threads = sys.argv[1:8]
+    dims, views, threads = [int(length) for length in shape.split("x")], int(views), int(threads)
     real, compl = {"f32": ("float32", "complex64"), "f64": ("float64", "complex128")}[kind]
     order = sorted(range(len(dims)), key=lambda axis: dims[axis])
     given = numpy.memmap(path, dtype="<f8", mode="r").reshape([-1] + dims)
     sizes = [dims[axis] for axis in order]
     half = sizes[:-1] + [sizes[-1] // 2 + 1]
     axes = tuple(range(len(sizes)))
-    lanes, inside = (THREADS, 1) if split == "lanes" else (1, THREADS)
+    lanes, inside = (threads, 1) if split == "lanes" else (1, threads)
     is_scipy = split == "scipy"
     if is_scipy:
         import scipy.fft
@@ -84,7 +82,7 @@ def main():
 
         def transform(lane, _):
             if is_scipy:
-                scipy.fft.rfftn(values, workers=THREADS)
+                scipy.fft.rfftn(values, workers=threads)
             else:
                 plans[lane].execute()
 
@@ -116,7 +114,7 @@ def main():
         # pyfftw's execute leaves the sum without 1/|T|, and so does the power.
         norm = (power * energy) ** 0.5
         if is_scipy:
-            out = scipy.fft.irfftn(inverse.input_array, sizes, norm="forward", workers=THREADS).reshape(-1)
+            out = scipy.fft.irfftn(inverse.input_array, sizes, norm="forward", workers=threads).reshape(-1)
         else:
             inverse.execute()
             out = inverse.output_array.reshape(-1)

@@ -5,7 +5,8 @@
 //! `key=value` pairs: costs (`cpu_s`, `wall_s`, `rss_kb`) and answers, which must agree.
 //!
 //! A peer that is not installed is named with its package and left out. What was measured is kept in
-//! `docs/benchmarks`, a line a race, and `docs/benchmarks.md` is written from all that is there.
+//! `docs/benchmarks`, a line a race, and `docs/benchmarks.md` is written from all that is there. Bars that other
+//! commands look at are lines of `docs/benchmarks/elsewhere.jsonl`, which people write.
 
 mod adios;
 mod anomaly;
@@ -14,6 +15,7 @@ mod cluster;
 mod cube;
 mod document;
 mod gpu;
+mod live;
 mod otf2;
 mod others;
 mod paraver;
@@ -77,6 +79,11 @@ const COMPARISONS: &[Comparison] = &[
         "detection of abnormal calls, on streams that are made up",
         anomaly::races,
     ),
+    Comparison(
+        "live",
+        "a parameter server that many ranks tell what they found",
+        live::races,
+    ),
 ];
 
 const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N] [--only WORDS] [--prepare] [--page]
@@ -98,6 +105,16 @@ struct Options {
     shape: Option<String>,
     /// All views of the largest shape and not as many as fit most machines.
     full: bool,
+}
+
+impl Options {
+    /// Whether a race of this title is run, or prepared.
+    fn wants(&self, title: &str) -> bool {
+        match &self.only {
+            Some(words) => title.contains(words.as_str()),
+            None => true,
+        }
+    }
 }
 
 /// Runs the comparisons named, or all.
@@ -142,11 +159,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
         println!("\n== {name}: {what}; {} runs each", options.repeats);
         let races = races(&options)?;
-        let wanted = |race: &&Race| match &options.only {
-            Some(words) => race.title.contains(words.as_str()),
-            None => true,
-        };
-        for race in races.iter().filter(wanted).filter(|_| !options.prepare) {
+        let wanted = |race: &&Race| options.wants(&race.title) && !options.prepare;
+        for race in races.iter().filter(wanted) {
             let measured = race.run(options.repeats)?;
             print!("\n{measured}");
             results::keep(name, race, &measured, &occasion)?;

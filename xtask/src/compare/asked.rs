@@ -9,6 +9,8 @@ pub(crate) enum Asked {
     Rate(f64),
     /// Seconds of the cost that counts, at most.
     Seconds(f64),
+    /// Seconds of wall time where processor time counts, at most.
+    Wall(f64),
     /// Megabytes of memory, at most.
     Memory(f64),
     /// Megabytes of memory beyond the answer `kept_bytes`, at most.
@@ -69,6 +71,7 @@ impl Asked {
         };
         let rate = |figure: &super::race::Figure| Some(work? / figure.least / 1e6);
         let seconds = |figure: &super::race::Figure| Some(figure.least);
+        let wall = |figure: &super::race::Figure| Some(figure.wall);
         let memory =
             |figure: &super::race::Figure| Some(figure.megabytes).filter(|value| *value > 0.0);
         match self {
@@ -84,6 +87,13 @@ impl Asked {
                 false,
                 most,
                 &seconds,
+                &time,
+            ),
+            Asked::Wall(most) => judged(
+                format!("at most {} of wall time", time(most)),
+                false,
+                most,
+                &wall,
                 &time,
             ),
             Asked::Memory(most) => judged(
@@ -167,7 +177,8 @@ mod tests {
             figures: Some(Figure {
                 least,
                 median: least,
-                wall: least,
+                cpu: least,
+                wall: 2.0 * least,
                 megabytes,
             }),
         };
@@ -194,6 +205,8 @@ mod tests {
         assert_eq!(faster, Some(("20.0 ms".into(), Some(25.0), false)));
         let leaner = of(Asked::Leaner(1, 4.0)).map(|it| (it.bar, it.met));
         assert_eq!(leaner, Some(("1/4 of the memory of theirs".into(), true)));
+        assert_eq!(of(Asked::Seconds(0.02)).map(|it| it.met), Some(true));
+        assert_eq!(of(Asked::Wall(0.02)).map(|it| it.met), Some(false));
         assert_eq!(of(Asked::Beyond(5.0)).map(|it| it.met), Some(false));
         assert_eq!(of(Asked::Answer("nothing", 1.0)), None);
         assert_eq!(of(Asked::Faster(2, 1.0)), None);

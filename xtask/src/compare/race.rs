@@ -196,12 +196,13 @@ pub(crate) struct Cost {
     pub(crate) figures: Option<Figure>,
 }
 
-/// Seconds of the cost that counts, least and median; least wall time; the largest of all peaks of memory, since
-/// a peak that is sometimes reached must be there.
+/// Seconds of the cost that counts, least and median; least processor and wall time; the largest of all peaks of
+/// memory, since a peak that is sometimes reached must be there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) least: f64,
     pub(crate) median: f64,
+    pub(crate) cpu: f64,
     pub(crate) wall: f64,
     pub(crate) megabytes: f64,
 }
@@ -213,11 +214,13 @@ impl Figure {
             values.collect()
         };
         let (least, median) = min_and_median(values(by))?;
+        let (cpu, _) = min_and_median(values("cpu_s"))?;
         let (wall, _) = min_and_median(values("wall_s"))?;
         let kib = values("rss_kb").into_iter().fold(0.0, f64::max);
         Some(Figure {
             least,
             median,
+            cpu,
             wall,
             megabytes: kib * 1024.0 / 1e6,
         })

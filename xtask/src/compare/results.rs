@@ -72,6 +72,7 @@ fn line(race: &Race, measured: &Measured, occasion: &Occasion<'_>) -> Value {
             fields.insert("command".into(), json!(cost.command));
             fields.insert("least".into(), json!(figure.least));
             fields.insert("median".into(), json!(figure.median));
+            fields.insert("cpu".into(), json!(figure.cpu));
             fields.insert("wall".into(), json!(figure.wall));
             fields.insert("mb".into(), json!(rounded(figure.megabytes)));
         }

@@ -1,0 +1,38 @@
+//! A parameter server under load. No other server is packaged, so that perfkit runs alone; `docs/live.md` has what is
+//! known of one.
+
+use super::asked::Asked;
+use super::race::{Race, Runner};
+use super::{Options, missing, target_folder};
+use crate::{cargo, execute, root};
+
+/// Ranks that are played, each an update a second.
+const RANKS: &str = "10240";
+/// Updates of each, and so seconds.
+const UPDATES: &str = "60";
+
+/// Builds the server and lists the races.
+pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
+    let arguments = ["build", "--quiet", "--release", "--locked"];
+    execute(cargo(&arguments).args(["--package", "perf-live"]))?;
+    let program = target_folder()?.join("release/perfkit-live");
+    let text = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+    let words = match missing(&[("python3", "python3"), ("taskset", "util-linux")]) {
+        Some(package) => Err(package),
+        None => Ok(vec![
+            "python3".into(),
+            text(root().join("data/peers/live.py")),
+            text(program),
+            text(root().join("data/recordings/nwchem-md-4")),
+            RANKS.into(),
+            UPDATES.into(),
+        ]),
+    };
+    Ok(vec![Race {
+        title: format!("a server of {RANKS} ranks, an update a second each for {UPDATES} s"),
+        by: "cpu_s",
+        work: "updates",
+        asked: vec![Asked::Seconds(60.0), Asked::Wall(61.0)],
+        runners: vec![Runner::new("perfkit-live, on one core", words)],
+    }])
+}
