@@ -4,13 +4,13 @@
 //! index of the step is; that says where in `data.N` the values are. A step is written in the
 //! order data, index, record, so what has a record is whole.
 
-use super::fields::{Damage, Fields, Kind};
-use super::index::{self, Block, Variable};
+use super::fields::{Damage, Fields};
+use super::index::{self, Variable};
+use super::member::Member;
 use crate::{Error, Result};
 use perf_core::Place;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,60 +27,6 @@ const ORDER: usize = 36;
 const VERSION: usize = 37;
 const ACTIVE: usize = 38;
 
-/// A file that may grow.
-#[derive(Debug)]
-struct Member {
-    file: File,
-    name: Arc<str>,
-}
-
-impl Member {
-    fn open(path: &Path) -> Result<Self> {
-        let name: Arc<str> = path.to_string_lossy().into();
-        match File::open(path) {
-            Ok(file) => Ok(Member { file, name }),
-            Err(source) => Err(Error::Io {
-                place: Place::file(name),
-                source,
-            }),
-        }
-    }
-
-    fn place(&self, offset: u64) -> Place {
-        Place::file(Arc::clone(&self.name)).at(offset)
-    }
-
-    fn len(&self) -> Result<u64> {
-        let metadata = self.file.metadata();
-        Ok(metadata.map_err(|source| self.failed(0, source))?.len())
-    }
-
-    fn failed(&self, offset: u64, source: io::Error) -> Error {
-        Error::Io {
-            place: self.place(offset),
-            source,
-        }
-    }
-
-    /// `len` bytes from `offset` on, compared with the length of the file before memory is taken.
-    fn read(&mut self, offset: u64, len: u64, what: &str) -> Result<Vec<u8>> {
-        let whole = self.len()?;
-        let truncated = |at| Error::Truncated {
-            place: self.place(at),
-            expected: what.into(),
-        };
-        let end = offset.checked_add(len).filter(|end| *end <= whole);
-        if end.is_none() {
-            return Err(truncated(whole.min(offset)));
-        }
-        let mut bytes = vec![0; usize::try_from(len).map_err(|_| truncated(offset))?];
-        let done = self.file.seek(SeekFrom::Start(offset));
-        let done = done.and_then(|_| self.file.read_exact(&mut bytes));
-        done.map_err(|source| self.failed(offset, source))?;
-        Ok(bytes)
-    }
-}
-
 /// A folder that is a BP4 file.
 #[derive(Debug)]
 pub(super) struct Bp4 {
@@ -88,15 +34,15 @@ pub(super) struct Bp4 {
     steps: Member,
     index: Member,
     data: HashMap<u32, Member>,
-    is_big: bool,
+    pub(super) is_big: bool,
     /// What of the header is damaged, and was taken for what it must be.
     mended: Option<String>,
     /// The record that is read next.
     next: u64,
     /// Bytes of tables that were read.
-    taken: u64,
+    pub(super) taken: u64,
     /// Tables claimed more bytes than there are.
-    is_spent: bool,
+    pub(super) is_spent: bool,
     /// Bytes of the index that steps claimed, and the last step that is counted in them.
     claimed: u64,
     counted: Option<u64>,
@@ -120,15 +66,6 @@ pub(super) struct Step {
     pub(super) attributes: Vec<Variable>,
     /// Where in the index it begins.
     pub(super) place: Place,
-}
-
-/// The rows of a table.
-#[derive(Debug)]
-pub(super) struct Table {
-    pub(super) numbers: Vec<u64>,
-    pub(super) place: Place,
-    /// Why there are not all of them.
-    pub(super) damage: Option<Error>,
 }
 
 /// Whether what is there is not whole: a file that is still being written may be so for a while.
@@ -325,114 +262,13 @@ impl Bp4 {
         }
     }
 
-    /// The rows of a table of whole numbers with `width` columns, one after the other, and where
-    /// they are. A block that is damaged is left out; what is wrong with the first of them comes with the rest.
-    pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<Table> {
-        if self.is_spent {
-            return Err(Error::Malformed {
-                place: self.place().record(format!("`{}`", variable.name)),
-                expected: "as many bytes as there are, in all steps".into(),
-                got: "more of them in earlier steps".into(),
-            });
-        }
-        let mut blocks: Vec<&Block> = variable.blocks.iter().collect();
-        blocks.sort_by_key(|block| block.dims.first().map(|[_, _, start]| *start));
-        let mut numbers = Vec::new();
-        let mut first = None;
-        let mut damage = None;
-        for block in blocks {
-            let place = match self.block(variable, block, width, &mut numbers) {
-                Ok(place) => place,
-                Err(error) if is_damage(&error) => {
-                    damage.get_or_insert(error);
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            // Blocks that lie over one another, in a step or in several, would make much of little.
-            let bytes = (numbers.len() as u64).saturating_mul(variable.kind.size());
-            let bytes = self.taken.saturating_add(bytes);
-            let mut there = 0_u64;
-            for member in self.data.values() {
-                there = there.saturating_add(member.len()?);
-            }
-            if bytes > there {
-                self.is_spent = true;
-                return Err(Error::Malformed {
-                    place,
-                    expected: format!("at most the {there} bytes that there are, in all steps"),
-                    got: format!("{bytes} bytes"),
-                });
-            }
-            first.get_or_insert(place);
-        }
-        if damage.is_none() {
-            // A damaged table may be read again.
-            let bytes = (numbers.len() as u64).saturating_mul(variable.kind.size());
-            self.taken = self.taken.saturating_add(bytes);
-        }
-        Ok(Table {
-            numbers,
-            place: first.unwrap_or_default(),
-            damage,
-        })
+    /// Bytes of the data files that were opened.
+    pub(super) fn data_len(&self) -> Result<u64> {
+        let mut members = self.data.values();
+        members.try_fold(0_u64, |sum, member| Ok(sum.saturating_add(member.len()?)))
     }
 
-    fn block(
-        &mut self,
-        variable: &Variable,
-        block: &Block,
-        width: u64,
-        numbers: &mut Vec<u64>,
-    ) -> Result<Place> {
-        let is_big = self.is_big;
-        let data = self.data(block.file)?;
-        let place = data
-            .place(block.payload)
-            .record(format!("`{}`", variable.name));
-        let unsupported = |what: &str| Error::Unsupported {
-            place: place.clone(),
-            what: what.into(),
-        };
-        if block.is_transformed {
-            return Err(unsupported("a compressed variable"));
-        }
-        if !variable.kind.is_integer() {
-            return Err(unsupported("a table of other than whole numbers"));
-        }
-        let rows = match block.dims[..] {
-            [[rows, ..], [columns, _, 0]] if columns == width => rows,
-            _ => {
-                let dims: Vec<u64> = block.dims.iter().map(|[local, ..]| *local).collect();
-                return Err(Error::Malformed {
-                    place,
-                    expected: format!("rows of {width} columns"),
-                    got: format!("a block of {dims:?}"),
-                });
-            }
-        };
-        let count = rows.checked_mul(width);
-        let len = count.and_then(|count| count.checked_mul(variable.kind.size()));
-        let bytes = data.read(
-            block.payload,
-            len.unwrap_or(u64::MAX),
-            "the rows of a table",
-        )?;
-        numbers.reserve(bytes.len() / variable.kind.size() as usize);
-        if variable.kind == Kind::U64 && !is_big {
-            // As the plug-in writes them.
-            let (words, _) = bytes.as_chunks();
-            numbers.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
-            return Ok(place);
-        }
-        let mut fields = Fields::new(&bytes, is_big);
-        while let Ok(number) = fields.integer(variable.kind, "a number") {
-            numbers.push(number);
-        }
-        Ok(place)
-    }
-
-    fn data(&mut self, number: u32) -> Result<&mut Member> {
+    pub(super) fn data(&mut self, number: u32) -> Result<&mut Member> {
         use std::collections::hash_map::Entry;
         match self.data.entry(number) {
             Entry::Occupied(known) => Ok(known.into_mut()),

@@ -22,9 +22,12 @@ mod bp4;
 mod fields;
 mod format;
 mod index;
+mod lanes;
+mod member;
 mod names;
 mod one;
 pub mod rules;
+mod table;
 mod tau;
 
 pub use format::FORMAT;
@@ -36,7 +39,7 @@ use one::{Next, OneFile};
 use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Place};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tau::Tables;
+use tau::{Scratch, Tables};
 
 /// Events of one or more BP4 files, step by step: a step has the events of all files, file by file.
 ///
@@ -71,6 +74,7 @@ pub struct Adios {
     /// Why the first step that could not be read was none of this reader, as long as no step could.
     refused: Option<Error>,
     has_read: bool,
+    scratch: Scratch,
 }
 
 impl Adios {
@@ -127,6 +131,7 @@ impl Adios {
             last: None,
             refused: None,
             has_read: false,
+            scratch: Scratch::default(),
         }
     }
 
@@ -223,11 +228,13 @@ impl Adios {
             Ok(tables) => {
                 self.has_read = true;
                 tables.push(
+                    file,
+                    &mut self.scratch,
                     &mut one.names,
                     &mut self.programs,
                     sink,
                     &mut self.diagnostics,
-                );
+                )?;
             }
             Err(error) => {
                 // A step in another form than those before is a damaged one; if there is no other, it

@@ -2,22 +2,22 @@
 
 use super::bp4::{Bp4, Step};
 use super::index::Variable;
+use super::lanes::{Edge, Lanes};
 use super::names::{Kind, Names, Numbered, Programs};
 use super::rules;
+use super::table::Table;
 use crate::Result;
 use perf_core::{
-    Diagnostics, EventSink, MetricId, Nanos, Peer, Place, RegionId, Rule, StreamEvent, StreamKey,
-    Value,
+    Diagnostics, EventSink, MetricId, Nanos, Peer, RegionId, Rule, StreamEvent, StreamKey, Value,
 };
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
-/// A table: its variable, that of how many rows there are, and the number of columns.
-struct Table(&'static str, &'static str, usize);
+/// A table of `N` columns: its variable, and that of how many rows there are.
+struct Known<const N: usize>(&'static str, &'static str);
 
-const FUNCTIONS: Table = Table("event_timestamps", "timer_event_count", 6);
-const COUNTERS: Table = Table("counter_values", "counter_event_count", 6);
-const MESSAGES: Table = Table("comm_timestamps", "comm_count", 8);
+const FUNCTIONS: Known<6> = Known("event_timestamps", "timer_event_count");
+const COUNTERS: Known<6> = Known("counter_values", "counter_event_count");
+const MESSAGES: Known<8> = Known("comm_timestamps", "comm_count");
 
 /// Programs and threads beyond have been seen where streams were corrupt.
 const MANY: u64 = 1_000_000;
@@ -25,29 +25,16 @@ const MANY: u64 = 1_000_000;
 /// The tables of a step.
 #[derive(Debug)]
 pub(super) struct Tables {
-    functions: Rows,
-    counters: Rows,
-    messages: Rows,
+    functions: Table,
+    counters: Table,
+    messages: Table,
 }
 
-/// Rows of a table, and where they are.
-#[derive(Debug)]
-struct Rows {
-    numbers: Vec<u64>,
-    place: Place,
-}
-
-/// What happens when.
-type Item = (Nanos, StreamEvent);
-
-/// The events of a stream in a step.
+/// Memory that is used again from step to step.
 #[derive(Debug, Default)]
-struct Lane {
-    key: StreamKey,
-    functions: Vec<Item>,
-    /// Counters and messages: each in order of time, one after the other.
-    counters: Vec<Item>,
-    messages: Vec<Item>,
+pub(super) struct Scratch {
+    part: Vec<u8>,
+    lanes: Lanes,
 }
 
 impl Tables {
@@ -58,11 +45,10 @@ impl Tables {
         is_strict: bool,
         found: &mut Diagnostics,
     ) -> Result<Self> {
-        let mut read = |table: Table| rows(file, step, &table, is_strict, found);
         Ok(Tables {
-            functions: read(FUNCTIONS)?,
-            counters: read(COUNTERS)?,
-            messages: read(MESSAGES)?,
+            functions: table(file, step, &FUNCTIONS, is_strict, found)?,
+            counters: table(file, step, &COUNTERS, is_strict, found)?,
+            messages: table(file, step, &MESSAGES, is_strict, found)?,
         })
     }
 
@@ -72,11 +58,15 @@ impl Tables {
     /// to a call at both its ends.
     pub(super) fn push(
         &self,
+        file: &mut Bp4,
+        scratch: &mut Scratch,
         names: &mut Names,
         programs: &mut Programs,
         sink: &mut dyn EventSink,
         found: &mut Diagnostics,
-    ) {
+    ) -> Result<()> {
+        let Scratch { part, lanes } = scratch;
+        lanes.clear();
         let facts = std::mem::take(&mut names.facts);
         let mut rows = Resolver {
             names,
@@ -86,67 +76,30 @@ impl Tables {
             regions: Numbered::default(),
             counters: Numbered::default(),
             program: None,
-            lanes: Vec::new(),
-            places: HashMap::new(),
-            lane: 0,
+            lanes,
         };
         for fact in facts {
             let key = rows.key(fact.program, fact.rank, fact.thread);
             let stream = rows.sink.stream(key);
             rows.sink.metadata(stream, &fact.name, &fact.value);
         }
-        rows.all(&self.functions, &FUNCTIONS, Resolver::function);
-        rows.all(&self.counters, &COUNTERS, Resolver::counter);
-        rows.all(&self.messages, &MESSAGES, Resolver::message);
-        let mut lanes = rows.lanes;
-        lanes.sort_by_key(|lane| lane.key);
-        for lane in lanes {
-            let stream = sink.stream(lane.key);
-            lane.merge(|(at, event)| sink.push(stream, at, event));
-        }
-    }
-}
-
-impl Lane {
-    /// All events in order of time. Functions stay in the order of their rows, whatever their times.
-    fn merge(mut self, mut push: impl FnMut(Item)) {
-        for notes in [&mut self.counters, &mut self.messages] {
-            // Stable, and nothing to do as the plug-in writes them.
-            notes.sort_by_key(|(at, _)| *at);
-        }
-        let mut counters = self.counters.into_iter().peekable();
-        let mut messages = self.messages.into_iter().peekable();
-        let mut notes = std::iter::from_fn(|| match (counters.peek(), messages.peek()) {
-            (Some(counter), Some(message)) if message.0 < counter.0 => messages.next(),
-            (Some(_), _) => counters.next(),
-            (None, _) => messages.next(),
-        })
-        .peekable();
-        for function in self.functions {
-            let is_exit = matches!(function.1, StreamEvent::Exit(_));
-            let goes_before = |note: &Item| match note.0.cmp(&function.0) {
-                Ordering::Less => true,
-                Ordering::Equal => is_exit,
-                Ordering::Greater => false,
-            };
-            while let Some(note) = notes.next_if(goes_before) {
-                push(note);
-            }
-            push(function);
-        }
-        notes.for_each(push);
+        rows.all(file, part, &self.functions, &FUNCTIONS, Resolver::function)?;
+        rows.all(file, part, &self.counters, &COUNTERS, Resolver::counter)?;
+        rows.all(file, part, &self.messages, &MESSAGES, Resolver::message)?;
+        lanes.push(sink);
+        Ok(())
     }
 }
 
 /// The rows of a table, as many as their count says. A table without rows is not written.
-fn rows(
+fn table<const N: usize>(
     file: &mut Bp4,
     step: &Step,
-    table: &Table,
+    known: &Known<N>,
     is_strict: bool,
     found: &mut Diagnostics,
-) -> Result<Rows> {
-    let Table(name, count, width) = *table;
+) -> Result<Table> {
+    let Known(name, count) = *known;
     let variable = |name: &str| step.variables.iter().find(|one| one.name == name);
     // Each of several writers has a block of its own rows.
     let values = |one: &Variable| -> Option<u64> {
@@ -154,37 +107,30 @@ fn rows(
         values.try_fold(0_u64, |sum, value| Some(sum.saturating_add(value?)))
     };
     let count = variable(count).and_then(values);
-    let mut rows = Rows {
-        numbers: Vec::new(),
-        place: step.place.clone(),
-    };
     let Some(variable) = variable(name).filter(|_| count != Some(0)) else {
         if let Some(1..) = count {
             found.add(rules::COUNT, step.place.clone().record(name));
         }
-        return Ok(rows);
+        return Ok(Table::default());
     };
-    let read = file.table(variable, width as u64)?;
-    (rows.numbers, rows.place) = (read.numbers, read.place);
-    if let Some(error) = read.damage {
+    let mut table = file.table(variable, N as u64)?;
+    if let Some(error) = table.damage.take() {
         if is_strict {
             return Err(error);
         }
         let why = step.place.clone().record(error.to_string());
         found.add(rules::DAMAGED_TABLE, why);
-        return Ok(rows);
+        return Ok(table);
     }
-    let there = (rows.numbers.len() / width) as u64;
-    match count.map(|count| count.cmp(&there)) {
-        Some(Ordering::Greater) => found.add(rules::COUNT, rows.place.clone()),
-        Some(Ordering::Less) => {
-            found.add(rules::LEFTOVER, rows.place.clone());
-            rows.numbers
-                .truncate(count.unwrap_or_default() as usize * width);
+    match count.map(|count| (count, count.cmp(&table.rows))) {
+        Some((_, Ordering::Greater)) => found.add(rules::COUNT, table.place.clone()),
+        Some((count, Ordering::Less)) => {
+            found.add(rules::LEFTOVER, table.place.clone());
+            table.rows = count;
         }
         _ => {}
     }
-    Ok(rows)
+    Ok(table)
 }
 
 /// Makes events of rows.
@@ -197,42 +143,26 @@ struct Resolver<'a> {
     program: Option<(u64, u32)>,
     regions: Numbered<RegionId>,
     counters: Numbered<MetricId>,
-    lanes: Vec<Lane>,
-    places: HashMap<StreamKey, usize>,
-    /// That of the last row.
-    lane: usize,
+    lanes: &'a mut Lanes,
 }
 
 impl Resolver<'_> {
-    fn all(
+    fn all<const N: usize>(
         &mut self,
-        rows: &Rows,
+        file: &mut Bp4,
+        part: &mut Vec<u8>,
         table: &Table,
-        event: fn(&mut Self, &[u64]) -> Result<(), Rule>,
-    ) {
-        for (number, row) in rows.numbers.chunks_exact(table.2).enumerate() {
-            if let Err(rule) = event(self, row) {
-                let record = format!("row {number} of `{}`", table.0);
-                self.found.add(rule, rows.place.clone().record(record));
+        known: &Known<N>,
+        event: impl Fn(&mut Self, &[u64; N]) -> Result<(), Rule>,
+    ) -> Result<()> {
+        let mut number = 0_u64;
+        file.rows(table, part, |row| {
+            if let Err(rule) = event(self, &row) {
+                let record = format!("row {number} of `{}`", known.0);
+                self.found.add(rule, table.place.clone().record(record));
             }
-        }
-    }
-
-    /// The events of a stream; an event is mostly of the stream of the one before.
-    #[inline]
-    fn lane(&mut self, key: StreamKey) -> &mut Lane {
-        if self.lanes.get(self.lane).is_none_or(|lane| lane.key != key) {
-            let next = self.lanes.len();
-            self.lane = *self.places.entry(key).or_insert(next);
-            if self.lane == next {
-                self.lanes.push(Lane {
-                    key,
-                    ..Lane::default()
-                });
-            }
-        }
-        let last = self.lane;
-        &mut self.lanes[last]
+            number += 1;
+        })
     }
 
     fn key(&mut self, column: u64, rank: u32, thread: u32) -> StreamKey {
@@ -254,8 +184,9 @@ impl Resolver<'_> {
     }
 
     /// Who, of the first three columns, and when, of the last.
-    fn place(&mut self, row: &[u64]) -> Result<(StreamKey, Nanos), Rule> {
-        let [program, rank, thread, .., at] = row else {
+    #[inline]
+    fn place<const N: usize>(&mut self, row: &[u64; N]) -> Result<(StreamKey, Nanos), Rule> {
+        let [program, rank, thread, .., at] = row.as_slice() else {
             return Err(rules::CORRUPT);
         };
         let rank = u32::try_from(*rank).map_err(|_| rules::CORRUPT)?;
@@ -266,16 +197,17 @@ impl Resolver<'_> {
         Ok((self.key(*program, rank, *thread as u32), Nanos(at)))
     }
 
-    fn kind(&self, row: &[u64]) -> Result<Kind, Rule> {
-        let number = row.get(3).ok_or(rules::CORRUPT)?;
-        let kind = self.names.kinds.get(*number).ok_or(rules::UNNAMED)?;
+    #[inline]
+    fn kind(&self, number: u64) -> Result<Kind, Rule> {
+        let kind = self.names.kinds.get(number).ok_or(rules::UNNAMED)?;
         kind.ok_or(rules::UNKNOWN_KIND)
     }
 
-    fn function(&mut self, row: &[u64]) -> Result<(), Rule> {
+    #[inline]
+    fn function(&mut self, row: &[u64; 6]) -> Result<(), Rule> {
         let (key, at) = self.place(row)?;
-        let kind = self.kind(row)?;
-        let timer = row.get(4).copied().unwrap_or_default();
+        let [_, _, _, kind, timer, _] = *row;
+        let kind = self.kind(kind)?;
         let region = match self.regions.get(timer) {
             Some(region) => *region,
             None => {
@@ -286,20 +218,23 @@ impl Resolver<'_> {
                 region
             }
         };
-        let event = match kind {
-            Kind::Enter => StreamEvent::Enter(region),
-            Kind::Exit => StreamEvent::Exit(region),
+        let is_exit = match kind {
+            Kind::Enter => false,
+            Kind::Exit => true,
             Kind::Send | Kind::Receive => return Err(rules::UNKNOWN_KIND),
         };
-        self.lane(key).functions.push((at, event));
+        let edge = Edge {
+            at,
+            region,
+            is_exit,
+        };
+        self.lanes.of(key).edges.push(edge);
         Ok(())
     }
 
-    fn counter(&mut self, row: &[u64]) -> Result<(), Rule> {
+    fn counter(&mut self, row: &[u64; 6]) -> Result<(), Rule> {
         let (key, at) = self.place(row)?;
-        let [_, _, _, counter, value, _] = *row else {
-            return Err(rules::CORRUPT);
-        };
+        let [_, _, _, counter, value, _] = *row;
         let counter = match self.counters.get(counter) {
             Some(known) => *known,
             None => {
@@ -310,15 +245,13 @@ impl Resolver<'_> {
             }
         };
         let event = StreamEvent::Counter(counter, Value::U64(value));
-        self.lane(key).counters.push((at, event));
+        self.lanes.of(key).counters.push((at, event));
         Ok(())
     }
 
-    fn message(&mut self, row: &[u64]) -> Result<(), Rule> {
+    fn message(&mut self, row: &[u64; 8]) -> Result<(), Rule> {
         let (key, at) = self.place(row)?;
-        let [_, _, _, _, tag, partner, bytes, _] = *row else {
-            return Err(rules::CORRUPT);
-        };
+        let [_, _, _, kind, tag, partner, bytes, _] = *row;
         // Ranks and tags are casts of int: those below zero are wildcards and tags of libraries.
         let number = |cast: u64| {
             let number = u32::try_from(cast).ok();
@@ -334,12 +267,12 @@ impl Resolver<'_> {
             tag: number(tag)?,
             bytes,
         };
-        let event = match self.kind(row)? {
+        let event = match self.kind(kind)? {
             Kind::Send => StreamEvent::Send(peer),
             Kind::Receive => StreamEvent::Receive(peer),
             Kind::Enter | Kind::Exit => return Err(rules::UNKNOWN_KIND),
         };
-        self.lane(key).messages.push((at, event));
+        self.lanes.of(key).messages.push((at, event));
         Ok(())
     }
 }

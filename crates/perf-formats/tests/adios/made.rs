@@ -222,6 +222,29 @@ fn counts_are_believed_before_shapes() {
 }
 
 #[test]
+fn long_tables_are_read_in_parts() {
+    let folder = scratch("long");
+    // Some 480 KB, of two ranks in turns.
+    let row = |at: u32| [0, at % 2, 0, at / 2 % 2, 5, at];
+    let event = |at: u32| {
+        let what = if at / 2 % 2 == 0 { "enter" } else { "exit" };
+        format!("{}.0 {} {what} 0:main", at % 2, 1000 * i64::from(at))
+    };
+    for (is_big, count) in [(false, 20_000), (true, 20_000), (false, 17_001)] {
+        let mut made = made();
+        made.is_big = is_big;
+        made.variables[0].2 = Value::One(count);
+        made.variables[1].2 = Value::Table((0..20_000).map(row).collect());
+        made.write(&folder);
+        let mut source = Adios::open(&[&folder], &OpenOptions::new()).unwrap();
+        let seen = read(&mut source).unwrap();
+        let ranks = [0, 1].map(|rank| (rank..count).step_by(2).map(event));
+        let expected: Vec<String> = ranks.into_iter().flatten().collect();
+        assert_eq!(seen.events(), expected, "big {is_big}, {count}");
+    }
+}
+
+#[test]
 fn what_is_no_event_is_skipped_and_counted() {
     let folder = scratch("wrong");
     let mut made = made();

@@ -1,0 +1,72 @@
+//! [`Member`]: one of the files of a BP4 folder.
+
+use crate::{Error, Result};
+use perf_core::Place;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file that may grow.
+#[derive(Debug)]
+pub(super) struct Member {
+    file: File,
+    pub(super) name: Arc<str>,
+}
+
+impl Member {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let name: Arc<str> = path.to_string_lossy().into();
+        match File::open(path) {
+            Ok(file) => Ok(Member { file, name }),
+            Err(source) => Err(Error::Io {
+                place: Place::file(name),
+                source,
+            }),
+        }
+    }
+
+    pub(super) fn place(&self, offset: u64) -> Place {
+        Place::file(Arc::clone(&self.name)).at(offset)
+    }
+
+    pub(super) fn len(&self) -> Result<u64> {
+        let metadata = self.file.metadata();
+        Ok(metadata.map_err(|source| self.failed(0, source))?.len())
+    }
+
+    fn failed(&self, offset: u64, source: io::Error) -> Error {
+        Error::Io {
+            place: self.place(offset),
+            source,
+        }
+    }
+
+    /// `len` bytes from `offset` on, compared with the length of the file before memory is taken.
+    pub(super) fn read(&mut self, offset: u64, len: u64, what: &str) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.check(offset, len, what)?];
+        self.fill(offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Whether so many bytes are there. Says how many there are, as a size in memory.
+    pub(super) fn check(&self, offset: u64, len: u64, what: &str) -> Result<usize> {
+        let whole = self.len()?;
+        let is_there = offset.checked_add(len).is_some_and(|end| end <= whole);
+        let size = usize::try_from(len).ok().filter(|_| is_there);
+        size.ok_or_else(|| Error::Truncated {
+            place: self.place(match is_there {
+                true => offset,
+                false => whole.min(offset),
+            }),
+            expected: what.into(),
+        })
+    }
+
+    /// Fills `bytes` from `offset` on.
+    pub(super) fn fill(&mut self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let done = self.file.seek(SeekFrom::Start(offset));
+        let done = done.and_then(|_| self.file.read_exact(bytes));
+        done.map_err(|source| self.failed(offset, source))
+    }
+}

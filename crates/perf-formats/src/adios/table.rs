@@ -1,0 +1,177 @@
+//! [`Table`]: where the rows of a table of whole numbers are, and the rows, read part by part.
+
+use super::bp4::{Bp4, is_damage};
+use super::fields::{Fields, Kind};
+use super::index::{Block, Variable};
+use crate::{Error, Result};
+use perf_core::Place;
+
+/// Where the rows of a table are.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    blocks: Vec<Extent>,
+    /// How many of its rows count: all that there are, or fewer of the first ones.
+    pub(super) rows: u64,
+    pub(super) place: Place,
+    /// Why there are not all of them.
+    pub(super) damage: Option<Error>,
+}
+
+/// Rows that were written at once.
+#[derive(Debug)]
+struct Extent {
+    file: u32,
+    start: u64,
+    rows: u64,
+    kind: Kind,
+}
+
+/// Bytes of rows that are read at once. They are still in a cache when they become events, and the
+/// memory is used again.
+const PART: usize = 1 << 17;
+
+impl Bp4 {
+    /// Where the rows of a table of whole numbers with `width` columns are, all of them within their
+    /// files. A block that is damaged is left out; what is wrong with the first of them comes with
+    /// the rest.
+    pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<Table> {
+        if self.is_spent {
+            return Err(Error::Malformed {
+                place: self.place().record(format!("`{}`", variable.name)),
+                expected: "as many bytes as there are, in all steps".into(),
+                got: "more of them in earlier steps".into(),
+            });
+        }
+        let mut blocks: Vec<&Block> = variable.blocks.iter().collect();
+        blocks.sort_by_key(|block| block.dims.first().map(|[_, _, start]| *start));
+        let mut table = Table::default();
+        let mut first = None;
+        let row = width.saturating_mul(variable.kind.size());
+        for block in blocks {
+            let (extent, place) = match self.extent(variable, block, width) {
+                Ok(found) => found,
+                Err(error) if is_damage(&error) => {
+                    table.damage.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            table.rows = table.rows.saturating_add(extent.rows);
+            table.blocks.push(extent);
+            // Blocks that lie over one another, in a step or in several, would make much of little.
+            let bytes = self.taken.saturating_add(table.rows.saturating_mul(row));
+            let there = self.data_len()?;
+            if bytes > there {
+                self.is_spent = true;
+                return Err(Error::Malformed {
+                    place,
+                    expected: format!("at most the {there} bytes that there are, in all steps"),
+                    got: format!("{bytes} bytes"),
+                });
+            }
+            first.get_or_insert(place);
+        }
+        if table.damage.is_none() {
+            // A damaged table may be read again.
+            self.taken = self.taken.saturating_add(table.rows.saturating_mul(row));
+        }
+        table.place = first.unwrap_or_default();
+        Ok(table)
+    }
+
+    fn extent(
+        &mut self,
+        variable: &Variable,
+        block: &Block,
+        width: u64,
+    ) -> Result<(Extent, Place)> {
+        let data = self.data(block.file)?;
+        let place = data
+            .place(block.payload)
+            .record(format!("`{}`", variable.name));
+        let unsupported = |what: &str| Error::Unsupported {
+            place: place.clone(),
+            what: what.into(),
+        };
+        if block.is_transformed {
+            return Err(unsupported("a compressed variable"));
+        }
+        if !variable.kind.is_integer() {
+            return Err(unsupported("a table of other than whole numbers"));
+        }
+        let rows = match block.dims[..] {
+            [[rows, ..], [columns, _, 0]] if columns == width => rows,
+            _ => {
+                let dims: Vec<u64> = block.dims.iter().map(|[local, ..]| *local).collect();
+                return Err(Error::Malformed {
+                    place,
+                    expected: format!("rows of {width} columns"),
+                    got: format!("a block of {dims:?}"),
+                });
+            }
+        };
+        let row = width.checked_mul(variable.kind.size());
+        let len = row.and_then(|row| row.checked_mul(rows));
+        let len = len.unwrap_or(u64::MAX);
+        data.check(block.payload, len, "the rows of a table")?;
+        let extent = Extent {
+            file: block.file,
+            start: block.payload,
+            rows,
+            kind: variable.kind,
+        };
+        Ok((extent, place))
+    }
+
+    /// Gives the rows of a table one after the other. `part` is memory that is used again.
+    pub(super) fn rows<const N: usize>(
+        &mut self,
+        table: &Table,
+        part: &mut Vec<u8>,
+        mut each: impl FnMut([u64; N]),
+    ) -> Result<()> {
+        let mut left = table.rows;
+        for block in &table.blocks {
+            let row = N * block.kind.size() as usize;
+            let most = (PART / row) as u64;
+            let end = block.rows.min(left);
+            left -= end;
+            let mut at = 0;
+            while at < end {
+                let count = most.min(end - at);
+                let size = count as usize * row;
+                if part.len() < size {
+                    part.resize(size, 0);
+                }
+                let bytes = part.get_mut(..size).unwrap_or_default();
+                let start = block.start + at * row as u64;
+                self.data(block.file)?.fill(start, bytes)?;
+                decode(bytes, block.kind, self.is_big, &mut each);
+                at += count;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of `N` numbers.
+#[inline]
+fn decode<const N: usize>(bytes: &[u8], kind: Kind, is_big: bool, each: &mut impl FnMut([u64; N])) {
+    if kind == Kind::U64 && !is_big {
+        // As the plug-in writes them.
+        let (words, _) = bytes.as_chunks();
+        let (rows, _) = words.as_chunks::<N>();
+        for row in rows {
+            each(row.map(u64::from_le_bytes));
+        }
+        return;
+    }
+    let mut fields = Fields::new(bytes, is_big);
+    while !fields.is_empty() {
+        let mut row = [0; N];
+        for number in &mut row {
+            *number = fields.integer(kind, "a number").unwrap_or_default();
+        }
+        each(row);
+    }
+}
