@@ -28,22 +28,38 @@ pub(super) struct Held {
     last: Option<Arc<Severities>>,
 }
 
-/// Bytes that were read ahead, for rows that are asked for one after the other: a call to the
-/// system costs more than a small row. A row asked for by itself is read by itself.
+/// Pieces of the file that were read ahead, for rows that are asked for one near the other: a call to
+/// the system costs more than a small row. A row asked for by itself is read by itself.
+///
+/// Several pieces are kept, since rows in the order of call paths are often not in that of the file: rows
+/// that are inclusive stand breadth first, and a walk through the call tree comes by each piece
+/// several times.
 #[derive(Debug, Default)]
 struct Ahead {
-    bytes: Vec<u8>,
-    start: u64,
+    /// A piece each, where its number says.
+    pieces: Vec<Piece>,
+    /// A row that is in no piece, or in several.
+    row: Vec<u8>,
     /// Where the last row ended.
     last: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Piece {
+    number: u64,
+    /// Empty as long as nothing was read.
+    bytes: Vec<u8>,
 }
 
 /// Bytes of a row from which on it is read straight to where it stays: a call to the system costs
 /// less than copying so many bytes once more.
 const LONG: u64 = 1 << 13;
 
-/// Bytes that are read ahead.
-const AHEAD: u64 = 1 << 16;
+/// Bytes of a piece. Pieces begin at multiples of it.
+const PIECE: u64 = 1 << 16;
+
+/// Pieces that are kept: 2 MiB, the rows of 4,000 call paths on 64 locations.
+const PIECES: u64 = 32;
 
 /// Bytes of a row up to which its memory is kept for the next one.
 const KEPT: u64 = 1 << 22;
@@ -52,21 +68,54 @@ impl Ahead {
     /// The bytes of a row.
     fn row(&mut self, bytes: &Bytes, span: Span) -> Result<&[u8]> {
         let end = span.start.saturating_add(span.size);
-        let held = self.start..=self.start + self.bytes.len() as u64;
-        if !(held.contains(&span.start) && held.contains(&end)) {
-            let follows = (self.last..self.last.saturating_add(AHEAD)).contains(&span.start);
-            let size = match follows {
-                true => AHEAD.max(span.size),
-                false => span.size,
-            };
-            let size = size.min(bytes.len().saturating_sub(span.start));
-            bytes.read_into(span.start, size.max(span.size), "a row", &mut self.bytes)?;
-            self.start = span.start;
-        }
+        let is_near = (self.last..self.last.saturating_add(PIECE)).contains(&span.start);
         self.last = end;
-        let from = (span.start - self.start) as usize;
-        let row = self.bytes.get(from..from + span.size as usize);
-        Ok(row.unwrap_or_default())
+        let first = span.start / PIECE;
+        let last = end.saturating_sub(1).max(span.start) / PIECE;
+        let mut is_there = last - first <= 1 && end <= bytes.len();
+        for number in first..=last {
+            is_there = is_there && (self.has(number) || is_near && self.read(bytes, number)?);
+            if !is_there {
+                bytes.read_into(span.start, span.size, "a row", &mut self.row)?;
+                return Ok(&self.row);
+            }
+        }
+        let from = (span.start % PIECE) as usize;
+        let size = span.size as usize;
+        if first == last {
+            let piece = self.piece(first);
+            return Ok(piece.get(from..from + size).unwrap_or_default());
+        }
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        row.extend_from_slice(self.piece(first).get(from..).unwrap_or_default());
+        let rest = size.saturating_sub(row.len());
+        row.extend_from_slice(self.piece(last).get(..rest).unwrap_or_default());
+        self.row = row;
+        Ok(&self.row)
+    }
+
+    fn piece(&self, number: u64) -> &[u8] {
+        let piece = self.pieces.get((number % PIECES) as usize);
+        let piece = piece.filter(|piece| piece.number == number);
+        piece.map_or(&[], |piece| &piece.bytes)
+    }
+
+    fn has(&self, number: u64) -> bool {
+        !self.piece(number).is_empty()
+    }
+
+    /// Reads a piece, in place of another one. Says that it is there.
+    fn read(&mut self, bytes: &Bytes, number: u64) -> Result<bool> {
+        self.pieces.resize(PIECES as usize, Piece::default());
+        let Some(piece) = self.pieces.get_mut((number % PIECES) as usize) else {
+            return Ok(false);
+        };
+        let start = number * PIECE;
+        let size = PIECE.min(bytes.len().saturating_sub(start));
+        bytes.read_into(start, size, "rows", &mut piece.bytes)?;
+        piece.number = number;
+        Ok(true)
     }
 }
 
@@ -104,7 +153,10 @@ impl FileRows {
             self.bytes.fill(span.start, to)?;
         } else {
             let from = held.ahead.row(&self.bytes, span)?;
-            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            let size = to.len().min(from.len());
+            if let (Some(to), Some(from)) = (to.get_mut(..size), from.get(..size)) {
+                to.copy_from_slice(from);
+            }
         }
         if span.size <= KEPT {
             held.last = Some(Arc::clone(&row));
@@ -183,4 +235,49 @@ impl RowStore for FileRows {
 /// An error of this crate as one of a row.
 pub(super) fn unreadable(error: Error) -> perf_core::Error {
     perf_core::Error::Read(Arc::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_core::{CancelToken, Limits};
+
+    #[test]
+    fn rows_are_those_of_the_file_in_whatever_order_they_are_asked_for() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            // splitmix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (bits >> 20) % below
+        };
+        let all: Vec<u8> = (0..40 * PIECE + 777).map(|_| random(256) as u8).collect();
+        let bytes = Bytes::new(all.clone(), "a", &Limits::default(), &CancelToken::new()).unwrap();
+        let mut ahead = Ahead::default();
+        let mut start = 0;
+        for at in 0..3_000_u64 {
+            let size = match at % 50 {
+                0 => random(3 * PIECE),
+                _ => random(1_000),
+            };
+            start = match at % 10 {
+                // One after the other, a little further, or anywhere.
+                0..7 => start,
+                7 | 8 => start + random(PIECE),
+                _ => random(all.len() as u64),
+            };
+            start = start.min(all.len() as u64 - size);
+            let range = start as usize..(start + size) as usize;
+            assert_eq!(
+                ahead.row(&bytes, Span { start, size }).unwrap(),
+                &all[range]
+            );
+            start += size;
+        }
+        let start = all.len() as u64 - 3;
+        for size in [4, u64::MAX] {
+            let error = ahead.row(&bytes, Span { start, size }).unwrap_err();
+            assert!(matches!(error, Error::Truncated { .. }), "{error}");
+        }
+    }
 }
