@@ -1,4 +1,4 @@
-//! Anomalies of all ranks while they run: a parameter server, its page, and the way to it.
+//! What is abnormal on all ranks of a program, while it runs? A parameter server, its page, and the way to it.
 //!
 //! Ranks of any number of programs tell a server what they learned and which calls were abnormal; each
 //! hears what all know together. Nobody waits for anybody: ranks come, go and start anew, a slow one is
@@ -11,7 +11,7 @@
 //! use perf_core::Nanos;
 //! use perf_live::client::{Link, Target, Who};
 //! use perf_live::{hub::Hub, web::Service};
-//! # let file = std::env::temp_dir().join("perf-live-doc.sqlite");
+//! # let file = std::env::temp_dir().join(format!("perf-live-doc-{}.sqlite", std::process::id()));
 //! # std::fs::remove_file(&file).ok();
 //! # const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 //! let hub = Hub::open(&file, Hub::params().check()?)?;
@@ -40,6 +40,19 @@
 //! # std::fs::remove_file(&file).ok();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # How
+//! A client numbers what its detector learned since the last time, delta `d_k`. The server knows the last `k` of each
+//! client, takes `d_k` if it is the next one, and has
+//!
+//! ```text
+//! model = d_1 + d_2 + ... of all clients
+//! ```
+//!
+//! where `+` merges models, in any order ([`perf_core::Merge`]). A view is a model with a number and, for the client that
+//! asks, the last of its deltas that are in it. A client judges by that view and what it sent or learned since, so that
+//! what it knows itself is never missing and never counts twice. A delta whose answer was lost is sent again, and is
+//! known by its number. The state is the sum of what was stored last and of the deltas that were logged since.
 //!
 //! # Parts
 //! * [`wire`]: what is said, as bytes.

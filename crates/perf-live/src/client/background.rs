@@ -12,6 +12,20 @@ use std::time::Duration;
 ///
 /// A delta that does not get through is sent again until it does, and is the error of the next
 /// [`send`](Exchange::send), which takes nothing then. [`finish`](Self::finish) waits for what is on its way.
+///
+/// ```
+/// use perf_anomaly::calls::Calls;
+/// use perf_anomaly::server::{Client, Local, Server};
+/// use perf_anomaly::{Detector, Tail};
+/// use perf_live::client::Background;
+/// // Any exchange: here with a server in this process, elsewhere that of a `Link`.
+/// let local = Local::new(Server::new(Server::params().check()?));
+/// let mut client = Client::new(7, Background::new(local.clone())?);
+/// let calls = Calls::new(Calls::params().check()?);
+/// let mut detector = Tail::new(Tail::params().check()?);
+/// client.step(&calls, &[], &mut detector)?;
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Background {
     shared: Arc<(Mutex<Inner>, Condvar)>,

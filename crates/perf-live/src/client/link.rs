@@ -111,6 +111,16 @@ impl Who {
 ///
 /// Each link is another client: a program that starts anew opens another link, and what the one before
 /// said stays.
+///
+/// ```no_run
+/// use perf_live::client::{Link, Target, Who};
+/// let target = Target::new("http://127.0.0.1:5560")?.token("the word of the writers");
+/// let link = Link::open(&target, Who::new(0, 3).program_name("lammps").host("n12"))?;
+/// // Another rank of the same process, over the same connection.
+/// let next = link.beside(Who::new(0, 4).program_name("lammps"))?;
+/// assert_ne!(link.client(), next.client());
+/// # Ok::<(), perf_live::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Link(Arc<Shared>);
 

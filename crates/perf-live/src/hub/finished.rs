@@ -13,6 +13,23 @@ use std::sync::Arc;
 ///
 /// A database that no server wrote, but a [`Recorder`](perf_anomaly::provenance::Recorder), will do: then
 /// calls that were not recorded are not known, and counts are those of the recorded anomalies.
+///
+/// ```
+/// use perf_live::hub::{Finished, Hub, Message};
+/// use perf_live::wire::Hello;
+/// # let file = std::env::temp_dir().join(format!("perf-live-finished-{}.sqlite", std::process::id()));
+/// # std::fs::remove_file(&file).ok();
+/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let hello = Hello { client: 7, name: "lammps".into(), ..Hello::default() };
+/// hub.say(Message::Hello(hello), 64)?;
+/// hub.close();
+///
+/// let run = Finished::open(&file, Hub::params().check()?)?;
+/// assert_eq!(&*run.overview().programs[0].name, "lammps");
+/// assert!(run.functions().is_empty());
+/// # std::fs::remove_file(&file).ok();
+/// # Ok::<(), perf_live::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Finished {
     path: PathBuf,

@@ -8,126 +8,27 @@
 
 mod finished;
 mod keeper;
+mod message;
 mod overview;
 mod params;
 mod queue;
 mod state;
 
 pub use finished::Finished;
+pub use message::{Counts, Message, Told};
 pub use overview::{Overview, ProgramSummary};
 pub use params::{CheckedHubParams, HubParams};
 
 use crate::store::Writer;
-use crate::wire::{Answer, Hello, Push, Welcome};
 use crate::{Error, Result};
 use keeper::Keeper;
 use overview::Cached;
-use perf_anomaly::server::{FunctionName, FunctionStats, StepStats, View};
+use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
 use queue::Queue;
 use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-
-/// What a client said.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Message {
-    /// Who it is.
-    Hello(Hello),
-    /// What it learned and kept, and its delta as the bytes it came in.
-    Push(Box<Push>, Vec<u8>),
-}
-
-impl Message {
-    /// The message of [`wire::PUSH`](crate::wire::PUSH) from its bytes.
-    ///
-    /// # Errors
-    /// Those of [`Push::decode`].
-    pub fn push(bytes: &[u8]) -> Result<Self> {
-        let (push, delta) = Push::decode_with(bytes)?;
-        Ok(Message::Push(Box::new(push), delta.to_vec()))
-    }
-
-    /// The message of [`wire::HELLO`](crate::wire::HELLO) from its bytes.
-    ///
-    /// # Errors
-    /// Those of [`Hello::decode`].
-    pub fn hello(bytes: &[u8]) -> Result<Self> {
-        Hello::decode(bytes).map(Message::Hello)
-    }
-}
-
-/// What a client is told.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Told {
-    /// The session of the server.
-    pub session: u64,
-    /// The last delta of the client that is stored.
-    pub delta: u64,
-    /// The last bundle of records of it that is stored.
-    pub records: u64,
-    /// The number of the latest view.
-    pub number: u64,
-    /// That view, if the client wants it.
-    pub view: Option<View>,
-}
-
-impl Told {
-    /// As an answer to a push.
-    pub fn answer(&self) -> Answer {
-        Answer {
-            session: self.session,
-            delta: self.delta,
-            records: self.records,
-            number: self.number,
-            view: self.view.as_ref().map(View::encode),
-        }
-    }
-
-    /// As an answer to a hello; `most` bytes are taken of a message.
-    pub fn welcome(&self, most: u64) -> Welcome {
-        Welcome {
-            session: self.session,
-            delta: self.delta,
-            records: self.records,
-            most,
-        }
-    }
-}
-
-/// What was counted since the server started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// Times that a client said who it is.
-    pub hellos: u64,
-    /// Deltas that were taken.
-    pub deltas: u64,
-    /// Deltas and bundles that had been taken before.
-    pub repeated: u64,
-    /// Messages that were refused.
-    pub refused: u64,
-    /// Bundles of records that were taken.
-    pub bundles: u64,
-    /// Records in them.
-    pub records: u64,
-    /// Views that were told.
-    pub views: u64,
-    /// Transactions.
-    pub batches: u64,
-    /// Time in them, in microseconds.
-    pub storing: u64,
-    /// Times that storing failed.
-    pub failures: u64,
-    /// Bytes of deltas that were logged.
-    pub logged: u64,
-    /// Times that the state was stored as a whole.
-    pub states: u64,
-    /// Clients that were [forgotten](HubParams::forget).
-    pub forgotten: u64,
-}
 
 /// Who is told what became of a message.
 type Reply = Box<dyn FnOnce(Result<Told>) + Send>;
@@ -143,7 +44,7 @@ struct Job {
 /// ```
 /// use perf_live::hub::{Hub, Message};
 /// use perf_live::wire::Hello;
-/// # let file = std::env::temp_dir().join("perf-live-hub.sqlite");
+/// # let file = std::env::temp_dir().join(format!("perf-live-hub-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
 /// let hub = Hub::open(&file, Hub::params().check()?)?;
 /// let hello = Hello { client: 7, program: 0, rank: 3, name: "lammps".into(), host: "n12".into() };

@@ -6,6 +6,14 @@ use perf_anomaly::server::{CheckedServerParams, Server};
 use std::time::Duration;
 
 /// What a server keeps, and how much it lets wait: see [`Hub::params`](super::Hub::params).
+///
+/// ```
+/// use perf_live::hub::Hub;
+/// use std::time::Duration;
+/// let params = Hub::params().keep_steps(10_000).keep_bytes(1 << 30).forget(Duration::from_secs(3600));
+/// assert!(params.check().is_ok());
+/// assert!(Hub::params().queue(0).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubParams {
     pub(super) queue: usize,

@@ -111,6 +111,29 @@ impl Figures {
 
 /// Lets ranks play a tape, the first one again where it ends, and asks the server then what it has.
 ///
+/// ```
+/// use perf_live::client::Target;
+/// use perf_live::simulate::{Load, Tape, run};
+/// use perf_live::{hub::Hub, web::Service};
+/// use std::time::Duration;
+/// # let file = std::env::temp_dir().join(format!("perf-live-load-{}.sqlite", std::process::id()));
+/// # std::fs::remove_file(&file).ok();
+/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let token = "0123456789abcdef0123456789abcdef";
+/// let service = Service::start(hub.clone(), Service::params().token(token).check()?)?;
+/// let target = Target::new(&format!("http://{}", service.address()))?.token(token);
+///
+/// let tape = Tape::record(perf_testdata::cosmo::trace().view(), 6, &target)?;
+/// let load = Load { ranks: 20, updates: 6, period: Duration::ZERO, connections: 4, ..Load::default() };
+/// let figures = run(&tape, &load, &target)?;
+/// assert_eq!(figures.updates, 20 * 6);
+/// assert!(figures.is_accounted() && figures.latency(0.5) <= figures.latency(0.99));
+/// # drop(service);
+/// # hub.close();
+/// # std::fs::remove_file(&file).ok();
+/// # Ok::<(), perf_live::Error>(())
+/// ```
+///
 /// # Errors
 /// The first error of a rank; those of other threads go on to their ends.
 pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {

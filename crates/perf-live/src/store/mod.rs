@@ -1,10 +1,12 @@
 //! The database of a server: who wrote, what was learned, and all records, in one file of SQLite.
 
+mod question;
 mod reader;
 mod schema;
 mod writer;
 
-pub(crate) use reader::{Axis, Filter, Order, Reader, Table};
+pub(crate) use question::{Axis, Filter, Order, Table};
+pub(crate) use reader::Reader;
 pub(crate) use writer::{Client, Stored, Total, Writer, append_block, fresh};
 
 use crate::Error;

@@ -5,9 +5,9 @@ use crate::hub::{Counts, Overview};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// All numbers, in the text format.
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
@@ -16,169 +16,152 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     ([(header::CONTENT_TYPE, kind)], text.unwrap_or_default()).into_response()
 }
 
-/// A counter: its name, what it says, and its value.
-type Counter = (&'static str, &'static str, f64);
+/// The text, a number after the other.
+#[derive(Default)]
+struct Numbers(String);
 
-/// What was counted of requests.
-fn requests(app: &App) -> [Counter; 7] {
-    let seen = &app.seen;
-    let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
-    [
-        (
-            "messages_total",
-            "Messages of writers that were read.",
-            of(&seen.messages),
-        ),
-        ("message_bytes_total", "Their bytes.", of(&seen.bytes)),
-        (
-            "strangers_total",
-            "Messages without the token.",
-            of(&seen.strangers),
-        ),
-        (
-            "malformed_total",
-            "Messages that could not be read.",
-            of(&seen.malformed),
-        ),
-        (
-            "busy_total",
-            "Messages that were told to come again.",
-            of(&seen.busy),
-        ),
-        (
-            "slow_total",
-            "Messages that came too slowly.",
-            of(&seen.slow),
-        ),
-        (
-            "connections_refused_total",
-            "Connections that were too many.",
-            of(&seen.connections),
-        ),
-    ]
-}
+impl Numbers {
+    fn tell(&mut self, kind: &str, name: &str, help: &str, value: impl Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            self.0,
+            "# HELP perfkit_live_{name} {help}\n# TYPE perfkit_live_{name} {kind}\nperfkit_live_{name} {value}"
+        );
+    }
 
-/// What was counted of calls.
-fn calls(overview: &Overview) -> [Counter; 5] {
-    let loss = &overview.total;
-    [
-        ("calls_total", "Calls of all ranks.", loss.calls as f64),
-        (
-            "too_slow_total",
-            "Calls that were too slow.",
-            loss.too_slow as f64,
-        ),
-        (
-            "too_fast_total",
-            "Calls that were too fast.",
-            loss.too_fast as f64,
-        ),
-        ("lost_seconds_total", "Time lost.", loss.time.0 as f64 / 1e9),
-        (
-            "dropped_total",
-            "Records that were dropped since they were too many or too old.",
-            overview.dropped as f64,
-        ),
-    ]
-}
+    /// What only grows, of which each has a name, what it says and its value.
+    fn counters<T: Display>(&mut self, all: &[(&str, &str, T)]) {
+        for (name, help, value) in all {
+            self.tell("counter", &format!("{name}_total"), help, value);
+        }
+    }
 
-/// What was counted of messages and what became of them.
-fn messages(counts: &Counts) -> [Counter; 13] {
-    let all = [
-        (
-            "hellos_total",
-            "Times that a client said who it is.",
-            counts.hellos,
-        ),
-        ("deltas_total", "Deltas that were taken.", counts.deltas),
-        (
-            "repeated_total",
-            "Deltas and bundles that had been taken before.",
-            counts.repeated,
-        ),
-        (
-            "refused_total",
-            "Messages that were refused.",
-            counts.refused,
-        ),
-        (
-            "bundles_total",
-            "Bundles of records that were taken.",
-            counts.bundles,
-        ),
-        ("records_total", "Records in them.", counts.records),
-        ("views_total", "Views that were told.", counts.views),
-        ("batches_total", "Transactions.", counts.batches),
-        (
-            "store_failures_total",
-            "Times that storing failed.",
-            counts.failures,
-        ),
-        (
-            "logged_bytes_total",
-            "Bytes of deltas that were logged.",
-            counts.logged,
-        ),
-        (
-            "states_total",
-            "Times that the state was stored as a whole.",
-            counts.states,
-        ),
-        (
-            "forgotten_total",
-            "Clients that were forgotten.",
-            counts.forgotten,
-        ),
-        (
-            "batch_seconds_total",
+    /// What is so now.
+    fn gauges(&mut self, all: &[(&str, &str, usize)]) {
+        for (name, help, value) in all {
+            self.tell("gauge", name, help, value);
+        }
+    }
+
+    /// What was counted of requests.
+    fn requests(&mut self, app: &App) {
+        let seen = &app.seen;
+        let all = [
+            (
+                "messages",
+                "Messages of writers that were read.",
+                &seen.messages,
+            ),
+            ("message_bytes", "Their bytes.", &seen.bytes),
+            ("strangers", "Messages without the token.", &seen.strangers),
+            (
+                "malformed",
+                "Messages that could not be read.",
+                &seen.malformed,
+            ),
+            ("busy", "Messages that were told to come again.", &seen.busy),
+            ("slow", "Messages that came too slowly.", &seen.slow),
+            (
+                "connections_refused",
+                "Connections that were too many.",
+                &seen.connections,
+            ),
+        ];
+        self.counters(&all.map(|(name, help, count)| (name, help, count.load(Ordering::Relaxed))));
+    }
+
+    /// What was counted of calls.
+    fn calls(&mut self, overview: &Overview) {
+        let loss = &overview.total;
+        self.counters(&[
+            ("calls", "Calls of all ranks.", loss.calls),
+            ("too_slow", "Calls that were too slow.", loss.too_slow),
+            ("too_fast", "Calls that were too fast.", loss.too_fast),
+        ]);
+        self.counters(&[("lost_seconds", "Time lost.", loss.time.0 as f64 / 1e9)]);
+        let dropped = "Records that were dropped since they were too many or too old.";
+        self.counters(&[("dropped", dropped, overview.dropped)]);
+    }
+
+    /// What was counted of messages and what became of them.
+    fn messages(&mut self, counts: &Counts) {
+        self.counters(&[
+            (
+                "hellos",
+                "Times that a client said who it is.",
+                counts.hellos,
+            ),
+            ("deltas", "Deltas that were taken.", counts.deltas),
+            (
+                "repeated",
+                "Deltas and bundles that had been taken before.",
+                counts.repeated,
+            ),
+            ("refused", "Messages that were refused.", counts.refused),
+            (
+                "bundles",
+                "Bundles of records that were taken.",
+                counts.bundles,
+            ),
+            ("records", "Records in them.", counts.records),
+            ("views", "Views that were told.", counts.views),
+            ("batches", "Transactions.", counts.batches),
+            (
+                "store_failures",
+                "Times that storing failed.",
+                counts.failures,
+            ),
+            (
+                "logged_bytes",
+                "Bytes of deltas that were logged.",
+                counts.logged,
+            ),
+            (
+                "states",
+                "Times that the state was stored as a whole.",
+                counts.states,
+            ),
+            (
+                "forgotten",
+                "Clients that were forgotten.",
+                counts.forgotten,
+            ),
+        ]);
+        self.counters(&[(
+            "batch_seconds",
             "Time in transactions.",
-            counts.storing,
-        ),
-    ];
-    all.map(|(name, help, value)| match name {
-        "batch_seconds_total" => (name, help, value as f64 / 1e6),
-        _ => (name, help, value as f64),
-    })
+            counts.storing as f64 / 1e6,
+        )]);
+    }
 }
 
 fn text(app: &App) -> String {
-    let mut out = String::new();
-    let mut tell = |kind: &str, (name, help, value): Counter| {
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            out,
-            "# HELP perfkit_live_{name} {help}\n# TYPE perfkit_live_{name} {kind}\nperfkit_live_{name} {value}"
-        );
-    };
+    let mut numbers = Numbers::default();
     let overview = app.source.overview();
-    let mut counters: Vec<Counter> = requests(app).into();
-    counters.extend(calls(&overview));
     let (connections, bytes) = app.load();
-    let mut gauges = vec![
-        (
-            "connections",
-            "Connections that are open.",
-            connections as f64,
-        ),
+    numbers.requests(app);
+    numbers.calls(&overview);
+    numbers.gauges(&[
+        ("connections", "Connections that are open.", connections),
         (
             "bytes_on_their_way",
             "Bytes of messages and views on their way.",
-            bytes as f64,
+            bytes,
         ),
-        ("ranks", "Ranks.", overview.ranks.len() as f64),
+        ("ranks", "Ranks.", overview.ranks.len()),
         (
             "clients",
             "Clients, each start being another one.",
-            overview.clients as f64,
+            overview.clients,
         ),
-    ];
+    ]);
     if let Source::Live(hub) = &app.source {
-        counters.extend(messages(&hub.counts()));
+        numbers.messages(&hub.counts());
         let (waiting, bytes) = hub.waiting();
-        gauges.push(("waiting_messages", "Messages that wait.", waiting as f64));
-        gauges.push(("waiting_bytes", "Their bytes.", bytes as f64));
+        numbers.gauges(&[
+            ("waiting_messages", "Messages that wait.", waiting),
+            ("waiting_bytes", "Their bytes.", bytes),
+        ]);
     }
-    counters.into_iter().for_each(|one| tell("counter", one));
-    gauges.into_iter().for_each(|one| tell("gauge", one));
-    out
+    numbers.0
 }

@@ -40,7 +40,7 @@ use tokio::sync::oneshot;
 /// ```
 /// use perf_live::hub::Hub;
 /// use perf_live::web::Service;
-/// # let file = std::env::temp_dir().join("perf-live-service.sqlite");
+/// # let file = std::env::temp_dir().join(format!("perf-live-service-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
 /// let hub = Hub::open(&file, Hub::params().check()?)?;
 /// let service = Service::start(hub.clone(), Service::params().token("sixteen letters.".replace(' ', "-")).check()?)?;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// ```
 /// use perf_live::hub::Hub;
 /// use perf_live::web::{Offline, Service};
-/// # let file = std::env::temp_dir().join("perf-live-offline.sqlite");
+/// # let file = std::env::temp_dir().join(format!("perf-live-offline-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
 /// let hub = Hub::open(&file, Hub::params().check()?)?;
 /// let offline = Offline::new(hub.clone(), Service::params().token("sixteen-letters.").check()?)?;

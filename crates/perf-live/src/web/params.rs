@@ -6,6 +6,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Who may speak to the server, how much, and for how long: see [`Service::params`](super::Service::params).
+///
+/// ```
+/// use perf_live::web::Service;
+/// use std::time::Duration;
+/// let params = Service::params().token("0123456789abcdef").patience(Duration::from_secs(5));
+/// // Nothing that is printed has the token.
+/// assert!(!format!("{params:?}").contains("0123456789abcdef"));
+/// assert!(params.check().is_ok() && Service::params().check().is_err());
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebParams {
     pub(super) address: SocketAddr,

@@ -152,6 +152,13 @@ pub struct Bundle {
 }
 
 /// What a client learned and kept.
+///
+/// ```
+/// use perf_live::wire::{Bundle, Push};
+/// let push = Push { client: 7, records: Some(Bundle { sequence: 1, entries: vec![] }), ..Push::default() };
+/// assert_eq!(Push::decode(&push.encode())?, push);
+/// # Ok::<(), perf_live::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Push {
     /// The client.
@@ -255,6 +262,16 @@ fn read_bundle(from: &mut Reader<'_>) -> Result<Bundle> {
 }
 
 /// What the server says to a push.
+///
+/// ```
+/// use perf_live::wire::Answer;
+/// let answer = Answer { session: 4, delta: 12, records: 3, number: 9, view: None };
+/// let bytes = answer.encode();
+/// assert_eq!(Answer::decode(&bytes)?, answer);
+/// let error = Answer::decode(&bytes[..10]).expect_err("it is cut");
+/// assert!(matches!(error, perf_live::Error::Wire { .. }));
+/// # Ok::<(), perf_live::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The session of the server.
