@@ -30,7 +30,7 @@
 //! ```
 //!
 //! Every analysis takes a [`Trace`](core::Trace) or a [`Profile`](core::Profile) and none knows where it came from. The
-//! cookbook in the project's `docs` has twenty short programs, its `methods` what is decided and why.
+//! cookbook in the project's `docs` has twenty-one short programs, its `methods` what is decided and why.
 //!
 //! | here | crate | what |
 //! |---|---|---|
