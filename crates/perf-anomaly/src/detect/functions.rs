@@ -21,6 +21,12 @@ pub struct Functions<T> {
     indexed: usize,
 }
 
+/// Bytes of a hash table with room for so many entries of a size: a byte each beside them, and seven of
+/// eight places taken at most.
+pub(crate) fn table(capacity: usize, size: usize) -> usize {
+    (capacity + capacity / 7) * (size + 1)
+}
+
 impl<T> Default for Functions<T> {
     fn default() -> Self {
         Functions {
@@ -41,6 +47,18 @@ impl<T> Functions<T> {
     /// Whether no function has one.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Bytes in use, `own` those that an entry has elsewhere.
+    pub(crate) fn memory(&self, own: impl Fn(&T) -> usize) -> usize {
+        self.near.capacity() * size_of::<u32>()
+            + table(self.far.capacity(), size_of::<(u32, u32)>())
+            + self.entries.capacity() * size_of::<(FunctionId, T)>()
+            + self
+                .entries
+                .iter()
+                .map(|(_, entry)| own(entry))
+                .sum::<usize>()
     }
 
     #[inline]

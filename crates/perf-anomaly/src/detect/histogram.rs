@@ -57,6 +57,11 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// Bytes beside its own.
+    pub(crate) fn heap(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+    }
+
     /// A histogram of `counts` in bins of `width` from `start` on, of values from `min` to `max`.
     ///
     /// `None` unless `min` lies in the first bin, `max` is the upper edge of the last one (within

@@ -44,6 +44,7 @@ mod tail;
 pub use copod::Copod;
 pub use drift::{Change, Drift, DriftChecked, DriftParams};
 pub use functions::Functions;
+pub(crate) use functions::table;
 pub use hbos::Hbos;
 pub use histogram::{Bin, Histogram};
 pub(crate) use losses::Relabelled;

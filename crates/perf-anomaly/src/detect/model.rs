@@ -135,6 +135,36 @@ impl Model {
         }
     }
 
+    /// Bytes in use: for each function its entry, and the buckets of its sketch or the bins of its histogram.
+    /// Depends on how many functions there are and how far their run times differ, not on how often they
+    /// are called. A detector has one model, and while it shares it what is new besides; see
+    /// [`Server::memory`](crate::server::Server::memory) for a server.
+    ///
+    /// ```
+    /// use perf_anomaly::{Detector, FunctionId, Sample, Tail};
+    /// use perf_core::Nanos;
+    /// let mut tail = Tail::new(Tail::params().check()?);
+    /// let mut learn = |function| {
+    ///     let call = |k: i64| Sample { function: FunctionId(function), runtime: Nanos(5_000 + k), first: false };
+    ///     tail.learn(&(0..1_000).map(call).collect::<Vec<_>>());
+    ///     tail.snapshot().memory()
+    /// };
+    /// let one = learn(0);
+    /// assert_eq!(learn(0), one);
+    /// assert!(learn(1) > one && one < 1_000, "{one}");
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn memory(&self) -> usize {
+        match self {
+            Model::Tail(functions) => functions.memory(Sketch::heap),
+            Model::Sstd(functions) => functions.memory(|_| 0),
+            Model::Hbos(functions) | Model::Copod(functions) => {
+                functions.memory(|one| one.histogram.heap())
+            }
+            Model::Own => 0,
+        }
+    }
+
     /// Whether it knows nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

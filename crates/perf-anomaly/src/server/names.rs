@@ -1,5 +1,6 @@
 //! Names of functions, which are what ranks have in common.
 
+use crate::detect::table;
 use crate::encode::{Reader, Writer};
 use crate::{FunctionId, Result};
 use std::collections::HashMap;
@@ -64,6 +65,17 @@ impl NameTable {
 
     pub(super) fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Bytes in use; a text is shared by both tables.
+    pub(super) fn memory(&self) -> usize {
+        let texts = self
+            .names
+            .iter()
+            .map(|one| one.name.len() + 2 * size_of::<usize>());
+        self.names.capacity() * size_of::<FunctionName>()
+            + table(self.numbers.capacity(), size_of::<(FunctionName, u32)>())
+            + texts.sum::<usize>()
     }
 
     pub(super) fn get(&self, name: &FunctionName) -> Option<FunctionId> {

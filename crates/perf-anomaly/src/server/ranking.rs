@@ -154,6 +154,11 @@ impl Rank {
     }
 }
 
+/// Bytes of a tree of so many entries of a size: its nodes have 11 places, of which 6 to 11 are taken.
+pub(super) fn tree(count: usize, size: usize) -> usize {
+    count * (size + 2) * 3 / 2
+}
+
 impl Ranks {
     /// Adds a step of a rank, of which the last `history` are kept; `false` if there are more than
     /// `limit` ranks.
@@ -166,6 +171,13 @@ impl Ranks {
         }
         self.0.entry(key).or_default().add(step, history);
         true
+    }
+
+    /// Bytes in use.
+    pub(super) fn memory(&self) -> usize {
+        let steps = self.0.values().map(|rank| rank.steps.capacity());
+        tree(self.0.len(), size_of::<((u32, u32), Rank)>())
+            + steps.sum::<usize>() * size_of::<StepStats>()
     }
 
     /// All ranks by their anomalies a step, the highest first.

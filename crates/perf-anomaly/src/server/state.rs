@@ -2,7 +2,7 @@
 
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
-use super::ranking::Ranks;
+use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::view::Shared;
 use super::{Delta, FunctionName, RankSummary, Ranking, StepStats, View};
@@ -403,6 +403,28 @@ impl Server {
     /// How many clients sent something.
     pub fn clients(&self) -> usize {
         self.clients.len()
+    }
+
+    /// Bytes in use: names, the model twice, as it is and as it was told last, what of it is new to whom,
+    /// statistics of functions, and for each rank the steps that are kept
+    /// ([`ServerParams::history`](super::ServerParams::history)). While a view is made, the model is there once more.
+    /// Depends on how many functions and ranks there are, not on how much they told.
+    ///
+    /// ```
+    /// use perf_anomaly::server::Server;
+    /// let server = Server::new(Server::params().check()?);
+    /// assert_eq!(server.memory(), 0);
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn memory(&self) -> usize {
+        let views = self.published.iter().chain(self.news.values());
+        self.names.memory()
+            + self.model.as_ref().map_or(0, Model::memory)
+            + views.map(|view| view.memory()).sum::<usize>()
+            + self.changed.memory(|_| 0)
+            + self.functions.memory(|_| 0)
+            + self.ranks.memory()
+            + tree(self.clients.len(), size_of::<(u64, (u64, u64))>())
     }
 
     /// Functions, ranks and clients that were left out since there were too many, each time.

@@ -41,6 +41,11 @@ impl Shared {
         &self.model
     }
 
+    /// Bytes in use.
+    pub(super) fn memory(&self) -> usize {
+        self.model.memory() + self.bytes.get().map_or(0, |bytes| bytes.len())
+    }
+
     pub(super) fn new(model: Model) -> Arc<Self> {
         Arc::new(Shared {
             model,

@@ -120,6 +120,11 @@ impl Sketch {
         self.counts = counts;
     }
 
+    /// Bytes beside its own.
+    pub(crate) fn heap(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+    }
+
     /// How many run times, less those that were forgotten.
     pub fn count(&self) -> u64 {
         self.total
