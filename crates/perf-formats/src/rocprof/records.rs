@@ -213,7 +213,7 @@ impl Tool {
                 )
             }
         };
-        let name = self.name(named);
+        let name = self.name(named, at);
         let bytes = whole(raw.bytes.bytes()).map(|bytes| (bytes, false));
         let extra = Extra::new(id.map(|id| (id, false)), bytes, role);
         if section == Section::Copies {
@@ -244,9 +244,14 @@ impl Tool {
     }
 
     /// A name that is found when all are known.
-    fn name(&mut self, named: Named) -> u32 {
-        let part = &mut self.part;
-        *self.wanted.entry(named).or_insert_with(|| part.unnamed())
+    fn name(&mut self, named: Named, at: (u64, u64)) -> u32 {
+        if let Some(known) = self.wanted.get(&named) {
+            return *known;
+        }
+        match self.part.unnamed(at) {
+            Some(name) => *self.wanted.entry(named).or_insert(name),
+            None => self.part.past_limit(),
+        }
     }
 
     fn row(&mut self, section: Section, raw: &Record<'_>) -> u32 {

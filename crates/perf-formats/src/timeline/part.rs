@@ -186,7 +186,7 @@ impl Part {
         if self.names.len() >= self.limits.definitions as usize {
             let place = self.place(offset, index);
             self.found.add(rules::DEFINITIONS, place);
-            return self.names.text("(names past the limit)".into());
+            return self.past_limit();
         }
         let (text, is_mended) = decode(raw);
         if is_mended {
@@ -215,21 +215,47 @@ impl Part {
         sym
     }
 
-    /// A name that is told later, by [`rename`](Self::rename).
+    /// A name that is told later, by [`rename`](Self::rename); `None` where there are too many.
     #[cfg(feature = "rocprof")]
-    pub(crate) fn unnamed(&mut self) -> u32 {
-        self.names.unnamed()
+    pub(crate) fn unnamed(&mut self, (offset, index): (u64, u64)) -> Option<u32> {
+        if self.names.len() >= self.limits.definitions as usize {
+            let place = self.place(offset, index);
+            self.found.add(rules::DEFINITIONS, place);
+            return None;
+        }
+        Some(self.names.unnamed())
+    }
+
+    /// The name of all that have none since there are too many.
+    pub(crate) fn past_limit(&mut self) -> u32 {
+        self.names.text("(names past the limit)".into())
     }
 
     /// Gives a name another text.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename(&mut self, name: u32, text: String) {
+        let text = match self.is_too_long(&text) {
+            true => "(name too long)".into(),
+            false => text,
+        };
         self.names.rename(name, text);
+    }
+
+    /// Whether a text that is told later is too long, which is counted.
+    #[cfg(feature = "rocprof")]
+    fn is_too_long(&mut self, text: &str) -> bool {
+        let is_long = text.len() > self.limits.string as usize;
+        let place = Place::file(Arc::clone(&self.file));
+        self.found.add_many(rules::LONG_NAME, is_long.into(), place);
+        is_long
     }
 
     /// Gives the region of a name a long form.
     #[cfg(feature = "rocprof")]
     pub(crate) fn form(&mut self, name: u32, kind: Kind, form: String) {
+        if self.is_too_long(&form) {
+            return;
+        }
         let region = self.names.region(name, kind);
         self.names.form(region, form);
     }
