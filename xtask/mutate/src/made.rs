@@ -163,7 +163,7 @@ const TSV: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\
 const CLUSTERS: &str =
     "# Instance,TaskId,ThreadId,Begin_Time,End_Time,Duration, Line, d_IPC, n_IPC,ClusterID
 0,1,0,10,30,20,9,1.5, 0.25,6
-1,2,0,40,70,30,11,0.5, 1.0,0
+1,2,0,40,70,30,11,0.5, 1.0,5
 ";
 
 const CLUSTERING: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -243,7 +243,7 @@ impl Packed {
 fn ppk(version: i32) -> Vec<u8> {
     let mut all = Packed(b"\0P\0P\0K".to_vec()).integers(&[version, 1]);
     if version >= 2 {
-        all = all.integers(&[0, 1]).texts(&["Host", "h"]);
+        all = all.integers(&[0, 0, 1]).texts(&["Host", "h"]);
         all = all.integers(&[1, 0, 0, 0, 1]);
         all = all.texts(&["BGP Coords", "(1,2,3)"]);
     }
