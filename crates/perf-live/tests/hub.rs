@@ -259,6 +259,35 @@ fn a_full_queue_says_when_to_come_again() {
     assert!(hub.say(hello(3), 10).is_ok() || hub.waiting().0 > 0);
 }
 
+/// Bytes that wait are limited as messages are.
+#[test]
+fn as_many_bytes_wait_as_may() {
+    let place = Place::new("bytes");
+    let hub = open(&place, Hub::params().bytes(1 << 16));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (started, go) = std::sync::mpsc::channel::<()>();
+    let hello = |client| {
+        Message::Hello(Hello {
+            client,
+            ..Hello::default()
+        })
+    };
+    let held = hub.offer(hello(1), 10, move |_| {
+        let _ = sender.send(());
+        let _ = go.recv();
+    });
+    held.expect("nothing waits");
+    receiver.recv().expect("it is answered");
+    let half = 1 << 15;
+    hub.offer(hello(2), half, |_| {}).expect("there is room");
+    hub.offer(hello(3), half, |_| {}).expect("there is room");
+    let busy = hub.offer(hello(4), 1, |_| {});
+    assert!(matches!(busy, Err(Error::Busy { .. })));
+    assert_eq!(hub.waiting(), (2, 1 << 16));
+    drop(started);
+    assert!(hub.say(hello(4), 1).is_ok() || hub.waiting().0 > 0);
+}
+
 /// Somebody else holds the database for longer than one waits: nothing is answered, nothing is lost.
 #[test]
 fn a_batch_that_cannot_be_stored_is_not_taken() {

@@ -264,12 +264,20 @@ fn strangers_and_what_is_too_much_are_refused() {
         assert_eq!(served.get(path).0, 404, "{path}");
     }
     assert_eq!(served.get("/v1/push").0, 405);
+    // As many ranks as a question may name, and one more.
+    for (count, status) in [(64, 200), (65, 400)] {
+        let ranks: Vec<String> = (0..count).map(|rank| rank.to_string()).collect();
+        let path = format!("/api/steps?ranks={}", ranks.join(","));
+        assert_eq!(served.get(&path).0, status, "{path}");
+    }
     for (path, status) in [
         ("/api/record", 400),
         ("/api/record?id=x", 400),
         ("/api/record?id=99999999", 404),
         ("/api/record?id=1%27%20or%201=1", 400),
         ("/api/steps?ranks=1,2,x", 400),
+        ("/api/records?limit=10000", 200),
+        ("/api/records?limit=10001", 400),
         ("/api/records?limit=100000000", 400),
         (
             "/api/records?function=%27%3B%20drop%20table%20call%3B--",
