@@ -1,13 +1,17 @@
 //! [`Monitor`]: events in, judged calls out, and all that follows from them.
 
 use crate::calls::{Batch, Call, Calls};
+use crate::detect::LOOK;
 use crate::detect::{Losses, Place};
 use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
 use crate::{
     Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Unfinished,
 };
-use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits};
+use perf_core::{
+    CancelToken, Cancelled, EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
+    fits,
+};
 
 /// A sink that judges the calls of each step: [`Calls`] and a [`Detector`], and where wanted a
 /// [`Recorder`] and a [`Client`] of a parameter server.
@@ -47,6 +51,7 @@ pub struct Monitor {
     changes: Vec<Change>,
     left_out: u64,
     is_closed: bool,
+    cancel: CancelToken,
     error: Option<Error>,
 }
 
@@ -108,6 +113,7 @@ impl Monitor {
             changes: Vec::new(),
             left_out: 0,
             is_closed: false,
+            cancel: CancelToken::new(),
             error: None,
         }
     }
@@ -156,6 +162,31 @@ impl Monitor {
     /// then judged by what is usual since. Default: false, the past is forgotten as the detector does.
     pub fn start_over(mut self, starts_over: bool) -> Self {
         self.starts_over = starts_over;
+        self
+    }
+
+    /// What can end the judging within a step, however long that is; [`error`](Self::error) is then
+    /// [`Error::Cancelled`]. Of the step that was stopped some calls are learned from, none of it is judged,
+    /// and what comes after is not judged either. Detectors of others stop between two steps where they do not
+    /// have [`Detector::detect_until`]. Default: nothing.
+    ///
+    /// ```
+    /// use perf_anomaly::{Error, Monitor, Replay, Tail, calls::Calls};
+    /// use perf_core::{CancelToken, EventSource};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let (calls, cancel) = (Calls::new(Calls::params().check()?), CancelToken::new());
+    /// let detector = Box::new(Tail::new(Tail::params().check()?));
+    /// let mut monitor = Monitor::new(calls, detector).cancel(cancel.clone());
+    /// // All of it is one step.
+    /// cancel.cancel();
+    /// while Replay::in_steps(trace.view(), 1).next_step(&mut monitor)? && monitor.error().is_none() {}
+    /// assert!(monitor.judgements().is_empty());
+    /// assert!(matches!(monitor.take_error(), Some(Error::Cancelled(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.calls.cancel = token.clone();
+        self.cancel = token;
         self
     }
 
@@ -336,8 +367,17 @@ impl Monitor {
         }
     }
 
+    /// Judges the batch, or a part of it if somebody cancelled.
     fn judge(&mut self, is_step: bool) {
+        if let Err(cancelled) = self.judge_until(is_step) {
+            self.judgements.clear();
+            self.error.get_or_insert(cancelled.into());
+        }
+    }
+
+    fn judge_until(&mut self, is_step: bool) -> std::result::Result<(), Cancelled> {
         self.judgements.clear();
+        self.cancel.check()?;
         if !self.rules.is_empty() {
             self.rule();
         }
@@ -347,7 +387,9 @@ impl Monitor {
             self.error = self.error.take().or(received.err());
         }
         let batch = self.calls.batch();
-        self.detector.detect(batch.samples(), &mut self.judgements);
+        let (samples, judgements) = (batch.samples(), &mut self.judgements);
+        self.detector
+            .detect_until(samples, judgements, &self.cancel)?;
         for (stream, rows) in batch.streams() {
             let key = self.calls.stream_key(*stream).unwrap_or_default();
             let place = Place {
@@ -355,16 +397,23 @@ impl Monitor {
                 rank: key.rank,
                 step: batch.step(),
             };
-            let calls = batch.calls().get(rows.clone()).unwrap_or_default();
-            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
-            let judgements = self.judgements.get(rows.clone()).unwrap_or_default();
-            let paths = calls.iter().map(|call| call.path);
-            self.losses.add(place, samples, judgements, paths);
+            for start in rows.clone().step_by(LOOK) {
+                self.cancel.check()?;
+                let rows = start..rows.end.min(start + LOOK);
+                let calls = batch.calls().get(rows.clone()).unwrap_or_default();
+                let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+                let judgements = self.judgements.get(rows).unwrap_or_default();
+                let paths = calls.iter().map(|call| call.path);
+                self.losses.add(place, samples, judgements, paths);
+            }
         }
+        self.cancel.check()?;
         for step in StepStats::of(&self.calls, &self.judgements) {
             self.ranks.add(&step, HISTORY, usize::MAX);
         }
+        self.cancel.check()?;
         self.look_for_changes();
+        self.cancel.check()?;
         let mut first = self.error.take();
         if let Some(recorder) = &mut self.recorder {
             // What the run is told to do goes with its records, once.
@@ -389,6 +438,7 @@ impl Monitor {
             }
         }
         self.error = first;
+        Ok(())
     }
 
     fn look_for_changes(&mut self) {

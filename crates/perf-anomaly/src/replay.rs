@@ -103,8 +103,8 @@ impl<'a> Replay<'a> {
     }
 
     /// What can end the replay: between steps, while it waits, and within a step, of which the sink then has
-    /// a part. What the sink does at the end of a step is done as a whole: choose steps of no more than
-    /// some 100,000 events where it shall end soon. Default: nothing.
+    /// a part. What the sink does at the end of a step is its own: a [`Monitor`](crate::Monitor) that has the same token,
+    /// by [`Monitor::cancel`](crate::Monitor::cancel), ends soon, too. Default: nothing.
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.cancel = token;
         self
@@ -161,6 +161,7 @@ impl EventSource for Replay<'_> {
             self.ids.ask(definitions, sink);
         }
         for source in &mut self.streams {
+            self.cancel.check()?;
             let Some(location) = self.view.location(source.location) else {
                 continue;
             };
@@ -197,6 +198,8 @@ impl EventSource for Replay<'_> {
         }
         sink.end_step(self.step);
         self.step += 1;
+        // A sink that shares the token may have left its step in the midst.
+        self.cancel.check()?;
         Ok(true)
     }
 }

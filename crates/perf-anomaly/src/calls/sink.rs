@@ -8,7 +8,8 @@ use super::stream::{Shared, Stream};
 use super::{Batch, NodeState, StreamHealth};
 use crate::FunctionId;
 use perf_core::{
-    CallPathId, EventSink, Merge, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
+    CallPathId, CancelToken, EventSink, Merge, MetricId, Nanos, RegionId, StreamEvent, StreamId,
+    StreamKey,
 };
 use std::collections::HashMap;
 
@@ -53,6 +54,8 @@ pub struct Calls {
     step: u64,
     /// The step that ended last, as long as nothing came since, and how many events wait since then.
     ended: Option<(u64, usize)>,
+    /// What can end a step in its midst.
+    pub(crate) cancel: CancelToken,
 }
 
 /// A rank of a program.
@@ -88,6 +91,7 @@ impl Calls {
             lost: StreamHealth::default(),
             step: 0,
             ended: None,
+            cancel: CancelToken::new(),
             params,
         }
     }
@@ -144,6 +148,7 @@ impl Calls {
                 batch: &mut self.batch,
                 lost: &mut self.lost,
                 step: self.step,
+                cancel: &self.cancel,
             };
             stream.replay(&mut shared, is_end);
             if is_end {

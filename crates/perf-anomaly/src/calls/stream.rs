@@ -7,7 +7,10 @@ use super::order::{Held, longest};
 use super::params::{CallsParams, Repair};
 use super::paths::Paths;
 use super::{Batch, StreamHealth};
-use perf_core::{CallPathId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
+use crate::detect::LOOK;
+use perf_core::{
+    CallPathId, CancelToken, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value,
+};
 use std::collections::HashMap;
 
 /// An enter or exit: 16 bytes.
@@ -41,6 +44,7 @@ pub(super) struct Shared<'a> {
     /// What was wrong with no stream in particular.
     pub(super) lost: &'a mut StreamHealth,
     pub(super) step: u64,
+    pub(super) cancel: &'a CancelToken,
 }
 
 /// A stream: the arena of its calls.
@@ -214,6 +218,10 @@ impl Stream {
         let mut pending = std::mem::take(&mut self.pending);
         let mut attached = 0;
         for (index, event) in functions.iter().enumerate() {
+            // What somebody cancelled ends with an error; the rest of the step is left out.
+            if index.is_multiple_of(LOOK) && shared.cancel.is_cancelled() {
+                break;
+            }
             let is_exit = event.word & EXIT != 0;
             while let Some(note) = pending.get(attached) {
                 // Both ends of a call are inclusive: an enter comes before messages and counters

@@ -5,6 +5,7 @@ use super::scored::{Scored, Scores, rarity};
 use super::strict::{StrictChecked, StrictParams};
 use super::{Detector, Histogram, Model};
 use crate::{FunctionId, Judgement, Result, Sample};
+use perf_core::{CancelToken, Cancelled};
 
 /// Calls in the tails of the empirical distribution of run times, labelled as Chimbuko's COPOD labels
 /// them.
@@ -109,11 +110,27 @@ impl Detector for Copod {
     }
 
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        self.0.detect::<ByTail>(samples, judgements, Width::Scott);
+        // Nobody has this token.
+        let never = CancelToken::new();
+        let done = self
+            .0
+            .detect::<ByTail>(samples, judgements, Width::Scott, &never);
+        done.unwrap_or_default();
+    }
+
+    fn detect_until(
+        &mut self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+        cancel: &CancelToken,
+    ) -> std::result::Result<(), Cancelled> {
+        self.0
+            .detect::<ByTail>(samples, judgements, Width::Scott, cancel)
     }
 
     fn learn(&mut self, samples: &[Sample]) {
-        self.0.learn(samples, Width::Scott);
+        let learned = self.0.learn(samples, Width::Scott, &CancelToken::new());
+        learned.unwrap_or_default();
     }
 
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {

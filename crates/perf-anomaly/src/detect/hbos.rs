@@ -5,6 +5,7 @@ use super::scored::{Scored, Scores, rarity};
 use super::strict::{StrictChecked, StrictParams};
 use super::{Detector, Histogram, Model};
 use crate::{FunctionId, Judgement, Result, Sample};
+use perf_core::{CancelToken, Cancelled};
 
 /// Calls in the rarest bins of a histogram of run times, labelled as Chimbuko's HBOS labels them.
 ///
@@ -97,12 +98,26 @@ impl Detector for Hbos {
 
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         let width = self.width();
-        self.0.detect::<ByBin>(samples, judgements, width);
+        // Nobody has this token.
+        let never = CancelToken::new();
+        let done = self.0.detect::<ByBin>(samples, judgements, width, &never);
+        done.unwrap_or_default();
+    }
+
+    fn detect_until(
+        &mut self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+        cancel: &CancelToken,
+    ) -> std::result::Result<(), Cancelled> {
+        let width = self.width();
+        self.0.detect::<ByBin>(samples, judgements, width, cancel)
     }
 
     fn learn(&mut self, samples: &[Sample]) {
         let width = self.width();
-        self.0.learn(samples, width);
+        let learned = self.0.learn(samples, width, &CancelToken::new());
+        learned.unwrap_or_default();
     }
 
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {

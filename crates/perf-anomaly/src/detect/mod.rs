@@ -55,6 +55,10 @@ pub use strict::{StrictChecked, StrictParams};
 pub use tail::{Sketch, Tail, TailChecked, TailParams};
 
 use crate::{Error, FunctionId, Judgement, Result, Sample};
+use perf_core::{CancelToken, Cancelled};
+
+/// Calls between two looks at a token: a few milliseconds of judging.
+pub(crate) const LOOK: usize = 1 << 14;
 
 /// Tells which calls are abnormal, and learns from them what is normal.
 ///
@@ -96,6 +100,22 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// Judges the calls completed in a step and learns from them, in the order of the detector:
     /// appends one judgement a sample to `judgements`.
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>);
+
+    /// As [`detect`](Self::detect), and stops soon after somebody cancelled: some of the calls are then
+    /// learned from, and some judged. Default: stops between two steps alone.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    fn detect_until(
+        &mut self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+        cancel: &CancelToken,
+    ) -> std::result::Result<(), Cancelled> {
+        cancel.check()?;
+        self.detect(samples, judgements);
+        cancel.check()
+    }
 
     /// Learns from calls without judging them. Default: judges them and drops what it says.
     fn learn(&mut self, samples: &[Sample]) {

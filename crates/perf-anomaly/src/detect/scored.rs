@@ -1,12 +1,13 @@
 //! What HBOS and COPOD have in common: a histogram a function, scores over its bins, and a threshold
 //! at a part of their range.
 
+use super::LOOK;
 use super::histogram::Width;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::strict::{Known, StrictChecked, by_function, check_part, room};
 use super::{Histogram, ScoredHistogram, microseconds};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
-use perf_core::Nanos;
+use perf_core::{CancelToken, Cancelled, Nanos};
 
 /// Added to each probability, so that no score is above `-log2(78.88e-32)`, about 100.
 const ALPHA: f64 = 78.88e-32;
@@ -48,9 +49,15 @@ impl Scored {
         }
     }
 
-    pub(super) fn learn(&mut self, samples: &[Sample], width: Width) {
+    pub(super) fn learn(
+        &mut self,
+        samples: &[Sample],
+        width: Width,
+        cancel: &CancelToken,
+    ) -> Result<(), Cancelled> {
         let mut values = Vec::new();
-        for calls in by_function(samples, &self.rules).chunk_by(|a, b| a.0 == b.0) {
+        for calls in by_function(samples, &self.rules, cancel)?.chunk_by(|a, b| a.0 == b.0) {
+            cancel.check()?;
             values.clear();
             values.extend(calls.iter().map(|(_, _, sample)| microseconds(sample)));
             let batch = Histogram::new(&values, width);
@@ -58,10 +65,13 @@ impl Scored {
                 self.known.change(*function, |model| model.add(&batch));
             }
         }
+        Ok(())
     }
 
     pub(super) fn rejudge<S: Scores>(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        self.each::<S>(samples, judgements);
+        // Nobody has this token.
+        let judged = self.each::<S>(samples, judgements, &CancelToken::new());
+        drop(judged.unwrap_or_default());
     }
 
     /// Learns, then judges; thresholds that rose are remembered.
@@ -70,12 +80,14 @@ impl Scored {
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
         width: Width,
-    ) {
-        self.learn(samples, width);
-        for (function, threshold) in self.each::<S>(samples, judgements) {
+        cancel: &CancelToken,
+    ) -> Result<(), Cancelled> {
+        self.learn(samples, width, cancel)?;
+        for (function, threshold) in self.each::<S>(samples, judgements, cancel)? {
             self.known
                 .change(function, |model| model.set_threshold(threshold));
         }
+        Ok(())
     }
 
     /// Judges, and gives the threshold that was used for each function.
@@ -83,10 +95,11 @@ impl Scored {
         &self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-    ) -> Vec<(FunctionId, f64)> {
+        cancel: &CancelToken,
+    ) -> Result<Vec<(FunctionId, f64)>, Cancelled> {
         let mut thresholds = Vec::new();
         let judgements = room(judgements, samples, IGNORED);
-        for calls in by_function(samples, &self.rules).chunk_by(|a, b| a.0 == b.0) {
+        for calls in by_function(samples, &self.rules, cancel)?.chunk_by(|a, b| a.0 == b.0) {
             let Some(&(function, ..)) = calls.first() else {
                 continue;
             };
@@ -105,7 +118,10 @@ impl Scored {
             let threshold = if keeps { model.threshold() } else { new };
             thresholds.push((function, threshold));
             let median = histogram.median();
-            for (_, index, sample) in calls {
+            for (number, (_, index, sample)) in calls.iter().enumerate() {
+                if number.is_multiple_of(LOOK) {
+                    cancel.check()?;
+                }
                 let value = microseconds(sample);
                 let score = scores.of(histogram, value);
                 let label = match (score >= threshold, value < median) {
@@ -120,7 +136,7 @@ impl Scored {
                 };
             }
         }
-        thresholds
+        Ok(thresholds)
     }
 
     pub(super) fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {

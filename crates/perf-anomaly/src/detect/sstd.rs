@@ -1,10 +1,11 @@
 //! [`Sstd`]: so many standard deviations from the mean.
 
+use super::LOOK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::strict::{Known, StrictChecked, StrictParams, check_sigma};
 use super::{Detector, Model, microseconds};
 use crate::{FunctionId, Judgement, Label, Moments, Result, Sample};
-use perf_core::Nanos;
+use perf_core::{CancelToken, Cancelled, Nanos};
 
 /// Calls whose run time is more than `sigma` standard deviations from the mean, labelled as Chimbuko's
 /// SSTD labels them. The score is the number of deviations.
@@ -99,6 +100,23 @@ impl Detector for Sstd {
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         self.learn(samples);
         self.rejudge(samples, judgements);
+    }
+
+    fn detect_until(
+        &mut self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+        cancel: &CancelToken,
+    ) -> std::result::Result<(), Cancelled> {
+        for some in samples.chunks(LOOK) {
+            cancel.check()?;
+            self.learn(some);
+        }
+        for some in samples.chunks(LOOK) {
+            cancel.check()?;
+            self.rejudge(some, judgements);
+        }
+        Ok(())
     }
 
     fn learn(&mut self, samples: &[Sample]) {

@@ -3,7 +3,7 @@
 use super::{Functions, rules::Rules};
 use crate::error::within;
 use crate::{FunctionId, Judgement, Result, Sample};
-use perf_core::Merge;
+use perf_core::{CancelToken, Cancelled, Merge};
 
 /// Parameters of the strict detectors; the defaults are those of Chimbuko v7.0.
 ///
@@ -185,15 +185,16 @@ impl<T: Merge + Clone> Known<T> {
 pub(crate) fn by_function<'a>(
     samples: &'a [Sample],
     rules: &Rules,
-) -> Vec<(FunctionId, usize, &'a Sample)> {
+    cancel: &CancelToken,
+) -> std::result::Result<Vec<(FunctionId, usize, &'a Sample)>, Cancelled> {
     let mut sorted: Vec<_> = samples
         .iter()
         .enumerate()
         .filter(|(_, sample)| !rules.ignored(sample.function))
         .map(|(index, sample)| (sample.function, index, sample))
         .collect();
-    sorted.sort_unstable_by_key(|(function, index, _)| (*function, *index));
-    sorted
+    cancel.sort_by(&mut sorted, |a, b| (a.0, a.1).cmp(&(b.0, b.1)))?;
+    Ok(sorted)
 }
 
 /// Room for the judgements of `samples` at the end of `judgements`.

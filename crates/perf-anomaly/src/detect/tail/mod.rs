@@ -10,13 +10,14 @@ pub use params::{TailChecked, TailParams};
 pub use sketch::Sketch;
 pub(super) use sketch::edge;
 
+use super::LOOK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use fit::{Wanted, fit, overlaps};
 use mixture::Room;
 use mode::Mode;
-use perf_core::{Merge, Nanos};
+use perf_core::{CancelToken, Cancelled, Merge, Nanos};
 
 /// Calls in the far tails of what their function took so far: the default detector.
 ///
@@ -272,6 +273,19 @@ impl Detector for Tail {
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         judgements.reserve(samples.len());
         judgements.extend(samples.iter().map(|sample| self.step(sample)));
+    }
+
+    fn detect_until(
+        &mut self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+        cancel: &CancelToken,
+    ) -> std::result::Result<(), Cancelled> {
+        for some in samples.chunks(LOOK) {
+            cancel.check()?;
+            self.detect(some, judgements);
+        }
+        Ok(())
     }
 
     fn learn(&mut self, samples: &[Sample]) {
