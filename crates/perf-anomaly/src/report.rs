@@ -71,7 +71,7 @@ impl Report {
             return Ok(None);
         };
         let paths = paths(&self.calls, &self.losses);
-        let (losses, ranks) = (&mut self.losses, &mut self.ranks);
+        let mut told = Vec::new();
         let mut tell = |record: &Record, function: FunctionId, judgement: &Judgement| {
             let sample = Sample {
                 function,
@@ -88,13 +88,17 @@ impl Report {
                 rank: record.rank,
                 step: record.step,
             };
-            losses.relabel(place, (function, path), &change);
-            ranks.relabel((place.program, place.rank, place.step), &change);
+            told.push((place, (function, path), change));
         };
         let (calls, detector) = (&self.calls, &*self.detector);
         let (per_function, budget) = self.limits;
         let limits = (per_function.max(1), budget);
         let pruned = prune_with(&mut **store, calls, detector, limits, cancel, &mut tell)?;
+        for (place, of, change) in told {
+            self.losses.relabel(place, of, &change);
+            let step = (place.program, place.rank, place.step);
+            self.ranks.relabel(step, &change);
+        }
         reduction.kept_bytes = pruned.bytes;
         reduction.recorded = pruned.recorded;
         reduction.normals = pruned.normals;

@@ -4,6 +4,7 @@ use super::record::Entry;
 use super::store::{Revision, Store};
 use super::{json, parse};
 use crate::{Error, Result};
+use perf_core::Cancelled;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -189,6 +190,7 @@ impl Store for Lines {
                         removed += 1;
                         Ok(())
                     }
+                    Revision::Stop => Err(Cancelled.into()),
                 }
             })?;
             revised.commit()?;

@@ -4,6 +4,7 @@ use super::json;
 use super::record::{Entry, Record};
 use super::store::{Revision, Store};
 use crate::Result;
+use perf_core::Cancelled;
 
 /// A store in memory: for who shows the worst anomalies and keeps nothing. It tells as many bytes as
 /// [`Lines`](super::Lines) would write, so that budgets mean the same.
@@ -39,19 +40,26 @@ impl Store for Memory {
     }
 
     fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> Result<u64> {
-        let before = self.entries.len();
-        self.entries.retain_mut(|entry| {
-            let Entry::Call(record) = entry else {
-                return true;
+        let mut revisions = Vec::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let revision = match entry {
+                Entry::Call(record) => judge(record),
+                _ => Revision::Keep,
             };
-            match judge(record) {
-                Revision::Keep => true,
-                Revision::Remove => false,
-                Revision::Replace(other) => {
-                    *record = other;
-                    true
-                }
+            if revision == Revision::Stop {
+                return Err(Cancelled.into());
             }
+            revisions.push(revision);
+        }
+        let before = self.entries.len();
+        let mut revisions = revisions.into_iter();
+        self.entries.retain_mut(|entry| match revisions.next() {
+            Some(Revision::Remove) => false,
+            Some(Revision::Replace(other)) => {
+                *entry = Entry::Call(other);
+                true
+            }
+            _ => true,
         });
         Ok((before - self.entries.len()) as u64)
     }

@@ -76,8 +76,8 @@ pub fn prune_within(
 /// cancelled.
 ///
 /// # Errors
-/// Those of the store, and [`Error::Cancelled`](crate::Error::Cancelled); then all records stay as they were. Once all are
-/// judged, what is left is done as a whole.
+/// Those of the store, and [`Error::Cancelled`](crate::Error::Cancelled); then all records stay as they were. Once they are
+/// written anew, their count is done as a whole.
 pub fn prune_until(
     store: &mut dyn Store,
     calls: &Calls,
@@ -108,6 +108,9 @@ pub(crate) fn prune_with(
     };
     let mut row = 0;
     store.revise(&mut |record| {
+        if cancel.is_cancelled() {
+            return Revision::Stop;
+        }
         let own = row;
         row += 1;
         let Some(planned) = plan.rows.get(own) else {

@@ -8,6 +8,7 @@ use super::parse;
 use super::record::{Entry, Record};
 use super::store::{Query, Revision, Store};
 use crate::Result;
+use perf_core::Cancelled;
 use query::{bound, kind, sql};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -308,6 +309,7 @@ impl Sqlite {
                 };
                 match judge(&record) {
                     Revision::Keep => {}
+                    Revision::Stop => return Err(Cancelled.into()),
                     Revision::Remove => {
                         removed += 1;
                         for sql in [

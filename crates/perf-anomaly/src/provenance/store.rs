@@ -102,6 +102,9 @@ pub enum Revision {
     Remove,
     /// It becomes this one.
     Replace(Box<Record>),
+    /// All records stay as they were, and nobody is asked about others:
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    Stop,
 }
 
 /// Where entries are kept.

@@ -15,7 +15,9 @@ use perf_anomaly::provenance::{
 };
 use perf_anomaly::server::Ranking;
 use perf_anomaly::{Error, FunctionId, Label, Monitor, Tail};
-use perf_core::{EventSink, MetricId, Nanos, Peer, StreamEvent, StreamId, StreamKey, Value};
+use perf_core::{
+    CancelToken, EventSink, MetricId, Nanos, Peer, StreamEvent, StreamId, StreamKey, Value,
+};
 use std::path::PathBuf;
 
 fn scratch(name: &str) -> PathBuf {

@@ -251,3 +251,36 @@ fn the_budget_holds_for_what_is_there_afterwards() {
     let (mut free, _) = free.store.take().expect("it has a recorder");
     assert_eq!(left, worst(&mut *free)[..left.len()]);
 }
+
+#[test]
+fn judging_again_stops_and_leaves_all_as_it_was() {
+    let kinds = stores("stopped").len();
+    for kind in 0..kinds {
+        let run = |name: &str| shifted(stores(name).remove(kind), Recorder::params());
+        let told = |report: &mut perf_anomaly::Report| {
+            let (store, _) = report.store.as_mut().expect("it has a recorder");
+            let mut all = Vec::new();
+            let mut take = |entry: Entry| {
+                all.push(entry);
+                Ok(())
+            };
+            store.each(&mut take).expect("it was just written");
+            format!("{all:?} {:?} {:?}", report.losses.total(), report.ranks)
+        };
+        let counting = CancelToken::after(u64::MAX);
+        let whole = run("counted").prune_until(&counting);
+        assert!(whole.expect("it is sound").is_some());
+        let all = counting.looks().expect("it counts");
+        assert!(all > 100, "{all}");
+        let mut report = run("stopped");
+        let before = told(&mut report);
+        for place in 0..9 {
+            let cancel = CancelToken::after(all * place / 9);
+            let stopped = report.prune_until(&cancel);
+            assert!(matches!(stopped, Err(Error::Cancelled(_))), "{place}");
+            assert_eq!(told(&mut report), before, "{place}");
+        }
+        report.prune().expect("it is sound");
+        assert!(told(&mut report) != before);
+    }
+}
