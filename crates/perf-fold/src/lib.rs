@@ -121,7 +121,7 @@ mod usage;
 pub use class::{ClassId, Classes, State};
 pub use devices::{
     Cause, Device, DeviceCopies, DeviceParams, Devices, Gap, Hta, HtaParams, Span, StreamUse, Work,
-    WorkRules, device_copies,
+    WorkRules, device_copies, device_copies_with,
 };
 pub use error::{Error, Result};
 pub use fold::{Fold, FoldRow};

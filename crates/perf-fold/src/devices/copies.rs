@@ -3,8 +3,8 @@
 use super::work::{Work, WorkRules, WorkTable};
 use crate::Line;
 use perf_core::{
-    AttributeId, EventId, Interval, Link, LinkKind, LocationView, Ticks, TraceView, Value, fits,
-    intervals,
+    AttributeId, CancelToken, Cancelled, EventId, Interval, Link, LinkKind, LocationView, Ticks,
+    TraceView, Value, fits, intervals_with,
 };
 use std::collections::HashMap;
 
@@ -84,6 +84,31 @@ const STAY: [&str; 13] = [
 /// assert_eq!((copies.lines[0].bytes, copies.lines[0].received.0), (4096, 60));
 /// ```
 pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
+    // Nobody has this token.
+    device_copies_with(view, rules, &CancelToken::new()).unwrap_or_default()
+}
+
+/// As [`device_copies`], and stops soon after somebody cancelled.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_fold::{WorkRules, device_copies_with};
+/// let (trace, cancel) = (perf_testdata::device::trace(), CancelToken::new());
+/// let copies = device_copies_with(trace.view(), &WorkRules::default(), &cancel)?;
+/// assert_eq!(copies.lines.len(), 1);
+/// cancel.cancel();
+/// assert!(device_copies_with(trace.view(), &WorkRules::default(), &cancel).is_err());
+/// # Ok::<(), perf_core::Cancelled>(())
+/// ```
+///
+/// # Errors
+/// [`Cancelled`].
+pub fn device_copies_with(
+    view: TraceView<'_>,
+    rules: &WorkRules,
+    cancel: &CancelToken,
+) -> Result<DeviceCopies, Cancelled> {
+    cancel.check()?;
     let definitions = view.definitions();
     let table = WorkTable::new(rules, definitions);
     let is_stream = |id| {
@@ -92,7 +117,13 @@ pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
     };
     let mut askers: HashMap<EventId, (bool, EventId)> = HashMap::new();
     let from_host = |link: &&Link| is_stream(link.to.location) && !is_stream(link.from.location);
-    for link in view.trace().links().iter().filter(from_host) {
+    for (number, link) in view.trace().links().iter().enumerate() {
+        if number.is_multiple_of(LOOK) {
+            cancel.check()?;
+        }
+        if !from_host(&link) {
+            continue;
+        }
         let asked = (link.kind != LinkKind::Launch, link.from);
         let known = askers.entry(link.to).or_insert(asked);
         *known = asked.min(*known);
@@ -106,7 +137,7 @@ pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
         .map(AttributeId);
     let mut copies = DeviceCopies::default();
     for location in view.locations().filter(|it| is_stream(it.id())) {
-        intervals(location, |call| {
+        intervals_with(location, cancel, |call| {
             if table.work(call.region) != Work::Copy {
                 return;
             }
@@ -135,10 +166,13 @@ pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
                 Some(line) => copies.lines.push(line),
                 None => copies.unlinked += 1,
             }
-        });
+        })?;
     }
-    copies
+    Ok(copies)
 }
+
+/// Links between two looks at a token.
+const LOOK: usize = 1 << 14;
 
 fn line(
     view: TraceView<'_>,

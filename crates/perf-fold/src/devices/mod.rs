@@ -7,7 +7,7 @@ mod idle;
 mod sweep;
 mod work;
 
-pub use copies::{DeviceCopies, device_copies};
+pub use copies::{DeviceCopies, device_copies, device_copies_with};
 pub use hta::{Hta, HtaParams};
 pub use idle::{Cause, Gap};
 pub use work::{Work, WorkRules};
