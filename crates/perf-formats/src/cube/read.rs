@@ -10,10 +10,12 @@ use super::rows::FileRows;
 use super::rules;
 use super::tar::{self, Member};
 use super::text::TextRows;
-use super::write::{WriteOptions, write_with};
+use super::write::{Watched, WriteOptions, write_members};
 use crate::bytes::{self, Bytes};
 use crate::{Error, OpenOptions, Result};
-use perf_core::{CallPathId, Diagnostics, MetricId, Profile, RowStore, Scope};
+use perf_core::{
+    CallPathId, CancelToken, Diagnostics, MetricId, Profile, Progress, RowStore, Scope,
+};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -306,10 +308,26 @@ impl Cube {
         to: impl Write,
         options: &WriteOptions,
     ) -> Result<Diagnostics> {
+        self.write_with(profile, to, options, &(), &CancelToken::new())
+    }
+
+    /// As [`write`](Self::write); reports rows of the phase `cube`, and stops soon after somebody cancelled.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), and [`Error::Cancelled`]; what is written is then no archive.
+    pub fn write_with(
+        &self,
+        profile: &Profile,
+        to: impl Write,
+        options: &WriteOptions,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Diagnostics> {
+        let watch = Watched { progress, cancel };
         let members = self.members.keys().map(String::as_str);
         let members: Vec<_> = members.collect();
         let read = |name: &str| Ok(self.member(name)?.unwrap_or_default());
-        write_with(profile, (&members, &read), to, options)
+        write_members(profile, (&members, &read), to, options, &watch)
     }
 
     /// The bytes of such a member; `None` if there is none of that name.

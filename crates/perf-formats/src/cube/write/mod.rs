@@ -13,7 +13,8 @@ use archive::Archive;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use perf_core::{
-    CallPathId, Combine, Diagnostics, MetricId, Place, Profile, ProfileMetric, Severities,
+    CallPathId, CancelToken, Combine, Diagnostics, MetricId, Place, Profile, ProfileMetric,
+    Progress, Severities,
 };
 use std::io::Write;
 
@@ -100,18 +101,55 @@ impl WriteOptions {
 /// [`Error::Io`] where `to` does not take the bytes, [`Error::Usage`] for a row that is not of
 /// its metric's type, and [`Error::Core`] where the profile cannot read a row.
 pub fn write(profile: &Profile, to: impl Write, options: &WriteOptions) -> Result<Diagnostics> {
-    write_with(profile, (&[], &|_| Ok(Vec::new())), to, options)
+    write_with(profile, to, options, &(), &CancelToken::new())
+}
+
+/// As [`write()`]; reports rows of the phase `cube`, and stops soon after somebody cancelled. Rows are looked at
+/// one by one: one of some ten million locations is read and packed as a whole.
+///
+/// ```
+/// use perf_core::{CancelToken, Profile};
+/// use perf_formats::{Error, cube};
+/// let trace = perf_testdata::cosmo::trace();
+/// let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+/// let cancel = CancelToken::new();
+/// let write = || cube::write_with(&profile, std::io::sink(), &cube::WriteOptions::new(), &(), &cancel);
+/// assert!(write().is_ok());
+/// cancel.cancel();
+/// assert!(matches!(write(), Err(Error::Cancelled(_))));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`write()`], and [`Error::Cancelled`]; what is written is then no archive.
+pub fn write_with(
+    profile: &Profile,
+    to: impl Write,
+    options: &WriteOptions,
+    progress: &dyn Progress,
+    cancel: &CancelToken,
+) -> Result<Diagnostics> {
+    let watch = Watched { progress, cancel };
+    write_members(profile, (&[], &|_| Ok(Vec::new())), to, options, &watch)
+}
+
+/// Who watches while rows are written.
+pub(super) struct Watched<'a> {
+    pub(super) progress: &'a dyn Progress,
+    pub(super) cancel: &'a CancelToken,
 }
 
 /// Names of free members, and what reads one.
 type Members<'a> = (&'a [&'a str], &'a dyn Fn(&str) -> Result<Vec<u8>>);
 
-pub(super) fn write_with(
+pub(super) fn write_members(
     profile: &Profile,
     (names, read): Members<'_>,
     to: impl Write,
     options: &WriteOptions,
+    watch: &Watched<'_>,
 ) -> Result<Diagnostics> {
+    watch.cancel.check()?;
     let mut lost = Diagnostics::default();
     let (names, others): (Vec<&str>, Vec<&str>) =
         names.iter().copied().partition(|name| is_free(name));
@@ -140,10 +178,11 @@ pub(super) fn write_with(
                 about,
                 kind: *kind,
             };
-            metric.write(&forest, options, &mut archive)?;
+            metric.write(&forest, options, &mut archive, watch)?;
         }
     }
     for name in names {
+        watch.cancel.check()?;
         let mut bytes = read(name)?;
         if !bytes.is_empty() && bytes.len().is_multiple_of(512) {
             bytes.push(b'\n');
@@ -213,6 +252,7 @@ impl Metric<'_> {
         forest: &Forest,
         options: &WriteOptions,
         archive: &mut Archive<W>,
+        watch: &Watched<'_>,
     ) -> Result<()> {
         let stored = self.profile.paths(self.id);
         if stored.is_empty() {
@@ -247,8 +287,8 @@ impl Metric<'_> {
         };
         archive.member(&format!("{}.index", self.name()), &index)?;
         match options.compress {
-            true => self.packed(&rows, archive),
-            false => self.plain(&rows, archive),
+            true => self.packed(&rows, archive, watch),
+            false => self.plain(&rows, archive, watch),
         }
     }
 
@@ -282,7 +322,12 @@ impl Metric<'_> {
         })
     }
 
-    fn plain<W: Write>(&self, rows: &[CallPathId], archive: &mut Archive<W>) -> Result<()> {
+    fn plain<W: Write>(
+        &self,
+        rows: &[CallPathId],
+        archive: &mut Archive<W>,
+        watch: &Watched<'_>,
+    ) -> Result<()> {
         const MAGIC: &[u8] = b"CUBEX.DATA";
         let locations = self.profile.system().locations().len() as u64;
         // 64 bits: the product passes 2^32 in large runs, where the reference writer fails.
@@ -300,19 +345,28 @@ impl Metric<'_> {
         archive.write(MAGIC)?;
         let mut bytes = Vec::new();
         for path in rows {
+            watch.cancel.check()?;
             self.row(*path, &mut bytes)?;
             archive.write(&bytes)?;
+            watch.progress.advance("cube", 1, 0);
         }
         archive.write(filler)?;
         archive.end(size)
     }
 
-    fn packed<W: Write>(&self, rows: &[CallPathId], archive: &mut Archive<W>) -> Result<()> {
+    fn packed<W: Write>(
+        &self,
+        rows: &[CallPathId],
+        archive: &mut Archive<W>,
+        watch: &Watched<'_>,
+    ) -> Result<()> {
         let mut table = Vec::with_capacity(rows.len() * 24);
         let mut streams = Vec::new();
         let mut bytes = Vec::new();
         let mut unpacked = 0u64;
         for path in rows {
+            watch.cancel.check()?;
+            watch.progress.advance("cube", 1, 0);
             self.row(*path, &mut bytes)?;
             let start = streams.len() as u64;
             let mut encoder = ZlibEncoder::new(streams, Compression::fast());
