@@ -5,6 +5,7 @@ use crate::pack::base64;
 use crate::sha::sha256;
 use crate::{Colour, Result, Scene, Theme};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use perf_core::CancelToken;
 
 /// A part of a [`Page`], made by a view.
 #[derive(Clone, Debug)]
@@ -212,6 +213,9 @@ pub struct Page {
     sections: Vec<Section>,
 }
 
+/// Letters between two looks at a token.
+const LOOK: usize = 1 << 20;
+
 const SCRIPT: &str = include_str!("../assets/page.js");
 const STYLE: &str = include_str!("../assets/page.css");
 
@@ -252,6 +256,32 @@ impl Page {
 
     /// The file: the same bytes for the same page.
     pub fn html(&self) -> String {
+        // Nobody has this token.
+        self.html_with(&CancelToken::new()).unwrap_or_default()
+    }
+
+    /// As [`html`](Self::html), and stops between two sections, and soon after somebody cancelled while letters are
+    /// looked at. The data of one section are written as a whole.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// use perf_view::{Page, Section};
+    /// let page = Page::new("A run").with(Section::text("about", "About", &["Nothing yet."]));
+    /// let cancel = CancelToken::new();
+    /// assert_eq!(page.html_with(&cancel)?, page.html());
+    /// cancel.cancel();
+    /// assert!(page.html_with(&cancel).is_err());
+    /// # Ok::<(), perf_view::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    pub fn html_with(&self, cancel: &CancelToken) -> Result<String> {
+        let mut sections = Vec::with_capacity(self.sections.len());
+        for section in &self.sections {
+            cancel.check()?;
+            sections.push(element(section));
+        }
         let mut scripts = vec![SCRIPT];
         let mut styles = vec![Self::style()];
         for section in &self.sections {
@@ -286,17 +316,34 @@ impl Page {
                             button #theme type="button" { "Light or dark" }
                         }
                     }
-                    main { @for section in &self.sections { (element(section)) } }
+                    main { @for section in &sections { (section) } }
                     @for script in &scripts { script { (PreEscaped(script)) } }
                 }
             }
         };
+        cancel.check()?;
         let html = markup.into_string();
         // Templates escape; letters that a page must not hold are beyond them.
-        match html.chars().any(|letter| legible(letter) != letter) {
-            true => html.chars().map(legible).collect(),
-            false => html,
+        let mut letters = html.chars();
+        let is_legible = loop {
+            cancel.check()?;
+            let mut some = letters.by_ref().take(LOOK).peekable();
+            if some.peek().is_none() {
+                break true;
+            }
+            if some.any(|letter| legible(letter) != letter) {
+                break false;
+            }
+        };
+        if is_legible {
+            return Ok(html);
         }
+        let (mut mended, mut letters) = (String::with_capacity(html.len()), html.chars());
+        while !letters.as_str().is_empty() {
+            cancel.check()?;
+            mended.extend(letters.by_ref().take(LOOK).map(legible));
+        }
+        Ok(mended)
     }
 }
 
