@@ -9,6 +9,8 @@ use perf_core::{CancelToken, Progress};
 
 /// DBSCAN of linfa: the same core points and clusters as [`Dbscan`](crate::cluster::Dbscan), a
 /// border point to the first cluster that reaches it.
+///
+/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaDbscan {
     eps: f64,
@@ -50,6 +52,8 @@ impl Clusterer for LinfaDbscan {
 
 /// OPTICS of linfa (Ankerst et al. 1999): the points in an order in which clusters are valleys of
 /// the reachability distance, cut at one level.
+///
+/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaOptics {
     max_eps: f64,

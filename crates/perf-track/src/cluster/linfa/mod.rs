@@ -1,7 +1,9 @@
 //! Algorithms of the library linfa-clustering behind [`Clusterer`](super::Clusterer) (feature
 //! `linfa`).
 //!
-//! They stop when cancelled before they start, not on the way, and report nothing. All take a fixed
+//! They report nothing, and stop when cancelled before they start or between two calls of the library, never within one:
+//! it knows no token. Of 100,000 points a call may go on for seconds. Who has to end soon clusters a
+//! [sample](super::stratified), or takes [`Dbscan`](super::Dbscan) or [`Hdbscan`](super::Hdbscan). All take a fixed
 //! seed where they need chance: the same points get the same labels.
 
 mod density;

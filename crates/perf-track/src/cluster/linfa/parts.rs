@@ -8,6 +8,8 @@ use linfa::{DatasetBase, ParamGuard};
 use perf_core::{CancelToken, Progress};
 
 /// k-means of linfa, started by k-means++ from a fixed seed, the best of ten runs.
+///
+/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaKMeans {
     clusters: usize,
@@ -51,6 +53,8 @@ impl Clusterer for LinfaKMeans {
 }
 
 /// A mixture of Gaussians of any covariance, fitted by linfa: each point to the likeliest.
+///
+/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaMixture {
     clusters: usize,
