@@ -227,6 +227,7 @@ impl<T: Real> Spectra<T> {
         cancel: Option<&CancelToken>,
         work: impl FnOnce(&mut Scratch<T>, &[T]) -> R,
     ) -> Result<R> {
+        cancel.map_or(Ok(()), CancelToken::check)?;
         let new = || {
             let space = Aligned::zeros(self.store.space(self.plan.len()));
             (self.plan.scratch(), space)
