@@ -16,6 +16,21 @@ pub struct Phases {
     pub truth: Vec<u32>,
 }
 
+/// Threads that compute the points.
+pub const THREADS: u32 = 16;
+
+impl Phases {
+    /// The burst of each point: its thread, and when it begins and ends in nanoseconds. [`THREADS`] threads compute
+    /// one after the other.
+    pub fn bursts(&self) -> impl Iterator<Item = (u32, i64, i64)> {
+        (0..self.truth.len()).map(|at| {
+            let (turn, thread) = (at / THREADS as usize, at % THREADS as usize);
+            let begin = 1000 * turn as i64;
+            (thread as u32, begin, begin + 500)
+        })
+    }
+}
+
 /// Twelve Gaussian phases of equal weight and 1 % of noise, in random order. The same for the same
 /// arguments.
 ///

@@ -56,6 +56,47 @@ pub fn definitions(ranks: u32) -> Definitions {
     definitions
 }
 
+/// A trace of one rank whose calls all have call paths of their own: `calls` of MPI, sixteen from each function,
+/// sixteen of which are called from each function around them.
+///
+/// # Panics
+/// Never.
+pub fn paths(calls: u32) -> Trace {
+    let mut inner = 0;
+    while 16_u64.pow(inner + 1) < u64::from(calls) {
+        inner += 1;
+    }
+    // Digits of the number of a call, the last of which is that of the call itself.
+    let region = |call: u32, level: u32| {
+        let digit = call >> (4 * (inner - level)) & 15;
+        RegionId(5 * digit + u32::from(level < inner))
+    };
+    let mut events = Events::default();
+    let mut now = 0;
+    let mut tick = || {
+        now += 1;
+        Ticks(now)
+    };
+    for call in 0..calls {
+        let changed = match call {
+            0 => inner,
+            _ => (call.trailing_zeros() / 4).min(inner),
+        };
+        for level in (inner - changed..inner).rev().filter(|_| call > 0) {
+            events.push_leave(tick(), region(call - 1, level));
+        }
+        for level in inner - changed..inner {
+            events.push_enter(tick(), region(call, level));
+        }
+        events.push_enter(tick(), region(call, inner));
+        events.push_leave(tick(), region(call, inner));
+    }
+    for level in (0..inner).rev().filter(|_| calls > 0) {
+        events.push_leave(tick(), region(calls - 1, level));
+    }
+    Trace::new(definitions(1), vec![events]).expect("its regions and location are there")
+}
+
 /// The events of one rank of a wide trace: exactly `count` of them, every 32nd a send to the next
 /// rank and every 32nd a receive from the one before, all frames closed at the end. The same for
 /// the same arguments.

@@ -21,8 +21,12 @@
 #[path = "common/work.rs"]
 mod work;
 
-use perf_testdata::{cosmo, wide};
-use perfkit::core::{CancelToken, Profile, Progress};
+use perf_testdata::{cosmo, device, wide};
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, Tail};
+use perfkit::core::{CancelToken, EventSource, Profile, Progress};
+use perfkit::fold::{WorkRules, device_copies_with};
+use perfkit::spectral::{AxisFilter, NullParams, RankParams, Spectra};
 use std::sync::atomic::{AtomicU64, Ordering};
 use work::Work;
 
@@ -107,6 +111,98 @@ fn long_locations_are_looked_at_often() {
         };
         looks(name, &work, least as u64);
     }
+}
+
+#[test]
+fn calls_of_call_paths_of_their_own_are_looked_at_often() {
+    const CALLS: u32 = 300_000;
+    let trace = wide::paths(CALLS);
+    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    // Calls of MPI, and what is around sixteen of them each.
+    assert!(profile.calls().paths().len() as u32 > CALLS + CALLS / 16);
+    for (name, work) in work::of_trace(&trace) {
+        if ["profile", "bursts"].contains(&name) {
+            looks(name, &work, u64::from(CALLS >> 14));
+        }
+    }
+}
+
+/// A view has no end at which to look, either.
+#[test]
+fn large_views_are_looked_at_often() {
+    for dims in [[64, 64, 64], [61, 63, 65], [32, 65_536 / 8, 1]] {
+        let points: usize = dims.iter().product();
+        let view = |salt: usize| -> Vec<f64> {
+            (0..points)
+                .map(|at| (at * 7919 % (1013 + salt)) as f64)
+                .collect()
+        };
+        let views = [view(0), view(8)];
+        let made = |progress: &dyn Progress, cancel: &CancelToken| {
+            let mut builder = Spectra::<f64>::builder(&dims)?;
+            builder.extend_with(&views, &[], progress, cancel)?;
+            Ok::<_, perfkit::spectral::Error>(builder.finish())
+        };
+        let least = 8 * (points >> 16) as u64;
+        let spectra: Work<'_> =
+            Box::new(|progress, cancel, _| Ok(format!("{:?}", made(progress, cancel)?.views())));
+        looks("spectra", &spectra, least);
+        let found = made(&(), &CancelToken::new()).unwrap();
+        let all = AxisFilter::all(3);
+        let rank: Work<'_> = Box::new(|progress, cancel, _| {
+            let params = RankParams::default().check()?;
+            let found = found.rank_among(0, &[1], &all, &params, progress, cancel)?;
+            Ok(format!("{found:?}"))
+        });
+        looks("rank", &rank, least);
+        let confidence: Work<'_> = Box::new(|progress, cancel, _| {
+            let params = NullParams::default().count(2).check()?;
+            let found = found.confidence(0, &[1], &all, &params, progress, cancel)?;
+            Ok(format!("{found:?}"))
+        });
+        looks("confidence", &confidence, least);
+        let single: Work<'_> = Box::new(|_, cancel, _| {
+            let reference = found.reference_with(0, &all, cancel)?;
+            let reference = reference.ok_or("a view that varies")?;
+            let correlation = found.correlate_with(&reference, 1, cancel)?;
+            let bound = found.bound_with(&reference, 1, cancel)?;
+            Ok(format!("{correlation:?} {bound:?}"))
+        });
+        looks("one pair", &single, least);
+    }
+}
+
+/// A step is as long as the one who pushes makes it.
+#[test]
+fn one_long_step_is_looked_at_often() {
+    const EVENTS: usize = 400_000;
+    let trace = &wide::trace(1, EVENTS);
+    let detectors: [fn() -> Box<dyn Detector>; 4] = [
+        || Box::new(Tail::new(Tail::params().check().unwrap())),
+        || Box::new(Sstd::new(Sstd::params().check().unwrap())),
+        || Box::new(Hbos::new(Hbos::params().check().unwrap())),
+        || Box::new(Copod::new(Copod::params().check().unwrap())),
+    ];
+    for detector in detectors {
+        let work: Work<'_> = Box::new(move |_, cancel, _| {
+            let calls = Calls::new(Calls::params().check()?);
+            let mut monitor = Monitor::new(calls, detector()).cancel(cancel.clone());
+            let mut replay = Replay::in_steps(trace.view(), 1).cancel(cancel.clone());
+            while replay.next_step(&mut monitor)? {}
+            Ok(format!("{:?}", monitor.finish()?.losses.total()))
+        });
+        looks(detector().name(), &work, (EVENTS >> 14) as u64);
+    }
+}
+
+#[test]
+fn copies_of_devices_are_looked_at() {
+    let trace = device::trace();
+    let work: Work<'_> = Box::new(|_, cancel, _| {
+        let copies = device_copies_with(trace.view(), &WorkRules::default(), cancel)?;
+        Ok(format!("{copies:?}"))
+    });
+    looks("copies", &work, 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use flate2::write::GzEncoder;
 use perf_testdata::{kineto, paraver as text};
 use perfkit::core::CancelToken;
 use perfkit::formats::otf2::{self, Cut, MemoryArchive, Reader};
-use perfkit::formats::{OpenOptions, chrome, paraver};
+use perfkit::formats::{OpenOptions, chrome, cube, paraver};
 use perfkit_benches::inputs;
 use std::error::Error;
 use std::io::{Cursor, Write};
@@ -75,6 +75,8 @@ pub(crate) const ALL: &[(&str, Make)] = &[
             Ok(())
         }))
     }),
+    ("Cube, write", || write_cube(false)),
+    ("Cube, write packed", || write_cube(true)),
     ("Cube, read packed document", || {
         open("perfkit-cancel.cube", packed(&cube3(2_000, 4_000))?)
     }),
@@ -91,6 +93,18 @@ fn read_otf2(locations: u32) -> Result<Work, Box<dyn Error>> {
     Ok(Box::new(move |cancel: &CancelToken| {
         let options = OpenOptions::new().cancel(cancel.clone());
         Reader::new(&archive, &options)?.read()?;
+        Ok(())
+    }))
+}
+
+/// Writes 2,000 call paths of 16,000 locations.
+fn write_cube(compress: bool) -> Result<Work, Box<dyn Error>> {
+    let bytes = inputs::cubex(16_000, 2_000, false);
+    let options = OpenOptions::new();
+    let cube = cube::Cube::from_bytes(bytes, "memory", &options)?;
+    Ok(Box::new(move |cancel: &CancelToken| {
+        let options = cube::WriteOptions::new().compress(compress);
+        cube::write_with(cube.profile(), std::io::sink(), &options, &(), cancel)?;
         Ok(())
     }))
 }

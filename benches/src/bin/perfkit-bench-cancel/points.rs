@@ -98,18 +98,17 @@ impl Planted {
     fn new(points: usize) -> Result<Self, Box<dyn Error>> {
         let phases = clusters::phases(points, 5);
         let mut bursts = Bursts::new(["x"]);
-        for process in 0..16 {
+        for process in 0..clusters::THREADS {
             bursts.add_thread(Thread {
                 process,
                 ..Thread::default()
             })?;
         }
-        for at in 0..points {
-            let begin = 1000 * (at / 16) as i64;
+        for (thread, begin, end) in phases.bursts() {
             let burst = Burst {
-                thread: (at % 16) as u32,
+                thread,
                 begin: Nanos(begin),
-                end: Nanos(begin + 500),
+                end: Nanos(end),
                 ..Burst::default()
             };
             bursts.push(burst, &[1.0])?;

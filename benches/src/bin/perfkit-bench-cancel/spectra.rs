@@ -7,26 +7,19 @@ use std::error::Error;
 
 /// 2^23 points.
 const LARGE: [usize; 3] = [256, 256, 128];
+/// As many, of odd lengths.
+const ODD: [usize; 3] = [203, 205, 201];
+/// 2^21 points along one axis.
+const LINE: [usize; 1] = [1 << 21];
 const SMALL: [usize; 3] = [32, 32, 16];
 
 pub(crate) const ALL: &[(&str, Make)] = &[
-    ("spectra of large views", || {
-        let views = inputs::views(&LARGE, 4);
-        Ok(Box::new(move |cancel| {
-            let mut builder = Spectra::<f64>::builder(&LARGE)?;
-            builder.extend_with(&views, &[], &(), cancel)?;
-            Ok(())
-        }))
-    }),
-    ("spectra of small views", || {
-        let views = inputs::views(&SMALL, 1_000);
-        Ok(Box::new(move |cancel| {
-            let mut builder = Spectra::<f64>::builder(&SMALL)?;
-            builder.extend_with(&views, &[], &(), cancel)?;
-            Ok(())
-        }))
-    }),
+    ("spectra of large views", || made(&LARGE, 4)),
+    ("spectra of large views, odd lengths", || made(&ODD, 2)),
+    ("spectra of one axis", || made(&LINE, 2)),
+    ("spectra of small views", || made(&SMALL, 1_000)),
     ("rank of large views", || rank(&LARGE, 4)),
+    ("rank of large views, odd lengths", || rank(&ODD, 2)),
     ("rank of small views", || rank(&SMALL, 2_000)),
     ("confidence of large views", || {
         let spectra = spectra(&LARGE, 2)?;
@@ -47,6 +40,15 @@ pub(crate) const ALL: &[(&str, Make)] = &[
         }))
     }),
 ];
+
+fn made(dims: &'static [usize], count: usize) -> Result<Work, Box<dyn Error>> {
+    let views = inputs::views(dims, count);
+    Ok(Box::new(move |cancel| {
+        let mut builder = Spectra::<f64>::builder(dims)?;
+        builder.extend_with(&views, &[], &(), cancel)?;
+        Ok(())
+    }))
+}
 
 fn spectra(dims: &[usize], count: usize) -> Result<Spectra<f64>, Box<dyn Error>> {
     let mut builder = Spectra::<f64>::builder(dims)?;

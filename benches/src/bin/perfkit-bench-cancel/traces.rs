@@ -1,7 +1,7 @@
 //! Analyses of traces.
 
 use crate::Make;
-use perf_testdata::device;
+use perf_testdata::{device, wide};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Monitor, Replay, Tail};
 use perfkit::core::{EventSource, Profile, Trace, match_messages_with};
@@ -25,6 +25,13 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     }),
     ("profile, devices", || {
         let trace = devices(1_500_000);
+        Ok(Box::new(move |cancel| {
+            Profile::from_trace(trace.view(), &(), cancel)?;
+            Ok(())
+        }))
+    }),
+    ("profile, call paths of their own", || {
+        let trace = wide::paths(PATHS);
         Ok(Box::new(move |cancel| {
             Profile::from_trace(trace.view(), &(), cancel)?;
             Ok(())
@@ -84,18 +91,32 @@ pub(crate) const ALL: &[(&str, Make)] = &[
             Ok(())
         }))
     }),
-    ("anomalies", || {
-        let trace = inputs::trace(1, EVENTS / 2);
+    ("bursts, call paths of their own", || {
+        let trace = wide::paths(PATHS);
         Ok(Box::new(move |cancel| {
-            let tail = Tail::new(Tail::params().check()?);
-            let calls = Calls::new(Calls::params().check()?);
-            let mut monitor = Monitor::new(calls, Box::new(tail));
-            let mut replay = Replay::in_steps(trace.view(), 100).cancel(cancel.clone());
-            while replay.next_step(&mut monitor)? {}
+            let extract = Extract::params().check()?;
+            extract.extract(trace.view(), &(), cancel)?;
             Ok(())
         }))
     }),
+    ("anomalies", || anomalies(100)),
+    ("anomalies, one step", || anomalies(1)),
 ];
+
+/// Calls that each have a call path of their own.
+const PATHS: u32 = 4_000_000;
+
+fn anomalies(steps: u64) -> Result<crate::Work, Box<dyn Error>> {
+    let trace = inputs::trace(1, EVENTS / 2);
+    Ok(Box::new(move |cancel| {
+        let tail = Tail::new(Tail::params().check()?);
+        let calls = Calls::new(Calls::params().check()?);
+        let mut monitor = Monitor::new(calls, Box::new(tail)).cancel(cancel.clone());
+        let mut replay = Replay::in_steps(trace.view(), steps).cancel(cancel.clone());
+        while replay.next_step(&mut monitor)? {}
+        Ok(())
+    }))
+}
 
 /// A device of two streams without a break.
 fn devices(pieces: u64) -> Trace {

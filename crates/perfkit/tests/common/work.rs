@@ -219,7 +219,7 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
             Box::new(move |progress, cancel, _| {
                 let calls = Calls::new(Calls::params().check()?);
                 let tail = Tail::new(Tail::params().check()?);
-                let mut monitor = Monitor::new(calls, Box::new(tail));
+                let mut monitor = Monitor::new(calls, Box::new(tail)).cancel(cancel.clone());
                 let mut replay = Replay::new(view, Nanos(10_000_000)).cancel(cancel.clone());
                 while replay.next_step(&mut monitor)? {
                     progress.advance("replay", 1, replay.steps());
@@ -351,7 +351,17 @@ pub(crate) fn of_profile(
             cancel,
         )?)
     });
+    let written = |compress: bool| -> Work<'_> {
+        Box::new(move |progress, cancel, _| {
+            let (mut bytes, options) = (Vec::new(), cube::WriteOptions::new());
+            let options = options.compress(compress);
+            cube::write_with(profile, &mut bytes, &options, progress, cancel)?;
+            digest(&bytes)
+        })
+    };
     Ok(vec![
+        ("Cube, written", written(false)),
+        ("Cube, written and packed", written(true)),
         ("spectra", spectra),
         ("rank", rank),
         ("pairs", pairs),
@@ -373,19 +383,18 @@ impl Planted {
     pub(crate) fn new(points: usize) -> Result<Self, Box<dyn Error>> {
         let phases = clusters::phases(points, 5);
         let mut bursts = Bursts::new(["x"]);
-        for process in 0..16 {
+        for process in 0..clusters::THREADS {
             bursts.add_thread(perfkit::track::Thread {
                 process,
                 ..Default::default()
             })?;
         }
-        for at in 0..points {
-            let begin = 1000 * (at / 16) as i64;
+        for (thread, begin, end) in phases.bursts() {
             bursts.push(
                 perfkit::track::Burst {
-                    thread: (at % 16) as u32,
+                    thread,
                     begin: Nanos(begin),
-                    end: Nanos(begin + 500),
+                    end: Nanos(end),
                     ..Default::default()
                 },
                 &[1.0],
