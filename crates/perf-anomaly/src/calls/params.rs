@@ -1,6 +1,6 @@
 //! [`CallsParams`]: how events are turned into calls, and what that may cost.
 
-use crate::{Error, Result};
+use crate::{Result, error};
 use perf_core::Nanos;
 
 /// The counter that ties work of accelerators to its launch, as TAU calls it.
@@ -211,17 +211,10 @@ impl CallsParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for one out of its range.
+    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
     pub fn check(self) -> Result<CheckedCallsParams> {
         let within = |name, value: usize, least: usize, most: usize, range| {
-            if (least..=most).contains(&value) {
-                return Ok(());
-            }
-            Err(Error::Parameter {
-                name,
-                value: value.to_string(),
-                range,
-            })
+            error::within((least..=most).contains(&value), name, value, range)
         };
         within("context", self.context, 0, 1 << 20, "at most 1,048,576")?;
         within("notes", self.notes, 0, 1 << 30, "at most 2^30")?;
@@ -231,13 +224,7 @@ impl CallsParams {
         within("names", self.names, 1, 1 << 30, "1 to 2^30")?;
         within("streams", self.streams, 1, 1 << 30, "1 to 2^30")?;
         for (name, time) in [("jump", self.jump), ("gap", self.gap)] {
-            if time.0 <= 0 {
-                return Err(Error::Parameter {
-                    name,
-                    value: time.to_string(),
-                    range: "above 0",
-                });
-            }
+            error::within(time.0 > 0, name, time, "above 0")?;
         }
         Ok(CheckedCallsParams(self))
     }
