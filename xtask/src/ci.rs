@@ -284,7 +284,17 @@ fn clippy(gate: &mut Gate) -> Outcome {
             ]),
         )?;
     }
-    Ok(())
+    // `--all-targets` leaves out what `cargo test` does not run by itself.
+    let arguments = ["clippy", "--quiet", "--locked", "--all-features"];
+    execute(cargo(&arguments).args([
+        "--package",
+        "perf-live",
+        "--test",
+        "labels_many",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
 }
 
 /// Compares what each package of the lock file declares with what the workspace declares. This and
