@@ -61,6 +61,10 @@ impl<T: Real> Scratch<T> {
     /// From now on transforms in this space stop soon after somebody cancels, with
     /// [`Error::Cancelled`]; `None` lets nobody. What a transform that was stopped leaves is no spectrum.
     ///
+    /// They look between two tiles, and along a long axis between two passes over it. A pass is done as a whole, and
+    /// so is a line whose length has a prime factor above 127, since rustfft has no place to stop in: views of
+    /// millions of points along one axis, which are one tile, end late.
+    ///
     /// ```
     /// use perf_core::CancelToken;
     /// use perf_spectral::{Error, Transform};
