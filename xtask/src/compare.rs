@@ -86,7 +86,8 @@ const COMPARISONS: &[Comparison] = &[
     ),
 ];
 
-const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N] [--only WORDS] [--prepare] [--page]
+const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N] [--once] [--only WORDS] [--prepare] [--page]
+    --once: runs beside other work are not made again;
     --only: races whose title has these words in it; --prepare: programs and inputs alone; --page: the page alone
     otf2: [--locations N] [--events N] [--archive ANCHOR]
     spectral: [--shape NEKBONE|psOpen|Sweep3D] [--full]: 9 GB each of views, of memory and of spectra in a file";
@@ -94,6 +95,8 @@ const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N] [--only 
 /// What the command line may change.
 struct Options {
     repeats: usize,
+    /// Turns beside other work are not made again.
+    once: bool,
     /// Part of the title of the races that are run.
     only: Option<String>,
     /// Nothing is run, but all is built and generated.
@@ -121,6 +124,7 @@ impl Options {
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut options = Options {
         repeats: 5,
+        once: false,
         only: None,
         prepare: false,
         locations: 1024,
@@ -137,6 +141,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             "--repeats" => options.repeats = number::<usize>(value()?)?.max(1),
             "--locations" => options.locations = number(value()?)?,
             "--events" => options.events = number(value()?)?,
+            "--once" => options.once = true,
             "--full" => options.full = true,
             "--prepare" => options.prepare = true,
             "--page" => return document::write(),
@@ -161,7 +166,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         let races = races(&options)?;
         let wanted = |race: &&Race| options.wants(&race.title) && !options.prepare;
         for race in races.iter().filter(wanted) {
-            let measured = race.run(options.repeats)?;
+            let measured = race.run(options.repeats, !options.once)?;
             print!("\n{measured}");
             results::keep(name, race, &measured, &occasion)?;
         }

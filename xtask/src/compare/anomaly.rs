@@ -87,6 +87,20 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             &["server", "10240", "1000", "tail", "100"],
         ),
         race(
+            "a step of 10,240 ranks on one core, all of 100 functions called on each, moments",
+            "cpu_s",
+            "ranks",
+            Vec::new(),
+            &["server", "10240", "100", "moments"],
+        ),
+        race(
+            "a step of 10,240 ranks on one core, all of 100 functions called on each, tails",
+            "cpu_s",
+            "ranks",
+            Vec::new(),
+            &["server", "10240", "100", "tail"],
+        ),
+        race(
             "a span of `tracing` that is watched, beyond what any layer costs",
             "wall_s",
             "spans",

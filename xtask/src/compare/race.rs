@@ -41,13 +41,14 @@ pub(crate) struct Race {
 }
 
 impl Race {
-    /// Lets everyone run `repeats` times, in turns. Turns in which others had much of the machine are made again,
+    /// Lets everyone run `repeats` times, in turns. Turns in which others had much of the machine are made `again`,
     /// as many as were asked for at most.
-    pub(crate) fn run(&self, repeats: usize) -> Result<Measured, String> {
+    pub(crate) fn run(&self, repeats: usize, again: bool) -> Result<Measured, String> {
         let mut runs: Vec<Vec<Figures>> = self.runners.iter().map(|_| Vec::new()).collect();
         let mut answers = BTreeMap::new();
         let (mut turns, mut quiet, mut others) = (0, 0, 0.0_f64);
-        while quiet < repeats && turns < 2 * repeats {
+        let most = if again { 2 * repeats } else { repeats };
+        while quiet < repeats && turns < most {
             let watch = Watch::start();
             for (runner, runs) in self.runners.iter().zip(&mut runs) {
                 let Ok(words) = &runner.command else { continue };
@@ -329,7 +330,7 @@ mod tests {
                 Runner::new("theirs", Err("libtheirs-dev")),
             ],
         };
-        let measured = race.run(2);
+        let measured = race.run(2, true);
         let judged = measured.as_ref().map(|measured| {
             let judged = race.asked.iter().map(|asked| asked.judge(measured));
             judged.map(|one| one.map(|one| one.met)).collect::<Vec<_>>()
