@@ -1,6 +1,7 @@
 //! Exits: of the innermost call, and of others.
 
-use super::call::CallFlags;
+use super::StreamHealth;
+use super::call::{Call, CallFlags};
 use super::params::{CallsParams, ModelBy, Repair, Runtime};
 use super::paths::Paths;
 use super::stream::{Frame, Shared, Stream};
@@ -48,9 +49,15 @@ impl Stream {
             self.health.wrong_exit += 1;
             return;
         };
-        let frame = self.stack.remove(place);
+        let mut frame = self.stack.remove(place);
         self.health.backwards += u64::from(at < frame.call.entry);
-        self.complete(frame, at, 0, shared);
+        let own = Own {
+            seen: &mut self.seen,
+            health: &mut self.health,
+        };
+        let call = own.complete(&mut frame, self.stack.last_mut(), (at, 0), shared);
+        shared.batch.calls.push(*call);
+        self.ended(shared);
     }
 
     /// Holds time where it would go back, which within a step it cannot.
@@ -124,16 +131,56 @@ impl Stream {
         }
     }
 
+    /// The innermost call has ended.
+    #[inline]
     pub(super) fn close(&mut self, at: Nanos, why: u8, shared: &mut Shared<'_>) {
-        if let Some(frame) = self.stack.pop() {
-            self.complete(frame, at, why, shared);
-        }
+        let Some((frame, callers)) = self.stack.split_last_mut() else {
+            return;
+        };
+        let own = Own {
+            seen: &mut self.seen,
+            health: &mut self.health,
+        };
+        // Where it is: a call is copied once, to where it stays.
+        let call = own.complete(frame, callers.last_mut(), (at, why), shared);
+        shared.batch.calls.push(*call);
+        self.stack.truncate(self.stack.len() - 1);
+        self.ended(shared);
     }
 
-    /// A call that is no longer on the stack has ended.
+    /// The last call of the batch has ended.
     #[inline]
-    fn complete(&mut self, frame: Frame, at: Nanos, why: u8, shared: &mut Shared<'_>) {
-        let mut call = frame.call;
+    fn ended(&mut self, shared: &mut Shared<'_>) {
+        let Some(call) = shared.batch.calls.last() else {
+            return;
+        };
+        if shared.params.context > 0 {
+            self.remember(call, shared.batch.calls.len() - 1);
+        }
+        if let Some(open) = &mut self.open
+            && let Some(count) = open.get_mut(&call.region.0)
+        {
+            *count -= 1;
+        }
+    }
+}
+
+/// What the end of a call changes of its stream.
+struct Own<'a> {
+    seen: &'a mut Vec<u64>,
+    health: &'a mut StreamHealth,
+}
+
+impl Own<'_> {
+    /// Fills in what is known of a call at its end, and tells its caller.
+    #[inline(always)]
+    fn complete<'a>(
+        self,
+        frame: &'a mut Frame,
+        caller: Option<&mut Frame>,
+        (at, why): (Nanos, u8),
+        shared: &mut Shared<'_>,
+    ) -> &'a Call {
         // Nobody left the call by its name, so an exit under a wrong one was its own.
         let is_guess = why & (CallFlags::IMPLICIT | CallFlags::AT_END) != 0;
         let (at, why) = if is_guess && frame.foreign != Frame::NEVER {
@@ -142,10 +189,11 @@ impl Stream {
         } else {
             (at, why)
         };
+        let call = &mut frame.call;
         call.exit = at;
         let inclusive = call.inclusive();
         call.exclusive = Nanos(inclusive.0.saturating_sub(frame.children).max(0));
-        if let Some(caller) = self.stack.last_mut()
+        if let Some(caller) = caller
             && caller.call.number == call.caller
         {
             caller.children = caller.children.saturating_add(inclusive.0);
@@ -155,7 +203,7 @@ impl Stream {
             ModelBy::Function => FunctionId(call.region.0),
             ModelBy::CallPath => FunctionId(call.path.0),
         };
-        let first = self.is_first(function);
+        let first = is_first(self.seen, function);
         let first_flag = if first { CallFlags::FIRST } else { 0 };
         call.flags = CallFlags((call.flags.0 & !CallFlags::OPEN) | first_flag | why);
         let runtime = match shared.params.runtime {
@@ -167,31 +215,24 @@ impl Stream {
             runtime,
             first,
         });
-        shared.batch.calls.push(call);
         self.health.calls += 1;
-        if shared.params.context > 0 {
-            self.remember(&call, shared.batch.calls.len() - 1);
-        }
-        if let Some(open) = &mut self.open
-            && let Some(count) = open.get_mut(&call.region.0)
-        {
-            *count -= 1;
-        }
+        call
     }
+}
 
-    #[inline]
-    fn is_first(&mut self, function: FunctionId) -> bool {
-        let (word, bit) = (function.0 as usize / 64, 1 << (function.0 % 64));
-        if self.seen.len() <= word {
-            self.seen.resize(word + 1, 0);
+/// Whether a model has had no complete call before.
+#[inline]
+fn is_first(seen: &mut Vec<u64>, function: FunctionId) -> bool {
+    let (word, bit) = (function.0 as usize / 64, 1 << (function.0 % 64));
+    if seen.len() <= word {
+        seen.resize(word + 1, 0);
+    }
+    match seen.get_mut(word) {
+        Some(seen) => {
+            let is_first = *seen & bit == 0;
+            *seen |= bit;
+            is_first
         }
-        match self.seen.get_mut(word) {
-            Some(seen) => {
-                let is_first = *seen & bit == 0;
-                *seen |= bit;
-                is_first
-            }
-            None => false,
-        }
+        None => false,
     }
 }

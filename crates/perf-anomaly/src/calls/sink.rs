@@ -303,6 +303,37 @@ impl Calls {
             + self.batch.samples.capacity() * size_of::<crate::Sample>()
     }
 
+    /// Anything but an enter or exit.
+    #[inline(never)]
+    fn push_note(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
+        let Some(own) = self.streams.get_mut(stream.index()) else {
+            return self.lose(stream);
+        };
+        match event {
+            StreamEvent::Counter(counter, value) => match self.names.kind(counter) {
+                None => own.health.unknown_counter += 1,
+                Some(CounterKind::OfNode) => {
+                    own.health.counters += 1;
+                    if let Some(rank) = self.ranks.get_mut(own.rank) {
+                        rank.node.set(counter, at, value);
+                    }
+                }
+                Some(kind) => own.push_note(at, event, kind),
+            },
+            StreamEvent::Correlation(id) => own.push_correlation(id),
+            _ => own.push_note(at, event, CounterKind::OfCall),
+        }
+    }
+
+    /// Counts an event of no stream.
+    #[cold]
+    fn lose(&mut self, stream: StreamId) {
+        match stream {
+            CORRUPT => self.lost.corrupt_event += 1,
+            _ => self.lost.unknown_stream += 1,
+        }
+    }
+
     fn refuse(&mut self, key: StreamKey) -> bool {
         let (program, rank, thread) = self.params.largest;
         let is_other = self.params.only_rank.is_some_and(|only| only != key.rank);
@@ -357,32 +388,16 @@ impl EventSink for Calls {
 
     #[inline]
     fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
-        let Some(own) = self.streams.get_mut(stream.index()) else {
-            match stream {
-                CORRUPT => self.lost.corrupt_event += 1,
-                _ => self.lost.unknown_stream += 1,
-            }
-            return;
-        };
-        let Some(rank) = self.ranks.get_mut(own.rank) else {
-            return;
-        };
         let (region, is_exit) = match event {
             StreamEvent::Enter(region) => (region, false),
             StreamEvent::Exit(region) => (region, true),
-            StreamEvent::Counter(counter, value) => {
-                match self.names.kind(counter) {
-                    None => own.health.unknown_counter += 1,
-                    Some(CounterKind::OfNode) => {
-                        own.health.counters += 1;
-                        rank.node.set(counter, at, value);
-                    }
-                    Some(kind) => own.push_note(at, event, kind),
-                }
-                return;
-            }
-            StreamEvent::Correlation(id) => return own.push_correlation(id),
-            _ => return own.push_note(at, event, CounterKind::OfCall),
+            note => return self.push_note(stream, at, note),
+        };
+        let Some(own) = self.streams.get_mut(stream.index()) else {
+            return self.lose(stream);
+        };
+        let Some(rank) = self.ranks.get_mut(own.rank) else {
+            return;
         };
         // The highest bit marks events that waited for the next step.
         let index = rank.functions & (u32::MAX >> 1);
