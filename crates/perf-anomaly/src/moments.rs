@@ -321,8 +321,13 @@ impl Merge for Moments {
         self.mean += step * b;
         self.count = self.count.saturating_add(other.count);
         self.sum += other.sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+        // No extreme is NaN, which `f64::min` would look for.
+        if other.min < self.min {
+            self.min = other.min;
+        }
+        if other.max > self.max {
+            self.max = other.max;
+        }
     }
 }
 

@@ -63,14 +63,22 @@ impl<T> Functions<T> {
 
     #[inline]
     fn slot(&self, function: FunctionId) -> Option<u32> {
+        match self.near.get(function.0 as usize) {
+            Some(&slot) if self.indexed == self.entries.len() => (slot != NONE).then_some(slot),
+            _ => self.far_slot(function),
+        }
+    }
+
+    /// Where the arrays do not know all, or the function is none of theirs.
+    #[cold]
+    fn far_slot(&self, function: FunctionId) -> Option<u32> {
         if self.indexed < self.entries.len() {
             let found = self.entries.binary_search_by_key(&function, |(id, _)| *id);
             return found.ok().map(|slot| slot as u32);
         }
-        match self.near.get(function.0 as usize) {
-            Some(&slot) => (slot != NONE).then_some(slot),
-            None if function.0 >= NEAR => self.far.get(&function.0).copied(),
-            None => None,
+        match function.0 >= NEAR {
+            true => self.far.get(&function.0).copied(),
+            false => None,
         }
     }
 

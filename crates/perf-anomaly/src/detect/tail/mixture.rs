@@ -141,9 +141,8 @@ pub(super) fn valleys(
             && one.mean - peak >= narrowest
             && apart >= 4.0 * resolution
         {
-            let above = filled
-                .iter()
-                .find(|(bucket, _)| edge(*bucket) >= valley.exp());
+            let time = valley.exp();
+            let above = filled.iter().find(|(bucket, _)| edge(*bucket) >= time);
             cuts.extend(above.map(|(bucket, _)| *bucket));
             (peak, top) = (one.mean, height);
             (valley, low) = (peak, top);
@@ -162,13 +161,17 @@ fn fill(filled: &[(usize, u64)], resolution: f64, bins: &mut Vec<Bin>) {
     };
     let buckets = (last - first) / BINS + 1;
     let mut filled = filled.iter().peekable();
+    // Where the bin before ended.
+    let mut known = None;
     for start in (*first..=*last).step_by(buckets) {
         let end = start + buckets;
         let mut calls = 0;
         while let Some((_, count)) = filled.next_if(|(bucket, _)| *bucket < end) {
             calls += count;
         }
-        let (lower, upper) = (edge(start).max(0.5).ln(), edge(end).max(1.0).ln());
+        let lower = known.unwrap_or_else(|| edge(start).max(0.5).ln());
+        let upper = edge(end).max(1.0).ln();
+        known = Some(upper);
         let (at, width) = ((lower + upper) / 2.0, upper - lower);
         bins.push(Bin {
             at,

@@ -50,9 +50,10 @@ pub(in crate::detect) fn edge(bucket: usize) -> f64 {
     if bucket < PER_OCTAVE {
         return bucket as f64;
     }
-    let shift = (bucket >> BITS) as i32 - 1;
+    let shift = (bucket >> BITS) as u64 - 1;
     let digits = (bucket & (PER_OCTAVE - 1)) + PER_OCTAVE;
-    digits as f64 * 2_f64.powi(shift)
+    // The bits of 2^shift.
+    digits as f64 * f64::from_bits((1023 + shift.min(1023)) << 52)
 }
 
 impl Default for Sketch {
