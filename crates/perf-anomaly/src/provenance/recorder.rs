@@ -395,9 +395,16 @@ impl Recorder {
     ) -> Result<()> {
         let batch = calls.batch();
         let mut usual: HashMap<(StreamId, FunctionId), usize> = HashMap::new();
+        // Of most functions there is one, or nobody wants any: they are not looked for by stream.
+        let mut wanted = Functions::default();
+        for ((_, function), is_there) in &self.normals {
+            if !is_there {
+                wanted.entry(*function, || ());
+            }
+        }
         let all = batch.calls().iter().zip(batch.samples()).zip(judgements);
         for (row, ((call, sample), judgement)) in all.enumerate() {
-            if judgement.label != Label::Normal {
+            if judgement.label != Label::Normal || wanted.get(sample.function).is_none() {
                 continue;
             }
             let key = (call.stream, sample.function);
