@@ -6,13 +6,14 @@
 //! # Cost
 //! Opening reads the anchor and the indices, through little memory; a row costs its bytes. Rows asked
 //! for one after the other are read ahead and into the memory of the row before, once that was let
-//! go. Packed rows cost what zlib takes.
+//! go; up to 2 MiB of such rows stay, since call paths are often not in the order of the file. Packed
+//! rows cost what zlib takes.
 //!
 //! All rows of an unpacked file take little more than their bytes do: of 105.9 MB in rows of 32 KiB
 //! 25 ms of processor time, where a loop in C that reads these bytes and adds them up takes 24 ms and
 //! pycubexr 192 ms (cached, Linux, two cores of a virtual machine). No reader that copies bytes from
 //! the system could be 20 times as fast as pycubexr there. With rows of 512 bytes, 9.2 MB, opening is
-//! the larger part: 5.6 ms, against 2 ms for the bytes alone and 75 ms. `cargo xtask compare cube`
+//! about half: 5.2 ms, against 2 ms for the bytes alone and 75 ms. `cargo xtask compare cube`
 //! measures it.
 //!
 //! # Limits
