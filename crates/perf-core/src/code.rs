@@ -78,6 +78,14 @@ pub enum RegionRole {
 }
 
 /// A code region: a function, loop, parallel construct or marked phase.
+///
+/// ```
+/// use perf_core::{Paradigm, Region};
+/// let mut wait = Region::named("MPI_Wait");
+/// assert!(wait.is_mpi() && wait.paradigm == Paradigm::default());
+/// wait.lines = Some((120, 141));
+/// assert_eq!(wait.canonical, "MPI_Wait");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Region {

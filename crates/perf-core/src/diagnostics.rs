@@ -31,6 +31,12 @@ pub enum Weight {
 }
 
 /// Where in the input something was found. All parts are optional but the file.
+///
+/// ```
+/// use perf_core::Place;
+/// let place = Place::file("3.evt").at(118).record("Enter");
+/// assert_eq!(place.to_string(), "3.evt, byte 118, Enter");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// File, or member of an archive.

@@ -29,6 +29,20 @@
 //! # Ok::<(), perf_core::Error>(())
 //! ```
 //!
+//! # How
+//! With a clock of `r` ticks a second and origin `t0`, tick `t` is at `floor((t - t0) 10^9 / r)` ns. Frames of
+//! calls come from [`replay()`]: a leave closes the innermost frame of its region, and by one of four counted
+//! rules ([`ReplayCounts`]) what else must be closed. Of a call that is open from `e` to `l`, and the calls that
+//! it makes,
+//!
+//! ```text
+//! inclusive = l - e        exclusive = inclusive - sum of the inclusive times of those calls
+//! ```
+//!
+//! which [`Profile::from_trace`] sums by call path and location. The k-th send and the k-th receive of one
+//! communicator, pair of ranks and tag are one message, receives in the order they were posted (MPI's rule that
+//! messages do not overtake one another); the k-th collective of a communicator on one rank is the k-th on all.
+//!
 //! # Devices
 //! A stream of an accelerator is a location of [`LocationKind::AcceleratorStream`] in a group of
 //! [`GroupKind::Accelerator`], whose creator is the process that drives it. Readers tell streams

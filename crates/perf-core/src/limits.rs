@@ -4,6 +4,12 @@
 ///
 /// The defaults let every sane recording pass on a machine that can hold it. Counts in a file
 /// are never believed beyond what the bytes of the file can hold, whatever the limits say.
+///
+/// ```
+/// use perf_core::Limits;
+/// let limits = Limits::default().with_memory(2 << 30).with_depth(256);
+/// assert_eq!((limits.memory, limits.depth, limits.string), (2_147_483_648, 256, 1_048_576));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

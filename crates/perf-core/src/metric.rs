@@ -16,6 +16,13 @@ pub enum ValueType {
 }
 
 /// A value of a metric or attribute.
+///
+/// ```
+/// use perf_core::{Value, ValueType};
+/// let value = Value::I64(-3);
+/// assert_eq!(value.as_f64(), -3.0);
+/// assert_eq!(Value::from_bits(ValueType::I64, value.to_bits()), value);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Value {

@@ -7,6 +7,28 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Where long work reports how far it is. Called from any thread, in no particular order.
 ///
 /// `()` is the progress that nobody watches.
+///
+/// ```
+/// use perf_core::{CancelToken, Definitions, Profile, Progress, Trace};
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// /// How much is done, in a thousandth of the phase.
+/// #[derive(Default)]
+/// struct Bar { done: AtomicU64, shown: AtomicU64 }
+/// impl Progress for Bar {
+///     fn advance(&self, _phase: &'static str, amount: u64, total: u64) {
+///         let done = self.done.fetch_add(amount, Ordering::Relaxed) + amount;
+///         self.shown.store(1000 * done / total.max(1), Ordering::Relaxed);
+///     }
+/// }
+/// let bar = Bar::default();
+/// let trace = Trace::new(Definitions::default(), vec![])?;
+/// Profile::from_trace(trace.view(), &bar, &CancelToken::new())?;
+/// // No location, no work.
+/// assert_eq!(bar.shown.load(Ordering::Relaxed), 0);
+/// bar.advance("reading", 512, 2048);
+/// assert_eq!(bar.shown.load(Ordering::Relaxed), 250);
+/// # Ok::<(), perf_core::Error>(())
+/// ```
 pub trait Progress: Sync {
     /// `amount` more units of `phase` are done, of `total` in all (0 where nobody knows).
     /// The unit is the phase's own: bytes for readers, rows for folds.

@@ -6,6 +6,12 @@
 use std::num::NonZeroU64;
 
 /// A point in time, in ticks of the [`Clock`] of its recording.
+///
+/// ```
+/// use perf_core::Ticks;
+/// assert_eq!(Ticks(90).since(Ticks(20)), Some(70));
+/// assert_eq!((Ticks(20).since(Ticks(90)), Ticks(20).saturating_since(Ticks(90))), (None, 0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
@@ -158,6 +164,14 @@ impl Clock {
 }
 
 /// A half-open interval of time, `[start, end)`.
+///
+/// ```
+/// use perf_core::{Ticks, TimeRange};
+/// let range = TimeRange::new(Ticks(10), Ticks(20)).expect("it does not end before it begins");
+/// assert!(range.contains(Ticks(10)) && !range.contains(Ticks(20)));
+/// let rest = TimeRange { start: Ticks(15), end: Ticks(90) };
+/// assert_eq!(range.intersect(rest).map(|both| both.len()), Some(5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimeRange {

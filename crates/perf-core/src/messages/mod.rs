@@ -155,6 +155,16 @@ pub fn match_messages(view: TraceView<'_>) -> Messages {
 
 /// As [`match_messages`], with progress by location in the phase `messages`.
 ///
+/// ```
+/// use perf_core::{CancelToken, Definitions, Trace, match_messages_with};
+/// let trace = Trace::new(Definitions::default(), vec![])?;
+/// let cancel = CancelToken::new();
+/// assert!(match_messages_with(trace.view(), &(), &cancel)?.messages.is_empty());
+/// cancel.cancel();
+/// assert!(match_messages_with(trace.view(), &(), &cancel).is_err());
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn match_messages_with(

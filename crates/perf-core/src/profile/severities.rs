@@ -3,6 +3,14 @@
 use crate::{LocationId, Value, ValueType};
 
 /// A severity view of one metric and call path: one value a location, of the metric's type.
+///
+/// ```
+/// use perf_core::{LocationId, Severities, Value};
+/// let row = Severities::U64(vec![3, 0, 9]);
+/// assert_eq!((row.len(), row.sum()), (3, Value::U64(12)));
+/// assert_eq!(row.get(LocationId(2)), Some(Value::U64(9)));
+/// assert_eq!(row.get(LocationId(3)), None);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Severities {
     /// Unsigned.

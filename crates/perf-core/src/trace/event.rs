@@ -5,6 +5,12 @@ use crate::{
 };
 
 /// A collective operation of a communicator.
+///
+/// ```
+/// use perf_core::CollectiveOp;
+/// assert_eq!(CollectiveOp::from_code(11), CollectiveOp::Allreduce);
+/// assert_eq!(CollectiveOp::from_code(200).code(), 200);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are MPI's own")]
 #[non_exhaustive]
