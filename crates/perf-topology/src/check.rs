@@ -6,6 +6,15 @@ use crate::{Error, Result};
 ///
 /// A map from locations to cells that is one to one and onto is what correlation wants. Recordings
 /// often fall short of it: threads of a process share its cell, ranks are fewer than cells.
+///
+/// ```
+/// use perf_topology::{AxisOrder, Shape, Topology};
+/// let grid = Topology::by_order(Shape::of(&[2, 3])?, AxisOrder::LastFastest, 5);
+/// let check = grid.check();
+/// assert_eq!((check.locations, check.placed, check.missing), (5, 5, 1));
+/// assert!(check.is_injective() && !check.is_perfect() && check.perfect().is_err());
+/// # Ok::<(), perf_topology::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Check {

@@ -34,6 +34,19 @@ pub enum Aggregate {
 
 /// A severity view on a grid: one value a cell, the last axis the fastest, and a mask that tells
 /// which cells hold a location.
+///
+/// ```
+/// use perf_topology::{Aggregate, Fill, Grid, Shape};
+/// // Two rows of three cells; nobody lies in the last one.
+/// let values = vec![1.0, 2.0, 3.0, 5.0, 7.0, 0.0];
+/// let mask = vec![true, true, true, true, true, false];
+/// let grid = Grid::new(Shape::of(&[2, 3])?, values, mask)?;
+/// assert_eq!((grid.get(&[1, 1]), grid.get(&[1, 2]), grid.mean()), (Some(7.0), None, 3.6));
+/// assert_eq!(grid.slice(0, 1)?.values(), [5.0, 7.0, 0.0]);
+/// assert_eq!(grid.aggregate(0, Aggregate::Spread)?.values(), [4.0, 5.0, 0.0]);
+/// assert_eq!(grid.filled(Fill::Mean).values()[5], 3.6);
+/// # Ok::<(), perf_topology::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     shape: Shape,

@@ -28,6 +28,17 @@
 //! | coordinates in a table | [`Topology::from_table`] |
 //! | coordinates in properties of the recording, such as `BGP Coords` | [`Topology::from_metadata`], [`coordinates_in`] |
 //!
+//! # How
+//! Cells are numbered with the last axis the fastest: of a shape `L_1 x .. x L_n`, the cell of `(c_1, .., c_n)` is
+//!
+//! ```text
+//! cell = (..((c_1 L_2 + c_2) L_3 + c_3)..) L_n + c_n
+//! ```
+//!
+//! [`AxisOrder`] says in which order ranks fill the cells. Of all factorisations [`balanced`] takes the one whose longest
+//! axis is the shortest, then the second longest, and so on. The value of a cell is the sum over its locations, their
+//! least or largest value, or a ratio of sums, as the metric says ([`Combine`](perf_core::Combine)).
+//!
 //! # Cost
 //! A topology takes 4 bytes a location, a grid 9 bytes a cell. A view takes time in proportion to the
 //! locations; there are at most [`MAX_AXES`] axes and [`MAX_CELLS`] cells.
