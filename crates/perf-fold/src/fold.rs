@@ -100,6 +100,21 @@ impl Fold {
 }
 
 /// One row of a [`Fold`].
+///
+/// ```
+/// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
+/// let trace = perf_testdata::cosmo::trace();
+/// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+/// let groups = Groups::by(&timelines, GroupBy::Node);
+/// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;
+/// let fold = folder.fold(timelines.range())?;
+/// let row = fold.row(0).expect("there are four nodes");
+/// assert_eq!((row.streams(), row.cells().len(), row.idle_cells()), (10, 100, 0));
+/// // How many cells show which state, the most first.
+/// let (most, cells) = row.painted()[0];
+/// assert!(cells > 25, "{cells} of {}", fold.classes().name(most));
+/// # Ok::<(), perf_fold::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FoldRow<'a> {
     id: GroupId,

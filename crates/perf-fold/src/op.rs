@@ -3,6 +3,14 @@
 use crate::{ClassId, Counts, State};
 
 /// What a cell shows.
+///
+/// ```
+/// use perf_fold::{State, Value};
+/// let busy = Value::of(State::Class(perf_fold::ClassId(3)));
+/// assert_eq!(busy.picture(), Some(perf_fold::ClassId(3)));
+/// assert_eq!((Value::of(State::Absent), Value::Uniform.picture()), (Value::Idle, None));
+/// assert_eq!(Value::Number(0.25).number(), Some(0.25));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -49,6 +57,12 @@ impl Value {
 /// One cell of a fold: what it shows, and the counts behind it.
 ///
 /// Counts are of streams when sampled and of stream-ticks when exact.
+///
+/// ```
+/// use perf_fold::Cell;
+/// let cell = Cell { distinct: 2, total: 10, winning: 6, ..Cell::default() };
+/// assert_eq!(cell.agreement(), 0.6);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
     /// What it shows.

@@ -65,6 +65,16 @@ impl HtaParams {
 ///
 /// All devices of the rank are one, as there. For the utilisation as this crate defines it see
 /// [`Devices`](super::Devices).
+///
+/// ```
+/// use perf_fold::{Hta, HtaParams};
+/// let trace = perf_testdata::device::trace();
+/// let ranks = Hta::of(trace.view(), &HtaParams::default())?;
+/// let hta = ranks[0];
+/// assert_eq!(hta.busy() + hta.idle, hta.total);
+/// assert_eq!(hta.busy(), hta.compute + hta.non_compute);
+/// # Ok::<(), perf_fold::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Hta {
