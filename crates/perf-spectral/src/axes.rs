@@ -6,6 +6,19 @@ use crate::spectra::Spectra;
 use crate::{AxisFilter, Result};
 
 /// How the variation of a view is spread over the axes.
+///
+/// ```
+/// use perf_spectral::Spectra;
+/// // On a grid of 8 x 4: it varies along the first axis alone.
+/// let ramp: Vec<f64> = (0..32).map(|cell| f64::from(cell / 4)).collect();
+/// let mut builder = Spectra::<f64>::builder(&[8, 4])?;
+/// builder.extend(&[&ramp])?;
+/// let power = builder.finish().axis_power(0)?;
+/// assert!(power.share[0] > 0.999 && power.share[1] < 0.001);
+/// // To see it, and to see what lies behind it.
+/// assert_eq!((power.main().f(), power.rest().f()), (&[1.0, 0.0][..], &[0.0, 1.0][..]));
+/// # Ok::<(), perf_spectral::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AxisPower {

@@ -14,6 +14,13 @@ pub enum Frequencies {
 }
 
 /// A wave vector that a [`Filter`] weighs: one frequency an axis.
+///
+/// ```
+/// use perf_spectral::{Frequencies, Wave};
+/// let wave = Wave { k: &[3, -4], dims: &[64, 16] };
+/// assert_eq!(wave.square(Frequencies::Index), 25.0);
+/// assert_eq!(wave.along(1, Frequencies::Physical), -0.25);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Wave<'a> {
     /// Signed index frequencies, from -d/2 to (d-1)/2.
@@ -44,6 +51,25 @@ impl Wave<'_> {
 /// Which frequencies take part in a correlation, and how much.
 ///
 /// The weight multiplies the product of two spectra: it is the square of what it would be on each.
+///
+/// ```
+/// use perf_spectral::{Filter, Frequencies, Spectra, Wave};
+/// /// What changes slowly: no more than twice over the whole grid.
+/// struct Slow;
+/// impl Filter for Slow {
+///     fn weight(&self, wave: Wave<'_>) -> f64 {
+///         f64::from(u8::from(wave.square(Frequencies::Index) <= 4.0))
+///     }
+/// }
+/// let slow: Vec<f64> = (0..64).map(|x| (f64::from(x) * std::f64::consts::TAU / 64.0).cos()).collect();
+/// let rough: Vec<f64> = (0..64).map(|x| slow[x] + f64::from(x as u8 % 2)).collect();
+/// let mut builder = Spectra::<f64>::builder(&[64])?;
+/// builder.extend(&[&slow, &rough])?;
+/// let spectra = builder.finish();
+/// let reference = spectra.reference(0, &Slow)?.expect("it varies");
+/// assert!((spectra.correlate(&reference, 1)?.best().r - 1.0).abs() < 1e-9);
+/// # Ok::<(), perf_spectral::Error>(())
+/// ```
 pub trait Filter: Sync {
     /// The weight of a wave vector, from 0 to 1. It must be the same for k and -k, or the result
     /// were not real; k and -k are asked for once, for either. That of k = 0 is never asked for: the

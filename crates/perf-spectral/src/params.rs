@@ -15,6 +15,23 @@ pub enum Score {
 }
 
 /// Parameters of a ranking: set them, then [`check`](Self::check).
+///
+/// ```
+/// use perf_spectral::{RankParams, Score, Spectra};
+/// let ramp: Vec<f64> = (0..16).map(f64::from).collect();
+/// let down: Vec<f64> = ramp.iter().map(|value| -value).collect();
+/// let mut builder = Spectra::<f64>::builder(&[16])?;
+/// builder.extend(&[&ramp, &down])?;
+/// let spectra = builder.finish();
+/// let all = perf_spectral::AxisFilter::all(1);
+/// let best = |score| -> perf_spectral::Result<f64> {
+///     let params = RankParams::default().top(1).score(score).check()?;
+///     Ok(spectra.rank(0, &all, &params)?.matches[0].r())
+/// };
+/// assert!(best(Score::Magnitude)? < -0.999);
+/// assert!(RankParams::default().least(1.5).check().is_err());
+/// # Ok::<(), perf_spectral::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankParams {
     pub(crate) top: usize,

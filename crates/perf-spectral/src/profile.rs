@@ -186,6 +186,19 @@ fn skipped(
 
 /// All rows of some metrics that a profile stores, as [`SpectraBuilder::add_rows`] takes them: metric
 /// by metric, call paths ascending.
+///
+/// ```
+/// use perf_core::{CancelToken, Profile};
+/// use perf_spectral::{same_paths, stored_rows};
+/// let trace = perf_testdata::cosmo::trace();
+/// let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+/// let metric = profile.metric("exclusive time").expect("profiles of traces have it");
+/// let rows = stored_rows(&profile, &[metric]);
+/// assert_eq!(rows.len(), profile.paths(metric).len());
+/// // A profile shares all call paths with itself.
+/// assert!(same_paths(&profile, &profile).iter().all(|(one, other)| one == other));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
 pub fn stored_rows(profile: &Profile, metrics: &[MetricId]) -> Vec<(MetricId, CallPathId)> {
     let rows = metrics.iter().flat_map(|metric| {
         let paths = profile.paths(*metric).into_iter();

@@ -16,6 +16,13 @@ use crate::{Error, Filter, Result};
 use perf_core::{CancelToken, Progress};
 
 /// Parameters of a null distribution: set them, then [`check`](Self::check).
+///
+/// ```
+/// use perf_spectral::NullParams;
+/// let params = NullParams::default().count(199).level(0.01).seed(7);
+/// assert!(params.check().is_ok());
+/// assert!(NullParams::default().count(0).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct NullParams {
     count: usize,
