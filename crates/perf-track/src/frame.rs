@@ -3,6 +3,23 @@
 use crate::{Bursts, Error, Labels, Result};
 
 /// One experiment, or one window of time of one: its bursts and the cluster of each.
+///
+/// ```
+/// use perf_core::Nanos;
+/// use perf_track::{Burst, Bursts, ClusterId, Frame, Labels, Thread};
+/// let mut bursts = Bursts::new(["instructions"]);
+/// let thread = bursts.add_thread(Thread::default())?;
+/// for (begin, end) in [(0, 90), (100, 109), (200, 290)] {
+///     let burst = Burst { thread, begin: Nanos(begin), end: Nanos(end), ..Burst::default() };
+///     bursts.push(burst, &[1e6])?;
+/// }
+/// let labels = Labels::new(vec![ClusterId(1), ClusterId(2), ClusterId(1)]);
+/// let frame = Frame::new("one task", bursts.clone(), labels)?;
+/// assert_eq!((frame.name(), frame.tasks(), frame.labels().clusters()), ("one task", 1, 2));
+/// // One label a burst.
+/// assert!(Frame::new("", bursts, Labels::new(vec![])).is_err());
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
     name: String,

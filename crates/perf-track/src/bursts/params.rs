@@ -49,6 +49,21 @@ pub(super) struct Asked {
 }
 
 /// Parameters of [`Extract`]: set them, then [`check`](Self::check).
+///
+/// ```
+/// use perf_core::{CancelToken, Nanos};
+/// use perf_track::{Delimiter, Extract};
+/// let trace = perf_testdata::cosmo::trace();
+/// // Calls of SPECS as bursts, those of a millisecond and more.
+/// let extract = Extract::params()
+///     .delimiter(Delimiter::Calls(vec!["SPECS".into()]))
+///     .min_duration(Nanos(1_000_000))
+///     .check()?;
+/// let (bursts, dropped) = extract.extract(trace.view(), &(), &CancelToken::new())?;
+/// assert_eq!(dropped.found.bursts, 40 * 60);
+/// assert_eq!(bursts.len() as u64, dropped.found.bursts);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExtractParams {
     delimiter: Delimiter,

@@ -9,6 +9,22 @@ use perf_core::Nanos;
 ///
 /// `labels` has one label a burst; `share` is a fraction, such as 0.01.
 ///
+/// ```
+/// use perf_core::Nanos;
+/// use perf_track::{Burst, Bursts, ClusterId, Kind, Labels, Thread, drop_small_clusters};
+/// let mut bursts = Bursts::new(["instructions"]);
+/// let thread = bursts.add_thread(Thread::default())?;
+/// for (begin, end) in [(0, 90), (100, 109), (200, 290)] {
+///     let burst = Burst { thread, begin: Nanos(begin), end: Nanos(end), ..Burst::default() };
+///     bursts.push(burst, &[1e6])?;
+/// }
+/// let labels = Labels::new(vec![ClusterId(2), ClusterId(1), ClusterId(2)]);
+/// let (labels, left_out) = drop_small_clusters(&mut bursts, &labels, 0.1)?;
+/// assert_eq!(labels.as_slice(), [ClusterId(1), ClusterId::NOISE, ClusterId(1)]);
+/// assert_eq!((left_out.bursts, bursts.kinds()[1]), (1, Kind::Share));
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+///
 /// # Errors
 /// Not one label a burst, or a share out of `[0, 1]`.
 pub fn drop_small_clusters(

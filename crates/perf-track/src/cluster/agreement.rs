@@ -89,6 +89,16 @@ fn pairs(count: u64) -> u128 {
 /// are; other points are not looked at. What two exact implementations of DBSCAN must agree on:
 /// whose border points are is a matter of rules.
 ///
+/// ```
+/// use perf_track::{ClusterId, Labels, cluster::same_core_partition};
+/// let labels = |ids: [u32; 4]| Labels::new(ids.map(ClusterId).to_vec());
+/// let core = [true, true, true, false];
+/// // Numbers do not matter, nor does the last point, which is on a border.
+/// assert!(same_core_partition(&labels([1, 1, 2, 2]), &labels([2, 2, 1, 0]), &core)?);
+/// assert!(!same_core_partition(&labels([1, 1, 2, 2]), &labels([1, 2, 2, 2]), &core)?);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+///
 /// # Errors
 /// Not as many labels and marks.
 pub fn same_core_partition(first: &Labels, second: &Labels, core: &[bool]) -> Result<bool> {

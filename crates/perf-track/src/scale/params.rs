@@ -22,6 +22,14 @@ pub enum Shift {
 }
 
 /// One axis.
+///
+/// ```
+/// use perf_track::{Dimension, Scale, Shift};
+/// // Twice as important as others, and not moved from frame to frame.
+/// let axis = Dimension::new("IPC").factor(2.0).shift(Shift::None);
+/// assert!(Scale::params().dimension(axis).check().is_ok());
+/// assert!(Scale::params().dimension(Dimension::new("IPC").factor(0.0)).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
     pub(super) metric: String,

@@ -42,6 +42,19 @@ pub struct TransformAxis {
 /// From metrics to coordinates and back: with `y` the metric or its natural logarithm,
 /// `x = factor (y - shift - low) / (high - low)`, where `low` and `high` are those of the frame or,
 /// in [`ScaleMode::Joint`](super::ScaleMode::Joint), the same for all. An axis that is constant has `x = 0`.
+///
+/// ```
+/// use perf_track::{FrameAxis, Transform, TransformAxis};
+/// // From 1 to 10 by the logarithm.
+/// let frame = FrameAxis { shift: 0.0, overlap: 1.0, overlap_unshifted: 1.0, low: 0.0, high: 10f64.ln() };
+/// let (metric, frames) = ("instructions".into(), vec![frame]);
+/// let axis = TransformAxis { metric, unit: String::new(), log: true, factor: 1.0, frames };
+/// let transform = Transform::new(vec![axis]);
+/// let at = transform.apply(0, &[100.0]).expect("it has a logarithm");
+/// assert!((at[0] - 2.0).abs() < 1e-12);
+/// assert!((transform.invert(0, &at).expect("there is one frame")[0] - 100.0).abs() < 1e-9);
+/// assert_eq!(transform.apply(0, &[-1.0]), None);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transform {
     pub(super) axes: Vec<TransformAxis>,

@@ -30,6 +30,12 @@ pub enum AlignMethod {
 }
 
 /// Parameters of [`Align`]: set them, then [`check`](Self::check).
+///
+/// ```
+/// use perf_track::{Align, AlignMethod};
+/// assert!(Align::params().method(AlignMethod::Progressive).rounds(2).check().is_ok());
+/// assert!(Align::params().rounds(0).check().is_err());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct AlignParams {
     method: AlignMethod,

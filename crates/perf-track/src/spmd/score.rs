@@ -71,6 +71,21 @@ impl SpmdScore {
 
 /// The share of each cluster, noise first, in the time of all complete bursts.
 ///
+/// ```
+/// use perf_core::Nanos;
+/// use perf_track::{Burst, Bursts, ClusterId, Labels, Thread, time_shares};
+/// let mut bursts = Bursts::new(["instructions"]);
+/// let thread = bursts.add_thread(Thread::default())?;
+/// for (begin, end) in [(0, 90), (100, 109), (200, 290)] {
+///     let burst = Burst { thread, begin: Nanos(begin), end: Nanos(end), ..Burst::default() };
+///     bursts.push(burst, &[1e6])?;
+/// }
+/// let labels = Labels::new(vec![ClusterId(1), ClusterId::NOISE, ClusterId(1)]);
+/// let shares = time_shares(&bursts, &labels)?;
+/// assert!((shares[0] - 9.0 / 189.0).abs() < 1e-12 && (shares[1] - 180.0 / 189.0).abs() < 1e-12);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
+///
 /// # Errors
 /// Not one label a burst.
 pub fn time_shares(bursts: &Bursts, labels: &Labels) -> Result<Vec<f64>> {

@@ -4,6 +4,26 @@ use crate::ClusterId;
 
 /// A value for each cluster of one frame (rows) and each of another (columns); NaN where there is
 /// no opinion, such as where the callers of one of the two are not known.
+///
+/// ```
+/// # use perf_core::CancelToken;
+/// # use perf_track::track::{Observation, Tracking};
+/// # use perf_track::{ClusterId, Points};
+/// # let id = [ClusterId(1); 2];
+/// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
+/// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
+/// # let mut frames = Vec::new();
+/// # for (run, points) in runs.iter().zip(&points) {
+/// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+/// # }
+/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+/// // One phase in three frames: what the evaluators say of its cluster in the first two.
+/// let pair = tracking.pair(0, 1).expect("neighbours are compared");
+/// assert_eq!((pair.evidence.rows(), pair.evidence.columns()), (1, 1));
+/// assert!(pair.evidence.get(ClusterId(1), ClusterId(1)).is_some_and(|sure| sure > 0.5));
+/// assert_eq!(pair.evidence.get(ClusterId(1), ClusterId(2)), None);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
     rows: usize,

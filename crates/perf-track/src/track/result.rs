@@ -243,6 +243,26 @@ pub struct TrackedFrame {
 }
 
 /// Objects through a series of frames.
+///
+/// ```
+/// # use perf_core::CancelToken;
+/// # use perf_track::track::{Observation, Tracking};
+/// # use perf_track::{ClusterId, Points};
+/// # let id = [ClusterId(1); 2];
+/// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
+/// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
+/// # let mut frames = Vec::new();
+/// # for (run, points) in runs.iter().zip(&points) {
+/// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+/// # }
+/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+/// // One phase in three frames.
+/// let object = &tracking.objects[0];
+/// assert_eq!((tracking.objects.len(), object.frames()), (1, 3));
+/// assert_eq!(tracking.colours(2)?, [None, Some(object.id)]);
+/// assert!(tracking.colours(3).is_err());
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tracking {
     /// The frames, in order.

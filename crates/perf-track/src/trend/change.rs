@@ -5,6 +5,12 @@ use crate::track::ObjectId;
 use crate::{ClusterId, Result};
 
 /// The metrics that make up the time of a burst.
+///
+/// ```
+/// use perf_track::trend::Counters;
+/// let counted = Counters::with_cycles("duration", "PAPI_TOT_INS", "PAPI_TOT_CYC");
+/// assert_ne!(counted, Counters::with_ipc("duration", "PAPI_TOT_INS", "IPC"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
     time: String,

@@ -6,6 +6,13 @@ use crate::track::ObjectId;
 use crate::{Error, Result};
 
 /// What a metric is expected to do from frame to frame.
+///
+/// ```
+/// use perf_track::trend::Expect;
+/// // What strong scaling asks for.
+/// let expected = [Expect::higher("IPC"), Expect::lower("L3 misses"), Expect::divided("duration")];
+/// assert_ne!(expected[0], Expect::higher("frequency"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expect {
     metric: String,

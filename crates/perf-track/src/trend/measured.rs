@@ -4,6 +4,17 @@ use super::trends::Metric;
 use crate::{Bursts, ClusterId, Error, Frame, Result};
 
 /// The bursts of a frame by cluster, with their metrics.
+///
+/// ```
+/// use perf_track::{ClusterId, trend::Measured};
+/// let bursts = [ClusterId(1), ClusterId(1), ClusterId(2)];
+/// let measured = Measured::new(&bursts)
+///     .column("duration", "ns", vec![90.0, 92.0, 11.0])?
+///     .column("IPC", "", vec![1.4, 1.5, f64::NAN])?;
+/// // One value a burst.
+/// assert!(measured.column("misses", "", vec![7.0]).is_err());
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     pub(super) labels: Vec<ClusterId>,

@@ -14,6 +14,33 @@ pub struct Metric {
 }
 
 /// Every metric of every object in every frame.
+///
+/// ```
+/// use perf_track::trend::{Measured, Trends};
+/// # use perf_core::CancelToken;
+/// # use perf_track::track::{Observation, Tracking};
+/// # use perf_track::{ClusterId, Points};
+/// # let id = [ClusterId(1); 2];
+/// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
+/// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
+/// # let mut frames = Vec::new();
+/// # for (run, points) in runs.iter().zip(&points) {
+/// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+/// # }
+/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+/// // One phase on 4, 8 and 16 tasks, which divide its work.
+/// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
+/// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+/// let trends = Trends::of(&tracking, measured)?;
+/// let object = tracking.objects[0].id;
+/// let each: Vec<f64> = trends.series(object, "instructions")?.iter().flatten().map(|one| one.mean).collect();
+/// assert_eq!(each, [8e9, 4e9, 2e9]);
+/// let all = trends.series_by_tasks(object, "instructions")?;
+/// assert!(all.iter().flatten().all(|one| one.mean == 32e9));
+/// let law = trends.fit(object, "instructions", 0.95)?.expect("three numbers of tasks");
+/// assert!((law.exponent + 1.0).abs() < 1e-9 && trends.next_tasks() == Some(32.0));
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trends {
     pub(super) metrics: Vec<Metric>,

@@ -133,6 +133,18 @@ impl Clusterer for Dbscan {
 }
 
 /// What [`Dbscan::scan`] finds.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::{Points, cluster::Dbscan};
+/// let values = [0.0, 0.1, 0.2, 0.29, 5.0, 5.1, 5.2, 9.0];
+/// let dbscan = Dbscan::new(Dbscan::params().eps(0.15).min_points(3).check()?);
+/// let found = dbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// assert_eq!(found.labels().sizes(), [4, 3]);
+/// assert_eq!((found.core_points(), found.border_points(), found.noise_points()), (3, 4, 1));
+/// assert!(found.core()[1] && !found.core()[0]);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     labels: Labels,

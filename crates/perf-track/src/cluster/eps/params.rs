@@ -3,6 +3,12 @@
 use crate::{Error, Result};
 
 /// Parameters of [`EpsSearch`](super::EpsSearch): set them, then [`check`](Self::check).
+///
+/// ```
+/// use perf_track::cluster::EpsSearch;
+/// assert!(EpsSearch::params().min_points(4).check().is_ok());
+/// assert!(EpsSearch::params().min_points(1).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpsParams {
     min_points: usize,

@@ -40,6 +40,19 @@ use perf_core::{CancelToken, Progress};
 pub struct Hdbscan(HdbscanChecked);
 
 /// What [`Hdbscan::scan`] finds.
+///
+/// ```
+/// use perf_core::CancelToken;
+/// use perf_track::{Points, cluster::Hdbscan};
+/// let mut values: Vec<f64> = (0..20).map(|i| 0.01 * f64::from(i)).collect();
+/// values.extend((0..20).map(|i| 5.0 + 0.1 * f64::from(i)));
+/// let hdbscan = Hdbscan::new(Hdbscan::params().min_cluster_size(5).check()?);
+/// let found = hdbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// assert_eq!((found.strength().len(), found.stability().len()), (40, 2));
+/// // The denser cluster holds together more firmly.
+/// assert!(found.stability()[0] > found.stability()[1]);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hierarchy {
     labels: Labels,

@@ -3,6 +3,14 @@
 use crate::{Error, Result};
 
 /// Parameters of [`Hdbscan`](super::Hdbscan): set them, then [`check`](Self::check).
+///
+/// ```
+/// use perf_track::cluster::Hdbscan;
+/// let checked = Hdbscan::params().min_cluster_size(5).check()?;
+/// assert_eq!((checked.min_cluster_size(), checked.min_points()), (5, 5));
+/// assert!(Hdbscan::params().min_cluster_size(1).check().is_err());
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HdbscanParams {
     min_cluster_size: Option<usize>,

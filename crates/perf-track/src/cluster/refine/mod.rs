@@ -11,6 +11,21 @@ use crate::{ClusterId, Error, Labels, Points, Result};
 use perf_core::{CancelToken, Progress};
 
 /// How good each cluster is, such as its SPMD score ([`SpmdScorer`](crate::SpmdScorer)).
+///
+/// ```
+/// use perf_track::{ClusterId, Labels, Result, cluster::Score};
+/// /// Content with clusters of at least so many points.
+/// struct Least(usize);
+/// impl Score for Least {
+///     fn scores(&self, labels: &Labels) -> Result<Vec<f64>> {
+///         let score = |size: usize| (size as f64 / self.0 as f64).min(1.0);
+///         Ok(labels.sizes().into_iter().map(score).collect())
+///     }
+/// }
+/// let labels = Labels::new([1, 1, 1, 1, 2].map(ClusterId).to_vec());
+/// assert_eq!(Least(4).scores(&labels)?, [1.0, 0.25]);
+/// # Ok::<(), perf_track::Error>(())
+/// ```
 pub trait Score {
     /// The score of clusters 1, 2, ... of these labels, 1 is perfect.
     ///

@@ -22,6 +22,13 @@ pub enum RefineMode {
 }
 
 /// Parameters of [`Refinement`](super::Refinement): set them, then [`check`](Self::check).
+///
+/// ```
+/// use perf_track::cluster::{RefineMode, Refinement};
+/// // As published, for 64 threads: neighbourhoods of 16 points.
+/// assert!(Refinement::params().for_threads(64).mode(RefineMode::Published).check().is_ok());
+/// assert!(Refinement::params().min_points(1).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefineParams {
     min_points: usize,
