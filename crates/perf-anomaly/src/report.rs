@@ -9,6 +9,21 @@ use perf_core::{CallPathId, CancelToken};
 use std::collections::HashMap;
 
 /// What is left when a stream has ended.
+///
+/// ```
+/// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// use perf_core::Nanos;
+/// let calls = Calls::new(Calls::params().check()?);
+/// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))), 0, 0);
+/// let solve = watch.region("solve");
+/// for at in 0..1000 {
+///     watch.enter(0, solve, Nanos(1_000_000 * at));
+///     watch.exit(0, solve, Nanos(1_000_000 * at + 50_000 + at * 37 % 1000));
+/// }
+/// let report = watch.into_sink().finish()?;
+/// assert_eq!((report.losses.total().calls, report.losses.total().anomalies()), (1000, 0));
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {

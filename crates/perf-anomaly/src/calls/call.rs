@@ -130,6 +130,26 @@ pub struct CallKey {
 ///
 /// Streams come by program, rank and thread, the calls of a stream in the order of their exits, so
 /// that the order does not depend on how the streams were interleaved.
+///
+/// ```
+/// use perf_anomaly::{Watch, calls::Calls};
+/// use perf_core::Nanos;
+/// let mut watch = Watch::new(Calls::new(Calls::params().check()?), 0, 3);
+/// let (main, solve) = (watch.region("main"), watch.region("solve"));
+/// watch.enter(0, main, Nanos(0));
+/// watch.enter(0, solve, Nanos(10));
+/// watch.exit(0, solve, Nanos(60));
+/// watch.exit(0, main, Nanos(100));
+/// watch.end_step();
+/// let batch = watch.sink().batch();
+/// // In the order in which they ended; exclusive time is what a detector is asked.
+/// let times: Vec<Nanos> = batch.samples().iter().map(|sample| sample.runtime).collect();
+/// assert_eq!(times, [Nanos(50), Nanos(50)]);
+/// let main = &batch.calls()[1];
+/// assert_eq!((main.depth, main.entry, main.exit, main.exclusive), (0, Nanos(0), Nanos(100), Nanos(50)));
+/// assert!(main.flags.is_first() && !main.flags.closed_early());
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub(super) step: u64,

@@ -45,6 +45,15 @@ pub enum Repair {
 }
 
 /// How events are turned into calls: see [`Calls::params`](super::Calls::params).
+///
+/// ```
+/// use perf_anomaly::calls::{Calls, ModelBy, Repair, Runtime};
+/// // A model for each call path, of inclusive times, ten calls around each anomaly.
+/// let params = Calls::params().model_by(ModelBy::CallPath).runtime(Runtime::Inclusive).context(10);
+/// assert!(params.check().is_ok());
+/// // As Chimbuko turns events into calls.
+/// assert!(Calls::params().repair(Repair::Strict).check().is_ok());
+/// ```
 #[derive(Clone, Debug)]
 pub struct CallsParams {
     pub(super) runtime: Runtime,

@@ -15,6 +15,21 @@ use perf_core::{CancelToken, Cancelled};
 /// `-l sgn(skewness - 1) + r sgn(skewness + 1)`. A call is abnormal from
 /// `T = least + 0.99 (most - least)` on, over the middles of the bins, or the highest `T` so far. Bins
 /// have Scott's width.
+///
+/// ```
+/// use perf_anomaly::{Copod, Detector, FunctionId, Label, Sample};
+/// use perf_core::Nanos;
+/// let mut copod = Copod::new(Copod::params().check()?);
+/// let call = |k: i64| {
+///     let slow = if k == 300 { 900_000 } else { 0 };
+///     Sample { function: FunctionId(0), runtime: Nanos(50_000 + k * 37 % 1000 + slow), first: false }
+/// };
+/// let calls: Vec<Sample> = (0..400).map(call).collect();
+/// let mut judgements = Vec::new();
+/// copod.detect(&calls, &mut judgements);
+/// assert_eq!(judgements[300].label, Label::TooSlow);
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Copod(Scored);
 

@@ -11,6 +11,19 @@ const NEAR: u32 = 1 << 20;
 const NONE: u32 = u32::MAX;
 
 /// One `T` a function; functions without one take no space.
+///
+/// ```
+/// use perf_anomaly::{FunctionId, Functions, Moments};
+/// let seven = |value| {
+///     let mut moments = Moments::default();
+///     moments.push(value);
+///     (FunctionId(7), moments)
+/// };
+/// // What comes twice is merged.
+/// let known: Functions<Moments> = [seven(2.0), seven(4.0)].into_iter().collect();
+/// assert_eq!((known.len(), known.get(FunctionId(7)).map(|one| one.mean())), (1, Some(3.0)));
+/// assert!(known.get(FunctionId(8)).is_none());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Functions<T> {
     near: Vec<u32>,

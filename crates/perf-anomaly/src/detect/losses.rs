@@ -7,6 +7,14 @@ use perf_core::{CallPathId, Merge, Nanos};
 use std::collections::BTreeMap;
 
 /// What became of some calls.
+///
+/// ```
+/// use perf_anomaly::Loss;
+/// use perf_core::{Merge, Nanos};
+/// let mut all = Loss { calls: 900, too_slow: 2, time: Nanos(5_000_000), ..Loss::default() };
+/// all.merge(&Loss { calls: 100, too_fast: 1, ..Loss::default() });
+/// assert_eq!((all.calls, all.anomalies(), all.time), (1000, 3, Nanos(5_000_000)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
     /// Calls in all.

@@ -9,6 +9,15 @@ use perf_core::{CancelToken, Cancelled, Merge};
 ///
 /// Made by [`Sstd::params`](crate::Sstd::params), [`Hbos::params`](crate::Hbos::params) and
 /// [`Copod::params`](crate::Copod::params).
+///
+/// ```
+/// use perf_anomaly::{Detector, Hbos, Sstd};
+/// // Twelve deviations, as launch scripts of the original have it.
+/// let sstd = Sstd::new(Sstd::params().sigma(12.0).check()?);
+/// assert_eq!(sstd.name(), "sstd");
+/// assert!(Hbos::params().bins(0).check().is_err());
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrictParams {
     sigma: f64,

@@ -11,6 +11,34 @@ use std::path::Path;
 
 /// Opens a store that is there, of whatever kind: its first bytes tell.
 ///
+/// ```
+/// use perf_anomaly::provenance::{Lines, Query, open};
+/// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// # use perf_anomaly::provenance::Recorder;
+/// # use perf_core::Nanos;
+/// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-open-{name}-{}.jsonl", std::process::id()));
+/// # let run = |rank: u32, store: Lines| {
+/// #     let tail = Tail::new(Tail::params().check()?);
+/// #     let recorder = Recorder::new(Recorder::params().check()?, Box::new(store));
+/// #     let calls = Calls::new(Calls::params().check()?);
+/// #     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, rank);
+/// #     let solve = watch.region("solve");
+/// #     for at in 0..1000 {
+/// #         watch.enter(0, solve, Nanos(1_000_000 * at));
+/// #         let slow = if at == 700 { 9 } else { 1 };
+/// #         watch.exit(0, solve, Nanos(1_000_000 * at + slow * (50_000 + at * 37 % 1000)));
+/// #     }
+/// #     Ok::<_, perf_anomaly::Error>(watch.into_sink().finish()?)
+/// # };
+/// let path = file("run");
+/// run(0, Lines::create(&path)?)?;
+/// // Whatever wrote it: lines, or a database.
+/// let mut store = open(&path)?;
+/// assert_eq!(store.query(&Query::default())?.len(), 2);
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Store`](crate::Error::Store) if it cannot be read, or is a database and the feature
 /// `sqlite` is off.
@@ -34,6 +62,38 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 
 /// Puts all entries of several stores into one, such as those of all ranks of a run; tells how many.
 /// Models get new numbers, so that each record refers to its own.
+///
+/// ```
+/// use perf_anomaly::provenance::{Lines, Memory, Query, Store, merge, open};
+/// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// # use perf_anomaly::provenance::Recorder;
+/// # use perf_core::Nanos;
+/// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-merge-{name}-{}.jsonl", std::process::id()));
+/// # let run = |rank: u32, store: Lines| {
+/// #     let tail = Tail::new(Tail::params().check()?);
+/// #     let recorder = Recorder::new(Recorder::params().check()?, Box::new(store));
+/// #     let calls = Calls::new(Calls::params().check()?);
+/// #     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, rank);
+/// #     let solve = watch.region("solve");
+/// #     for at in 0..1000 {
+/// #         watch.enter(0, solve, Nanos(1_000_000 * at));
+/// #         let slow = if at == 700 { 9 } else { 1 };
+/// #         watch.exit(0, solve, Nanos(1_000_000 * at + slow * (50_000 + at * 37 % 1000)));
+/// #     }
+/// #     Ok::<_, perf_anomaly::Error>(watch.into_sink().finish()?)
+/// # };
+/// let (one, two) = (file("0"), file("1"));
+/// run(0, Lines::create(&one)?)?;
+/// run(1, Lines::create(&two)?)?;
+/// let mut all = Memory::new();
+/// let entries = merge(&mut [open(&one)?, open(&two)?], &mut all)?;
+/// let slow = Query { severity: Some(Nanos(100_000)), ..Query::default() };
+/// assert_eq!(all.query(&slow)?.len(), 2);
+/// assert!(entries > 2);
+/// # std::fs::remove_file(&one).ok();
+/// # std::fs::remove_file(&two).ok();
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of the stores.

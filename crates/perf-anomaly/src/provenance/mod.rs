@@ -7,15 +7,15 @@
 //! referred to by number.
 //!
 //! A [`Store`] keeps them: [`Lines`] as JSON Lines, `Sqlite` (feature `sqlite`) as a database with
-//! indices, [`Memory`] for no longer than the program runs. [`merge`] puts those of several ranks together, [`prune`] judges again with the final model,
-//! [`Comparison`] tells two runs apart.
+//! indices, [`Memory`] for no longer than the program runs. [`merge`] puts those of several ranks together,
+//! [`prune`] judges again with the final model, [`Comparison`] tells two runs apart.
 //!
 //! ```
 //! use perf_anomaly::calls::Calls;
 //! use perf_anomaly::provenance::{Lines, Query, Recorder, Store};
 //! use perf_anomaly::{Monitor, Tail, Watch};
 //! use perf_core::Nanos;
-//! let file = std::env::temp_dir().join("perf-anomaly-doc.jsonl");
+//! let file = std::env::temp_dir().join(format!("perf-anomaly-doc-{}.jsonl", std::process::id()));
 //! let calls = Calls::new(Calls::params().check()?);
 //! let tail = Tail::new(Tail::params().check()?);
 //! let recorder = Recorder::new(Recorder::params().check()?, Box::new(Lines::create(&file)?));

@@ -9,6 +9,14 @@ use std::ops::RangeInclusive;
 ///
 /// How many calls before and after an anomaly are kept says
 /// [`CallsParams::context`](crate::calls::CallsParams::context).
+///
+/// ```
+/// use perf_anomaly::provenance::Recorder;
+/// use perf_core::Nanos;
+/// // The ten worst of each function that lost a millisecond or more, 1 MiB in all.
+/// let params = Recorder::params().per_function(10).severity(Nanos(1_000_000)).budget(1 << 20);
+/// assert!(params.fact("job", "4711").check().is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecorderParams {
     pub(super) per_function: usize,

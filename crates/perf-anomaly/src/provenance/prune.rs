@@ -43,6 +43,37 @@ pub struct Pruned {
 /// to the final models. Of each function, the `per_function` worst anomalies stay. Calls around others
 /// are marked as abnormal by what is said of them now, as far as they have a record.
 ///
+/// ```
+/// use perf_anomaly::provenance::{Lines, open, prune};
+/// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// # use perf_anomaly::provenance::Recorder;
+/// # use perf_core::Nanos;
+/// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-prune-{name}-{}.jsonl", std::process::id()));
+/// # let run = |rank: u32, store: Lines| {
+/// #     let tail = Tail::new(Tail::params().check()?);
+/// #     let recorder = Recorder::new(Recorder::params().check()?, Box::new(store));
+/// #     let calls = Calls::new(Calls::params().check()?);
+/// #     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, rank);
+/// #     let solve = watch.region("solve");
+/// #     for at in 0..1000 {
+/// #         watch.enter(0, solve, Nanos(1_000_000 * at));
+/// #         let slow = if at == 700 { 9 } else { 1 };
+/// #         watch.exit(0, solve, Nanos(1_000_000 * at + slow * (50_000 + at * 37 % 1000)));
+/// #     }
+/// #     Ok::<_, perf_anomaly::Error>(watch.into_sink().finish()?)
+/// # };
+/// use perf_anomaly::Sstd;
+/// let path = file("run");
+/// let report = run(0, Lines::create(&path)?)?;
+/// # let calls = Calls::new(Calls::params().check()?);
+/// // By a detector that has learned nothing, no record is abnormal, nor is its function known.
+/// let nothing = Sstd::new(Sstd::params().check()?);
+/// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000)?;
+/// assert_eq!((pruned.unknown, pruned.normal_after_all), (2, 0));
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of the store.
 pub fn prune(

@@ -3,6 +3,14 @@
 use crate::calls::StreamHealth;
 
 /// How much of a stream was kept.
+///
+/// ```
+/// use perf_anomaly::provenance::Reduction;
+/// let mut all = Reduction::default();
+/// assert_eq!(all.factor(), None);
+/// (all.raw_bytes, all.kept_bytes) = (9_600_000, 64_000);
+/// assert_eq!(all.factor(), Some(150.0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reduction {

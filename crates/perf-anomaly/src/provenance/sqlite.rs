@@ -109,7 +109,7 @@ impl Sqlite {
     ///
     /// ```
     /// use perf_anomaly::provenance::{Sqlite, Store};
-    /// # let file = std::env::temp_dir().join("perf-anomaly-within.sqlite");
+    /// # let file = std::env::temp_dir().join(format!("perf-anomaly-within-{}.sqlite", std::process::id()));
     /// let mut store = Sqlite::create(&file)?;
     /// store.within(|database| database.execute_batch("create table mine (number integer)"))?;
     /// store.within(|database| database.execute("insert into mine values (?)", [7]))?;

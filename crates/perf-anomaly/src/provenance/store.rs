@@ -111,6 +111,18 @@ pub enum Revision {
 ///
 /// [`Lines`](super::Lines) is a file of JSON Lines and `Sqlite` (feature `sqlite`) a database; both
 /// hold the same entries, the same text for each, and answer the same.
+///
+/// ```
+/// use perf_anomaly::provenance::{Entry, Memory, RunRecord, Store};
+/// // Any store will do for a recorder; this one is gone with the program.
+/// let mut store = Memory::new();
+/// let bytes = store.put(&Entry::Run(RunRecord::default()))?;
+/// store.commit()?;
+/// let mut entries = 0;
+/// store.each(&mut |_| { entries += 1; Ok(()) })?;
+/// assert!(bytes > 0 && entries == 1);
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 pub trait Store: std::fmt::Debug + Send {
     /// Adds an entry, and tells how many bytes it takes.
     ///

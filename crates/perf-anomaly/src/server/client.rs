@@ -25,6 +25,29 @@ pub struct Synced {
 /// here is never missing here. When [`in_flight`](Self::in_flight) of them are on their way, what is
 /// learned further waits for the next one, so that memory has a bound however long the server is
 /// silent.
+///
+/// ```
+/// use perf_anomaly::calls::Calls;
+/// use perf_anomaly::server::{Client, Local, Server};
+/// use perf_anomaly::{Monitor, Tail, Watch};
+/// use perf_core::Nanos;
+/// // Two ranks, and a server in the same process.
+/// let local = Local::new(Server::new(Server::params().check()?));
+/// for rank in 0..2 {
+///     let calls = Calls::new(Calls::params().check()?);
+///     let tail = Tail::new(Tail::params().check()?);
+///     let client = Client::new(u64::from(rank), local.clone());
+///     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).share(client), 0, rank);
+///     let solve = watch.region("solve");
+///     for at in 0..50 {
+///         watch.enter(0, solve, Nanos(1_000_000 * at));
+///         watch.exit(0, solve, Nanos(1_000_000 * at + 50_000));
+///     }
+///     watch.into_sink().finish()?;
+/// }
+/// assert_eq!(local.server(|server| (server.clients(), server.names().len()))?, (2, 1));
+/// # Ok::<(), perf_anomaly::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Client<E> {
     exchange: E,

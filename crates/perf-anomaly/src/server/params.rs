@@ -4,6 +4,13 @@ use crate::Result;
 use crate::error::within;
 
 /// What a server keeps: see [`Server::params`](super::Server::params).
+///
+/// ```
+/// use perf_anomaly::server::Server;
+/// // A view for every 64 deltas, the last 100 steps of each rank.
+/// assert!(Server::params().publish(64).history(100).check().is_ok());
+/// assert!(Server::params().names(0).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerParams {
     pub(super) publish: Option<u64>,

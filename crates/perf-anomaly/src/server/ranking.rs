@@ -80,6 +80,19 @@ impl RankSummary {
 
 /// All ranks, and their last steps: what a [`Server`](super::Server) knows of all clients, and a
 /// [`Monitor`](crate::Monitor) of its own.
+///
+/// ```
+/// use perf_anomaly::Loss;
+/// use perf_anomaly::server::{Ranking, Ranks, StepStats};
+/// let mut ranks = Ranks::default();
+/// for (rank, too_slow) in [(0, 1), (1, 7), (2, 0)] {
+///     let mut step = StepStats::default();
+///     (step.rank, step.loss) = (rank, Loss { calls: 100, too_slow, ..Loss::default() });
+///     ranks.add(&step, 64, 1024);
+/// }
+/// let worst = ranks.ranked(Ranking::Total);
+/// assert_eq!((worst[0].rank, worst[0].loss.too_slow), (1, 7));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranks(BTreeMap<(u32, u32), Rank>);
 

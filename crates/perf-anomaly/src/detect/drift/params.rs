@@ -6,6 +6,12 @@ use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
 /// Parameters of [`Drift`](crate::Drift), made by [`Drift::params`](crate::Drift::params).
+///
+/// ```
+/// use perf_anomaly::Drift;
+/// assert!(Drift::params().window(64).check().is_ok());
+/// assert!(Drift::params().window(0).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftParams {
     window: u64,

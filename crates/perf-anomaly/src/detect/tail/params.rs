@@ -5,6 +5,13 @@ use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
 /// Parameters of [`Tail`](crate::Tail), made by [`Tail::params`](crate::Tail::params).
+///
+/// ```
+/// use perf_anomaly::Tail;
+/// // One alarm in a million calls, and none before the hundredth call of a function.
+/// assert!(Tail::params().false_positives(1.0).minimum(100).check().is_ok());
+/// assert!(Tail::params().false_positives(0.0).check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailParams {
     false_positives: f64,
