@@ -57,6 +57,24 @@ impl Folded {
 ///
 /// What travels is a few numbers a cell and state, however many streams there are.
 ///
+/// ```no_run
+/// use perf_core::CancelToken;
+/// use perf_fold::{AbsentRule, Boundary, GroupBy, Groups, Op, RegionMap, Ties, Timelines};
+/// use perf_formats::OpenOptions;
+/// use perf_mpi::{Ranks, fold, mpi, read};
+/// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
+/// let ranks = Ranks::new(&universe.world());
+/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// let map = RegionMap::by_name(part.trace.definitions())?;
+/// let timelines = Timelines::new(part.trace.view(), &map)?;
+/// let groups = Groups::by(&timelines, GroupBy::Node);
+/// let (own, at) = ((&timelines, &part.own[..]), Boundary::default());
+/// let folded = fold(&ranks, own, &groups, 1000, at, None, &(), &CancelToken::new())?;
+/// let cells = folded.cells(0, &Op::Diff, Ties::default(), AbsentRule::default());
+/// assert_eq!(cells.len(), 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Differs`] if ranks have other streams, rows, columns or windows, [`Error::TooMany`] past 2^24 cells,
 /// those of [`Folder::new`], [`Error::Cancelled`].

@@ -14,6 +14,21 @@ use std::sync::Arc;
 ///
 /// What travels is the call tree of each rank and the values of its locations that are not zero.
 ///
+/// ```no_run
+/// use perf_core::CancelToken;
+/// use perf_formats::OpenOptions;
+/// use perf_mpi::{Ranks, mpi, profile, read};
+/// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
+/// let ranks = Ranks::new(&universe.world());
+/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// let (profile, mended) = profile(&ranks, part.view(), &(), &CancelToken::new())?;
+/// assert!(profile.metric("exclusive time").is_some());
+/// if ranks.is_root() {
+///     println!("{} call paths, {} repairs", profile.calls().paths().len(), mended.repairs());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// Those of [`Profile::from_trace`], and [`Error::Differs`] if ranks have other definitions.
 pub fn profile(

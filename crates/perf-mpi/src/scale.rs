@@ -69,6 +69,22 @@ impl Space {
 /// No rank sees the values of another: for each end of a range all count how many of theirs lie below a value
 /// that is halved 64 times.
 ///
+/// ```no_run
+/// use perf_core::CancelToken;
+/// use perf_formats::OpenOptions;
+/// use perf_mpi::{Axis, Ranks, fit, mpi, read};
+/// use perf_track::Extract;
+/// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
+/// let ranks = Ranks::new(&universe.world());
+/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// let extract = Extract::params().metric("PAPI_TOT_INS").check()?;
+/// let (bursts, _) = extract.extract(part.view(), &(), &CancelToken::new())?;
+/// let axes = [Axis::new("duration").log(true), Axis::new("PAPI_TOT_INS").log(true)];
+/// let space = fit(&ranks, &bursts, &axes, 0.01)?;
+/// assert_eq!(space.points()?.dimensions(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Parameter`] for a quantile below 0 or from 0.5 on, for a factor that is not above 0, or without
 /// axes; those of [`Bursts::column`]; [`Error::Differs`] if ranks have other axes; on all ranks.

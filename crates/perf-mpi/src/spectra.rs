@@ -21,6 +21,27 @@ const RING: usize = 16 << 20;
 ///
 /// For all pairs it is best to deal views out like cards, view `v` to rank `v % size`: then all ranks have
 /// the same to do. For a ranking, blocks are as good.
+///
+/// ```no_run
+/// use perf_core::CancelToken;
+/// use perf_mpi::{Ranks, Shard, mpi};
+/// use perf_spectral::{AxisFilter, RankParams, Spectra};
+/// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
+/// let ranks = Ranks::new(&universe.world());
+/// // View v is on rank v % size.
+/// let numbers: Vec<usize> = (ranks.rank()..100).step_by(ranks.size()).collect();
+/// let mut builder = Spectra::<f64>::builder(&[8, 8])?;
+/// for view in &numbers {
+///     let values: Vec<f64> = (0..64).map(|cell| (cell * (view + 1) % 7) as f64).collect();
+///     builder.extend(&[&values])?;
+/// }
+/// let spectra = builder.finish();
+/// let shard = Shard::new(&ranks, &spectra, numbers)?;
+/// let params = RankParams::default().top(10).check()?;
+/// let list = shard.rank(&ranks, 0, &AxisFilter::all(2), &params, &(), &CancelToken::new())?;
+/// assert_eq!(list.matches.len(), 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Shard<'s, T: Real> {
     spectra: &'s Spectra<T>,

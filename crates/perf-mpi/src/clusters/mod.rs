@@ -44,6 +44,23 @@ pub struct SharedScan {
 /// A slab that is narrower than eps makes its rank see those of several others: with a radius that is a
 /// large part of the extent of the points, each rank has most of them.
 ///
+/// ```no_run
+/// use perf_core::CancelToken;
+/// use perf_mpi::{Ranks, cluster, durations_first, mpi};
+/// use perf_track::{Points, cluster::Dbscan};
+/// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
+/// let ranks = Ranks::new(&universe.world());
+/// // A hundred points of each rank, of two coordinates.
+/// let own: Vec<f64> = (0..200).map(|k| f64::from(k % 20 / 10) + 0.001 * f64::from(k)).collect();
+/// let params = Dbscan::params().eps(0.05).min_points(4).check()?;
+/// let found = cluster(&ranks, Points::new(&own, 2)?, &params, &(), &CancelToken::new())?;
+/// assert_eq!(found.points, 100 * ranks.size() as u64);
+/// // Cluster 1 takes the most time.
+/// let found = durations_first(&ranks, &found, &vec![1.0; 100])?;
+/// assert_eq!(found.labels.len(), 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Parameter`] for [`Border::PeerCompatible`], which depends on the order in which all points are
 /// visited, [`Error::Differs`] if ranks have other parameters or dimensions, [`Error::TooMany`] past 2^32

@@ -6,6 +6,13 @@ use perf_anomaly::server::Server;
 use std::time::Duration;
 
 /// How often ranks exchange.
+///
+/// ```
+/// use perf_mpi::Pace;
+/// use std::time::Duration;
+/// let pace = Pace::default().period(Duration::from_secs(1)).poll(Duration::from_millis(5));
+/// assert_ne!(pace, Pace::default());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     pub(super) period: Duration,
