@@ -41,6 +41,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # How
+//! [`probe`] shows each format the first 512 bytes of a file, or the names in a folder; each says how sure it is that
+//! this is its own, from 0 to 100, and the surest reads it. A reader splits bytes into records by the grammar of its
+//! format, gives dense ids to what the file numbers as it likes, unifies what ranks defined alike, and corrects
+//! times: between two clock offsets `(t_0, o_0)` and `(t_1, o_1)` of an OTF2 location, time `t` becomes
+//!
+//! ```text
+//! t + o_0 + rint((o_1 - o_0) (t - t_0) / (t_1 - t_0))
+//! ```
+//!
+//! What breaks a rule of the format is mended and counted by a [`Rule`](perf_core::Rule) of the format's own module
+//! (`rules`), or is an [`Error`] that says where. Parts are read side by side and put together in the order of the file.
+//!
 //! # Cost
 //! Traces are held in columns of 12 bytes an enter or leave, profiles row by row as they are asked for, and
 //! text is streamed. [`otf2::Reader::estimate`] tells the memory of an archive before it is read, and

@@ -7,6 +7,14 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// A recording: what is in it, which format it came in, and what was wrong with it.
+///
+/// ```
+/// use perf_formats::{Content, Recording};
+/// let trace = perf_testdata::cosmo::trace();
+/// let recording = Recording::new(Content::Trace(trace), "made", Default::default());
+/// assert!(recording.profile().is_none() && recording.diagnostics.is_empty());
+/// assert_eq!(recording.into_trace().map(|trace| trace.len()), Some(19_280));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Recording {
@@ -135,6 +143,26 @@ impl Input {
 }
 
 /// A format: how it is recognised, and how it is opened.
+///
+/// ```
+/// use perf_core::Place;
+/// use perf_formats::{Error, Format, Formats, Input, OpenOptions, Recording};
+/// use std::path::Path;
+/// fn is_mine(input: &Input) -> u8 {
+///     if input.head.starts_with(b"MINE") { 100 } else { 0 }
+/// }
+/// fn open(path: &Path, _: &OpenOptions<'_>) -> Result<Recording, Error> {
+///     let place = Place::file(path.to_string_lossy()).at(4);
+///     Err(Error::Malformed { place, expected: "events".into(), got: "nothing".into() })
+/// }
+/// let mine = Format::new("mine", &["mine"], "an example", is_mine, open);
+/// let formats = Formats::default().with(mine);
+/// # let file = std::env::temp_dir().join(format!("perf-formats-{}.mine", std::process::id()));
+/// # std::fs::write(&file, "MINE")?;
+/// assert_eq!(formats.probe(&file)?.name, "mine");
+/// # std::fs::remove_file(&file)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Format {
@@ -309,7 +337,7 @@ impl Formats {
 /// ```
 /// # #[cfg(feature = "paraver")]
 /// # {
-/// # let file = std::env::temp_dir().join("perf-formats-probe.prv");
+/// # let file = std::env::temp_dir().join(format!("perf-formats-probe-{}.prv", std::process::id()));
 /// std::fs::write(&file, "#Paraver (22/11/2026 at 10:00):90_ns:1(1):1:1(1:1)\n")?;
 /// assert_eq!(perf_formats::probe(&file)?.name, "paraver");
 /// # std::fs::remove_file(&file).ok();

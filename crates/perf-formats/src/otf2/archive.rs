@@ -10,6 +10,42 @@ use std::path::{Path, PathBuf};
 /// The members of an archive, by name. `/` separates folder and file: `traces/0.evt`.
 ///
 /// Implement it to read archives from anywhere else: a tar file, an object store, a browser.
+///
+/// ```
+/// use perf_formats::{OpenOptions, otf2::{Archive, MemoryArchive, Reader, write}};
+/// use std::io;
+/// # let trace = perf_testdata::cosmo::trace();
+/// # let mut archive = MemoryArchive::default();
+/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// /// Members below a prefix, as in a tar file.
+/// struct Below(&'static str, MemoryArchive);
+///
+/// impl Archive for Below {
+///     fn members(&self, folder: &str) -> io::Result<Vec<String>> {
+///         let inner = self.1.members(&format!("{}/{folder}", self.0).replace("//", "/"))?;
+///         let name = |one: String| one.strip_prefix(self.0).map(|rest| rest[1..].to_string());
+///         Ok(inner.into_iter().filter_map(name).collect())
+///     }
+///     fn size(&self, member: &str) -> io::Result<u64> {
+///         self.1.size(&format!("{}/{member}", self.0))
+///     }
+///     fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+///         self.1.read_at(&format!("{}/{member}", self.0), offset, buffer)
+///     }
+/// }
+/// # let mut moved = MemoryArchive::default();
+/// # for folder in ["", "traces"] {
+/// #     for member in archive.members(folder)? {
+/// #         let mut bytes = vec![0; archive.size(&member)? as usize];
+/// #         archive.read_at(&member, 0, &mut bytes)?;
+/// #         moved.insert(&format!("run/{member}"), bytes);
+/// #     }
+/// # }
+///
+/// let reader = Reader::new(Below("run", moved), &OpenOptions::new())?;
+/// assert_eq!(reader.read()?.0.len(), trace.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Archive: Send + Sync {
     /// Names of the members in `folder` (`""` for the top), without those of folders below it,
     /// in ascending order. Empty where there is no such folder.
@@ -64,6 +100,15 @@ impl<A: Archive + ?Sized> Archive for &A {
 ///
 /// Files are opened for each read and closed again, so that an archive of many thousand locations
 /// needs no more open files than there are threads that read.
+///
+/// ```
+/// use perf_formats::otf2::{Archive, DiskArchive};
+/// let archive = DiskArchive::new("../../data/recordings/jacobi-4");
+/// let members = archive.members("")?;
+/// assert!(members.contains(&"eztrace_log.otf2".to_string()), "{members:?}");
+/// assert!(archive.size("eztrace_log.def")? > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct DiskArchive {
     root: PathBuf,

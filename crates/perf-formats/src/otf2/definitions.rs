@@ -8,6 +8,17 @@ use perf_core::{Diagnostics, Place};
 use std::sync::Arc;
 
 /// A definition file, split into its records. Nothing is resolved, nothing left out.
+///
+/// ```
+/// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
+/// # let trace = perf_testdata::cosmo::trace();
+/// # let mut archive = MemoryArchive::default();
+/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// let regions = reader.definition_file().records().filter(|record| record.name() == "Region");
+/// assert_eq!(regions.count(), trace.definitions().regions.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct DefinitionFile {
     name: Arc<str>,

@@ -10,6 +10,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, Weak};
 
 /// The mapping tables and the clock of one location.
+///
+/// ```
+/// use perf_core::{LocationId, Ticks};
+/// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, schema::Space, write}};
+/// # let trace = perf_testdata::cosmo::trace();
+/// # let mut archive = MemoryArchive::default();
+/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// let local = reader.local_definitions(LocationId(3))?;
+/// // This archive has neither tables nor offsets: ids and times stay as they are.
+/// assert_eq!((local.mapping_tables(), local.clock_offsets()), (0, 0));
+/// assert_eq!((local.global(Space::Region, 2), local.correct(90)), (2, Ticks(90)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct LocalDefinitions {
     maps: Vec<(Space, Mapping)>,

@@ -29,6 +29,23 @@ const BLOCK: (usize, usize) = (2 << 10, 32 << 10);
 /// not grow with the length of the recording.
 ///
 /// Not an [`Iterator`], because events borrow from the block they lie in.
+///
+/// ```
+/// use perf_core::{Event, Ticks};
+/// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
+/// # let trace = perf_testdata::cosmo::trace();
+/// # let mut archive = MemoryArchive::default();
+/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// let (mut events, mut last, mut enters) = (reader.merged()?, Ticks(0), 0);
+/// while let Some((_, at, event)) = events.next()? {
+///     assert!(at >= last);
+///     last = at;
+///     enters += usize::from(matches!(event, Event::Enter { .. }));
+/// }
+/// assert_eq!(2 * enters, trace.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Merged<'r> {
     reader: &'r Reader<'r>,

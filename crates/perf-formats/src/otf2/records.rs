@@ -10,6 +10,23 @@ use perf_core::{LocationId, Place};
 use std::ops::ControlFlow;
 
 /// An event as it stands in the file: nothing is mapped, corrected or left out.
+///
+/// ```
+/// use perf_core::LocationId;
+/// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
+/// use std::ops::ControlFlow;
+/// # let trace = perf_testdata::cosmo::trace();
+/// # let mut archive = MemoryArchive::default();
+/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// let mut first = None;
+/// reader.records(LocationId(0), |event| {
+///     first = Some((event.name(), event.time, event.fields()));
+///     ControlFlow::Break(())
+/// })?;
+/// assert_eq!(first, Some(("Enter", 0, Some(vec![0]))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RawEvent<'a> {

@@ -187,6 +187,19 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
 
 /// Writes a trace as `path`, packed if that ends in `.gz`, with `.pcf` and `.row` beside it.
 ///
+/// ```
+/// use perf_formats::{OpenOptions, paraver::{read_trace, write_files}};
+/// # let folder = std::env::temp_dir().join(format!("perf-formats-prv-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// let path = folder.join("run.prv.gz");
+/// let lost = write_files(perf_testdata::cosmo::trace().view(), &path, &(), &Default::default())?;
+/// assert!(lost.is_empty());
+/// let (trace, _) = read_trace(&path, &OpenOptions::new())?;
+/// assert_eq!(trace.definitions().system.locations().len(), 40);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// As [`write_trace`].
 pub fn write_files(

@@ -35,6 +35,12 @@ pub struct OnCpu {
 }
 
 /// Type and value of an event. Values are 64 bits, signed or unsigned: tools differ.
+///
+/// ```
+/// use perf_formats::paraver::Pair;
+/// let pair = Pair::signed(42_000_050, -1);
+/// assert_eq!((pair.value(), pair.bits(), pair.is_negative()), (-1, u64::MAX, true));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pair {
     /// Type.

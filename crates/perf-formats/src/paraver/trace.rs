@@ -59,6 +59,17 @@ pub fn read_trace(
 /// Reads the rest of a reader as a trace, with names from a `.pcf` and labels from a `.row`, either
 /// of which may be empty.
 ///
+/// ```
+/// use perf_formats::{OpenOptions, paraver::{Pcf, Reader, Row, into_trace}};
+/// let text = "#Paraver (01/01/2024 at 00:00):100_ns:1(1):1:1(1:1)\n1:1:1:1:1:0:100:1\n";
+/// let pcf = Pcf::parse(b"STATES\n0    Idle\n1    Computing\n");
+/// let reader = Reader::new(text.as_bytes(), "run.prv", &OpenOptions::new())?;
+/// let (trace, _) = into_trace(reader, &pcf, &Row::default())?;
+/// assert_eq!(trace.len(), 2);
+/// assert!(trace.definitions().regions.iter().any(|region| region.name == "Computing"));
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`read_trace`].
 pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Diagnostics)> {

@@ -49,6 +49,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How a file is followed that still grows.
+///
+/// ```
+/// use perf_formats::streams::Follow;
+/// use std::time::Duration;
+/// let follow = Follow::default().poll(Duration::from_millis(20)).idle(Duration::from_secs(30));
+/// assert_eq!((follow.idle, follow.patience), (Some(Duration::from_secs(30)), Duration::from_secs(2)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Follow {

@@ -256,6 +256,12 @@ const EVENT_AT: [u8; 256] = {
 };
 
 /// The event record of `name`.
+///
+/// ```
+/// use perf_formats::otf2::schema;
+/// let send = schema::event_named("MpiSend").expect("it is one");
+/// assert_eq!((send.id, send.fields[0].name), (14, "receiver"));
+/// ```
 pub fn event_named(name: &str) -> Option<&'static Record> {
     EVENTS.iter().find(|record| record.name == name)
 }
@@ -266,6 +272,12 @@ pub fn definition(id: u8) -> Option<&'static Record> {
 }
 
 /// The global definition record of `name`.
+///
+/// ```
+/// use perf_formats::otf2::schema;
+/// let region = schema::definition_named("Region").expect("it is one");
+/// assert_eq!(schema::definition(region.id), Some(region));
+/// ```
 pub fn definition_named(name: &str) -> Option<&'static Record> {
     DEFINITIONS.iter().find(|record| record.name == name)
 }

@@ -6,6 +6,24 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Takes the members of an archive, each from its beginning to its end.
+///
+/// ```
+/// use perf_formats::otf2::{Sink, write};
+/// use std::io;
+/// /// How large an archive would be.
+/// #[derive(Default)]
+/// struct Size(u64);
+/// impl Sink for Size {
+///     fn append(&mut self, _member: &str, bytes: &[u8]) -> io::Result<()> {
+///         self.0 += bytes.len() as u64;
+///         Ok(())
+///     }
+/// }
+/// let (trace, mut size) = (perf_testdata::cosmo::trace(), Size::default());
+/// write(trace.view(), &mut size, &Default::default(), &(), &Default::default())?;
+/// assert!(size.0 > 2 * trace.len() as u64);
+/// # Ok::<(), perf_formats::Error>(())
+/// ```
 pub trait Sink {
     /// Adds bytes to a member, which is made with its first ones.
     ///
