@@ -95,7 +95,8 @@ const perfkitAnomaly = (() => {
       const least = Math.min(...positive), log = factors && positive.length > 0 && high > 20 * least;
       const margin = (high - low) * 0.05 || 0.5;
       const of = log ? scale(least / 1.3, high * 1.3, unit, most, true) : scale(low - margin, high + margin, unit, most);
-      return { ...of, name: name + (log ? ", logarithmic" : ""), of: (call) => of.share(log ? Math.max(least, value(call)) : value(call)) };
+      const since = at === 0 && data.origin && data.origin !== "0" ? ", since the first one" : "";
+      return { ...of, name: name + since + (log ? ", logarithmic" : ""), of: (call) => of.share(log ? Math.max(least, value(call)) : value(call)) };
     };
     const x = axis(across, Math.max(3, Math.round(inside[2] / 90))), y = axis(up, 5);
     chart(context, inside, { x: x.ticks, y: y.ticks, xName: x.name, yName: y.name, title });

@@ -7,7 +7,7 @@ perfkit.view("topology", (section, data) => {
   const grids = data.grids.map((grid) => ({ ...grid, kinds: grid.kinds.map(unpack) }));
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
   const waveTable = perfkit.bytes(data.waves[0][1]);
-  const state = { map: 0, kind: 0, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
+  const state = { map: 0, kind: 0, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: data.chosen ?? (1 << axes.length) - 1, picked: null };
   const home = { yaw: state.yaw, pitch: state.pitch, zoom: state.zoom };
   const status = find(".status");
 
@@ -335,7 +335,10 @@ perfkit.view("topology", (section, data) => {
   if (asked.has("map")) state.map = Math.min(maps.length - 1, Math.max(0, Number(asked.get("map")) || 0));
   const named = grids.findIndex(({ name }) => name === asked.get("view"));
   if (named >= 0) state.right = named;
-  else if (data.lists.length && data.lists[0][1].length) state.right = data.lists[0][1][0][0];
+  else {
+    const list = data.lists.find(([mask]) => mask === state.mask) ?? data.lists[0];
+    if (list && list[1].length) state.right = list[1][0][0];
+  }
   find(".map").value = state.map;
 
   find(".axes").append(...axes.filter((axis) => axis.len > 1).map((axis) => {

@@ -173,10 +173,10 @@ perfkit.view("track", (section, data) => {
     const log = most > 20 * least && means.every((value) => value > 0);
     const low = log ? least / 1.2 : Math.min(...all) - 0.04 * (most - Math.min(...all)), high = log ? most * 1.2 : most + 0.04 * (most - low);
     const by = relative && relative.checked, up = scale(low, high, by ? "" : beside(metric.unit), Math.max(3, Math.round(inside[3] / 50)), log);
-    const scaling = frames.some((frame) => frame.tasks !== frames[0].tasks);
+    const scaling = frames.some((frame) => frame.tasks !== frames[0].tasks), alone = frames.length === 1;
     chart(context, inside, {
-      x: frames.map((frame, at) => [(at + 0.5) / frames.length, scaling ? count(frame.tasks) : String(at + 1)]), y: up.ticks,
-      xName: scaling ? "tasks of each frame" : "frames in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", over that of the first frame" : ""),
+      x: frames.map((frame, at) => [(at + 0.5) / frames.length, scaling ? count(frame.tasks) : alone ? frame.name : String(at + 1)]), y: up.ticks,
+      xName: scaling ? "tasks of each frame" : alone ? "" : "frames in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", over that of the first frame" : ""),
       yName: boxes ? "quartiles, whiskers, extremes" : "mean, with a deviation to either side",
     });
     const y = (found) => inside[1] + inside[3] * (1 - up.share(log ? Math.max(low, found) : found));

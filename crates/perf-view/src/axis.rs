@@ -48,6 +48,8 @@ impl Unit {
 /// // As many digits as tell ticks apart.
 /// let axis = Axis::over([2.0, 2.02], Unit::Number);
 /// assert_eq!(axis.ticks(4)[1].1, "2.005");
+/// // Not one alone where more are wanted.
+/// assert_eq!(Axis::over([245.6, 254.6], Unit::Number).ticks(4).len(), 5);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -84,7 +86,8 @@ impl Axis {
         (value - self.low) / (self.high - self.low)
     }
 
-    /// Round values inside the range, about `most` of them, with their labels.
+    /// Round values inside the range, about `most` of them, with their labels. Where that were one or none, and
+    /// more are wanted, the next finer step is taken.
     pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let span = self.high - self.low;
         let base = match self.unit {
@@ -98,16 +101,24 @@ impl Axis {
             Unit::Bytes => &[1.0, 2.0],
             _ => &[1.0, 2.0, 5.0, 10.0],
         };
-        let step = factors
-            .iter()
-            .map(|f| f * decade)
-            .find(|step| *step >= rough * 0.999);
-        let step = step.unwrap_or(rough);
+        let steps: Vec<f64> = factors.iter().map(|f| f * decade).collect();
+        let fit = steps.iter().position(|step| *step >= rough * 0.999);
+        let step = fit.map_or(rough, |at| steps[at]);
         if !(step > 0.0 && step.is_finite()) {
             return Vec::new();
         }
-        let first = (self.low / step).ceil();
-        let count = ((self.high / step).floor() - first).clamp(-1.0, 1000.0) as i64 + 1;
+        let inside = |step: f64| {
+            let first = (self.low / step).ceil();
+            let count = ((self.high / step).floor() - first).clamp(-1.0, 1000.0) as i64 + 1;
+            (first, count)
+        };
+        // One label alone says nothing of the length of the axis.
+        let finer = fit.and_then(|at| steps.get(at.checked_sub(1)?).copied());
+        let step = match finer {
+            Some(finer) if most > 1 && inside(step).1 < 2 => finer,
+            _ => step,
+        };
+        let (first, count) = inside(step);
         let values = (0..count).map(|at| (first + at as f64) * step);
         // A sum of steps that is meant to be 0 is 0.
         let values = values.map(|value| {

@@ -7,6 +7,16 @@ use std::io::Write;
 pub const MOST_PIXELS: u64 = 1 << 26;
 
 /// A picture in memory.
+///
+/// ```
+/// use perf_view::{Canvas, Colour, Mark};
+/// let (white, red) = (Colour::hex(0xffffff), Colour::hex(0xff0000));
+/// let mut canvas = Canvas::new(8, 4, white)?;
+/// canvas.draw(&Mark::Rect([2.0, 1.0, 3.0, 2.0], red));
+/// assert_eq!((canvas.pixel(2, 1), canvas.pixel(5, 1)), (Some(red), Some(white)));
+/// assert!(canvas.png()?.starts_with(b"\x89PNG"));
+/// # Ok::<(), perf_view::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canvas {
     width: u32,

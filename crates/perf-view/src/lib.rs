@@ -1,4 +1,4 @@
-//! Results as pictures: PNG, SVG and self-contained HTML pages.
+//! How does one show what was found? As pictures, PNG or SVG, and as self-contained HTML pages.
 //!
 //! No window system, no font file, no network: a picture is computed here, and a page is one file that
 //! works on a login node, in an e-mail, and in ten years.
@@ -33,6 +33,19 @@
 //! assert!(html.len() < 1_000_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # How
+//! What is shown is computed before it is drawn: a model of numbers, then marks of a [`Scene`] in pixels. A value `v`
+//! of a grid whose values run from `low` to `high` has the colour of its map at
+//!
+//! ```text
+//! (v - low) / (high - low)
+//! ```
+//!
+//! A cell of a timeline whose operation selects what most streams do is `0.35 + 0.65 a` of the colour of its state and
+//! paper else, where `a` is the share of streams in that state. Between two stops of a map colours are mixed in Oklab
+//! (Ottosson 2020), where equal steps look equal. In PNG a mark colours a pixel by the share of it that it covers.
+//! Labels of an axis lie at 1, 2 or 5 times a power of ten, those of bytes at powers of two.
 //!
 //! # Names
 //! Names come from the binaries of users. They are escaped in every picture and page, and pages have a
@@ -75,6 +88,7 @@ mod pack;
 mod page;
 mod palette;
 mod scene;
+mod section;
 mod sha;
 mod svg;
 mod text;
@@ -93,7 +107,8 @@ pub use colour::Colour;
 pub use error::{Error, Result};
 pub use escape::{escaped, shortened};
 pub use map::ColourMap;
-pub use page::{Card, Page, Section};
+pub use page::Page;
 pub use palette::{OTHER, Palette, numbered};
 pub use scene::{Anchor, Mark, Scene};
+pub use section::{Card, Section};
 pub use theme::Theme;

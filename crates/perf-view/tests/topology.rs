@@ -122,6 +122,10 @@ fn every_choice_of_axes_is_ranked() {
         let want: Vec<f64> = list.matches.iter().map(|matched| matched.r()).collect();
         assert_eq!(found.iter().map(|found| found.r).collect::<Vec<_>>(), want);
     }
+    // Readers begin with the axes that were asked for.
+    let chosen = view.chosen(&[0.0, 0.5, 0.0]).section(&(), &cancel);
+    let page = Page::new("x").with(chosen.expect("it is drawn")).html();
+    assert_eq!(data(&page)["chosen"], 2);
     cancel.cancel();
     assert!(View::correlated(&spectra, 2, of, 3, &(), &cancel).is_err());
 }

@@ -160,3 +160,23 @@ fn what_does_not_belong_together_is_an_error() {
         Err(Error::Mismatch { .. })
     ));
 }
+
+#[test]
+fn shares_are_of_the_time_where_it_is_known() {
+    let bursts = bursts(2, 6);
+    let scale = Scale::params().dimension(Dimension::new("work"));
+    let scaled = scale.check().expect("good").fit(&[&bursts]);
+    let scaled = scaled.expect("it fits");
+    let labels: Vec<ClusterId> = (0..12).map(|at| ClusterId(1 + at / 9)).collect();
+    let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");
+    let legend = |found: &Clusters| Picture::new(found).scene().svg();
+    assert!(legend(&found).contains("cluster 1, 75 %"));
+    // Nine bursts of 1 ns, three of 9 ns.
+    let times: Vec<f64> = (0..12).map(|at| if at < 9 { 1.0 } else { 9.0 }).collect();
+    found
+        .metric("duration", "ns", &times)
+        .expect("a value a point");
+    assert!(
+        legend(&found).contains("cluster 1, 25 %") && legend(&found).contains("cluster 2, 75 %")
+    );
+}

@@ -88,11 +88,12 @@ impl Anomalies {
             .records
             .get(..most.min(self.records.len()))
             .unwrap_or_default();
-        let origin = records
-            .iter()
-            .map(|record| record.call.entry.0)
-            .min()
-            .unwrap_or(0);
+        // Times as they are in the recording, unless they are too large for the numbers of a page.
+        let entries = || records.iter().map(|record| record.call.entry.0);
+        let origin = match entries().all(|entry| entry.unsigned_abs() < LARGEST) {
+            true => 0,
+            false => entries().min().unwrap_or(0),
+        };
         let mut names = Names::default();
         let calls: Vec<Value> = records
             .iter()
@@ -109,6 +110,9 @@ impl Anomalies {
         value["names"] = json!(names.all);
     }
 }
+
+/// The script has 53 bits for a number; calls around a recorded one are a little earlier and later.
+const LARGEST: u64 = 1 << 52;
 
 /// Names by number, each once.
 #[derive(Debug, Default)]
@@ -181,8 +185,8 @@ fn record_value(record: &Record, origin: i64, names: &mut Names) -> Value {
     let mut short = |call: &CallRecord| {
         json!([
             names.of(&call.function),
-            call.entry.0 - origin,
-            call.exit.map(|exit| exit.0 - origin),
+            call.entry.0.saturating_sub(origin),
+            call.exit.map(|exit| exit.0.saturating_sub(origin)),
             call.is_anomaly,
             call.number,
             call.caller,
@@ -192,10 +196,15 @@ fn record_value(record: &Record, origin: i64, names: &mut Names) -> Value {
     let stack: Vec<Value> = record.stack.iter().map(&mut short).collect();
     let before: Vec<Value> = record.before.iter().map(&mut short).collect();
     let after: Vec<Value> = record.after.iter().map(&mut short).collect();
-    let messages = record
-        .messages
-        .iter()
-        .map(|one| json!([one.at.0 - origin, one.is_sent, one.rank, one.tag, one.bytes]));
+    let messages = record.messages.iter().map(|one| {
+        json!([
+            one.at.0.saturating_sub(origin),
+            one.is_sent,
+            one.rank,
+            one.tag,
+            one.bytes
+        ])
+    });
     let counters = record.counters.iter().chain(&record.node);
     let counters =
         counters.map(|one| json!([one.name, crate::number::short(one.value.as_f64(), "")]));

@@ -60,7 +60,7 @@ pub(super) fn body(
                     }
                 }
             }
-            li { span { "lighter: fewer streams agree" } }
+            li { span { "lighter, where rows show what most do: fewer streams agree" } }
         }
         @for line in note { p.note { (line) } }
         noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }

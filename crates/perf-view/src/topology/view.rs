@@ -53,6 +53,7 @@ pub struct View {
     id: String,
     most: usize,
     maps: Vec<ColourMap>,
+    chosen: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -75,6 +76,7 @@ impl View {
             grids: vec![Shown { name, unit, grid }],
             lists: Vec::new(),
             names: Vec::new(),
+            chosen: None,
             heading: "Topology".into(),
             id: "topology".into(),
             most: MOST_CUBES,
@@ -102,6 +104,12 @@ impl View {
     pub fn map(mut self, map: ColourMap) -> Self {
         self.maps.retain(|other| *other != map);
         self.maps.insert(0, map);
+        self
+    }
+
+    /// The choice of axes to begin with: those of weight above 0. Default: all; readers may choose others.
+    pub fn chosen(mut self, f: &[f64]) -> Self {
+        self.chosen = Some(mask(f));
         self
     }
 
@@ -178,6 +186,7 @@ impl View {
         let data = json!({
             "axes": self.axes(&coarse),
             "grids": values,
+            "chosen": self.chosen,
             "lists": self.lists.iter().map(|(mask, found)| json!([mask, found.iter().map(|found| {
                 json!([found.view, rounded(found.r), found.shift])
             }).collect::<Vec<_>>()])).collect::<Vec<_>>(),
@@ -222,7 +231,12 @@ impl View {
 
     /// Reference and best match as a picture, for readers without WebGL.
     fn still(&self) -> Result<Vec<(String, String)>> {
-        let best = self.lists.first().and_then(|(_, found)| found.first());
+        let chosen = self
+            .lists
+            .iter()
+            .find(|(mask, _)| Some(*mask) == self.chosen);
+        let list = chosen.or(self.lists.first());
+        let best = list.and_then(|(_, found)| found.first());
         let right = best.and_then(|found| self.grids.get(found.view));
         let mut stills = Vec::new();
         for shown in self.grids.first().into_iter().chain(right) {
@@ -310,7 +324,7 @@ fn axis_name(at: usize, name: &str) -> String {
 
 /// A bit an axis that counts; there are at most 16.
 fn mask(f: &[f64]) -> u32 {
-    let bits = f.iter().enumerate().filter(|(_, f)| **f > 0.0);
+    let bits = f.iter().take(32).enumerate().filter(|(_, f)| **f > 0.0);
     bits.fold(0, |mask, (axis, _)| mask | 1 << axis)
 }
 

@@ -6,6 +6,7 @@ use crate::chart::range;
 use crate::{Error, Result};
 use perf_track::trend::Summary;
 use perf_track::{ClusterId, Scaled};
+use std::collections::HashMap;
 
 /// Frames of points with the object of each, what links the objects, and how they change: what pictures
 /// and pages of clusters are drawn from.
@@ -134,7 +135,8 @@ impl Clusters {
         Ok(found)
     }
 
-    /// Adds a metric of the points of one frame that was not tracked: a value a point.
+    /// Adds a metric of the points of one frame that was not tracked: a value a point. By `duration` objects
+    /// have their share of the time instead of that of the points.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if there is not one value a point.
@@ -150,6 +152,21 @@ impl Clusters {
             vec![Summary::of(&own)]
         };
         let series = self.objects.iter().map(|object| of(object.id)).collect();
+        if name == "duration" {
+            let mut times = HashMap::new();
+            for (object, value) in objects.iter().zip(values) {
+                *times.entry(*object).or_insert(0.0) += value.max(0.0);
+            }
+            let all: f64 = objects
+                .iter()
+                .zip(values)
+                .map(|(_, value)| value.max(0.0))
+                .sum();
+            for object in self.objects.iter_mut().filter(|_| all > 0.0) {
+                let own = times.get(&object.id).copied().unwrap_or_default();
+                object.share = vec![own / all];
+            }
+        }
         self.metrics.push(Metric {
             name: name.into(),
             unit: unit.into(),

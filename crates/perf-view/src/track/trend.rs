@@ -3,7 +3,7 @@
 use super::axes::{factors, unit, with_unit};
 use super::model::{Clusters, Metric, Shown};
 use crate::chart::{Around, Panel};
-use crate::{Axis, Colour, Mark, Scene, Theme};
+use crate::{Axis, Colour, Mark, Scene, Theme, shortened};
 use perf_track::trend::Summary;
 
 /// What a chart of a metric shows.
@@ -134,6 +134,7 @@ fn outliers(s: &Summary, x: f64, y: &dyn Fn(f64) -> f64, colour: Colour, scene: 
 fn frames_are(clusters: &Clusters) -> &'static str {
     match is_scaling(clusters) {
         true => "tasks of each frame",
+        false if clusters.frames.len() == 1 => "",
         false => "frames in order",
     }
 }
@@ -151,6 +152,7 @@ fn frame_labels(clusters: &Clusters) -> Vec<(f64, String)> {
     let frames = clusters.frames.iter().enumerate();
     let label = |(at, frame): (usize, &super::model::Frame)| match scaling {
         true => (at as f64, frame.tasks.to_string()),
+        false if clusters.frames.len() == 1 => (at as f64, shortened(&frame.name, 24)),
         false => (at as f64, (at + 1).to_string()),
     };
     frames.map(label).collect()

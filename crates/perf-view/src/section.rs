@@ -1,0 +1,203 @@
+//! [`Section`]: a part of a page, and [`Card`]: a part of a report in a sentence.
+
+use crate::pack::base64;
+use crate::{Result, Scene, Theme};
+use maud::{Markup, html};
+
+/// A part of a [`Page`](crate::Page), made by a view.
+#[derive(Clone, Debug)]
+pub struct Section {
+    pub(crate) id: String,
+    pub(crate) heading: String,
+    pub(crate) view: &'static str,
+    pub(crate) body: Markup,
+    pub(crate) data: serde_json::Value,
+    pub(crate) script: &'static str,
+    pub(crate) style: &'static str,
+}
+
+impl Section {
+    pub(crate) fn new(
+        view: &'static str,
+        id: &str,
+        heading: &str,
+        body: Markup,
+        data: serde_json::Value,
+        script: &'static str,
+        style: &'static str,
+    ) -> Self {
+        Section {
+            id: anchor(id),
+            heading: heading.to_string(),
+            view,
+            body,
+            data,
+            script,
+            style,
+        }
+    }
+
+    /// Plain text: a heading, paragraphs and no script.
+    ///
+    /// ```
+    /// use perf_view::{Page, Section};
+    /// let section = Section::text("about", "About <this>", &["One paragraph."]);
+    /// assert!(Page::new("x").with(section).html().contains("About &lt;this&gt;"));
+    /// ```
+    pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
+        let body = html! { @for text in paragraphs { p { (text) } } };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
+    /// A picture: as PNG, on light and on dark paper, with what it shows in words.
+    ///
+    /// ```
+    /// use perf_view::{Page, Scene, Section, Theme};
+    /// let draw = |theme: Theme| Scene::new(8, 8, theme.paper).titled("nothing, 8 x 8 pixels");
+    /// let section = Section::picture("empty", "Nothing", draw, "Nothing is to be seen.")?;
+    /// let html = Page::new("x").with(section).html();
+    /// assert_eq!(html.matches("alt=\"nothing, 8 x 8 pixels\"").count(), 2);
+    /// # Ok::<(), perf_view::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge), and that of a picture without pixels.
+    pub fn picture(
+        id: &str,
+        heading: &str,
+        draw: impl Fn(Theme) -> Scene,
+        words: &str,
+    ) -> Result<Self> {
+        let body = html! { @if !words.is_empty() { p { (words) } } (both(draw)?) };
+        let null = serde_json::Value::Null;
+        Ok(Section::new("text", id, heading, body, null, "", ""))
+    }
+
+    /// A table: the first cell of a row is its head, the others are numbers or text.
+    ///
+    /// ```
+    /// use perf_view::{Page, Section};
+    /// let rows = [vec!["run <1>".into(), "12 ms".into()]];
+    /// let section = Section::table("runs", "Runs", "Two facts.", &["run", "time"], &rows);
+    /// assert!(Page::new("x").with(section).html().contains("run &lt;1&gt;"));
+    /// ```
+    pub fn table(
+        id: &str,
+        heading: &str,
+        words: &str,
+        head: &[&str],
+        rows: &[Vec<String>],
+    ) -> Self {
+        let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+        let body = html! {
+            @if !words.is_empty() { p { (words) } }
+            div.scroll { table {
+                thead { tr { @for name in head { th scope="col" { (name) } } } }
+                tbody { @for row in rows { tr {
+                    @for (at, cell) in row.iter().enumerate() {
+                        @if at == 0 { th scope="row" { (cell) } }
+                        @else { td.n[is_number(cell)] { (cell) } }
+                    }
+                } } }
+            } }
+        };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
+    /// The beginning of a report: a card for each of its parts, with a link to it.
+    ///
+    /// ```
+    /// use perf_view::{Card, Page, Section};
+    /// let cards = [Card::new("waits", "Two ranks wait", "They lose 3 s of 20.")];
+    /// let page = Page::new("A run").with(Section::overview("overview", "Overview", &cards));
+    /// assert!(page.html().contains("href=\"#waits\""));
+    /// ```
+    pub fn overview(id: &str, heading: &str, cards: &[Card]) -> Self {
+        let body = html! {
+            div.cards { @for card in cards {
+                a.card href={ "#" (anchor(&card.link)) } {
+                    strong { (card.heading) }
+                    span { (card.words) }
+                    @if let Some(picture) = &card.picture { (picture) }
+                }
+            } }
+        };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
+    /// What follows `#` in a link to it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// A part of a report in a sentence, for its [`overview`](Section::overview).
+///
+/// ```
+/// use perf_view::{Card, Page, Section};
+/// let card = Card::new("waits", "Who waits", "Ranks 5, 6, 9 and 10 wait least.");
+/// let page = Page::new("Run 7")
+///     .with(Section::overview("all", "At a glance", &[card]))
+///     .with(Section::text("waits", "Who waits", &["..."]));
+/// assert!(page.html().contains("href=\"#waits\""));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Card {
+    link: String,
+    heading: String,
+    words: String,
+    picture: Option<Markup>,
+}
+
+impl Card {
+    /// A card that leads to the section of an id.
+    pub fn new(
+        link: impl Into<String>,
+        heading: impl Into<String>,
+        words: impl Into<String>,
+    ) -> Self {
+        Card {
+            link: link.into(),
+            heading: heading.into(),
+            words: words.into(),
+            picture: None,
+        }
+    }
+
+    /// The same with a picture.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge), and that of a picture without pixels.
+    pub fn with(mut self, draw: impl Fn(Theme) -> Scene) -> Result<Self> {
+        self.picture = Some(both(draw)?);
+        Ok(self)
+    }
+}
+
+/// A picture on light and on dark paper, of which the style shows one.
+fn both(draw: impl Fn(Theme) -> Scene) -> Result<Markup> {
+    let one = |theme: Theme| -> Result<(String, String)> {
+        let scene = draw(theme);
+        Ok((base64(&scene.png()?), scene.title))
+    };
+    let (light, words) = one(Theme::light())?;
+    let (dark, _) = one(Theme::dark())?;
+    Ok(html! {
+        img.still.on-light src={ "data:image/png;base64," (light) } alt=(words);
+        img.still.on-dark src={ "data:image/png;base64," (dark) } alt=(words);
+    })
+}
+
+/// Lower-case letters, digits and lines: what links are made of.
+fn anchor(id: &str) -> String {
+    let letters = id.chars().map(|letter| match letter {
+        'a'..='z' | '0'..='9' | '-' => letter,
+        'A'..='Z' => letter.to_ascii_lowercase(),
+        _ => '-',
+    });
+    let found: String = letters.collect();
+    match found.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+        true => found,
+        false => format!("v-{found}"),
+    }
+}
