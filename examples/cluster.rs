@@ -111,7 +111,9 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             }
             Long("refine") => asked.refine = true,
             Long("sweep") => asked.sweep = true,
-            Long("min-points") => options.min_points = Some(parser.value()?.parse()?),
+            Long("min-points") => {
+                options.min_points = Some(cli::number("min-points", &mut parser)?)
+            }
             Long("min-duration") => {
                 options.min_duration = Some(parse_time(&parser.value()?.string()?)?);
             }

@@ -107,7 +107,10 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
         }
     };
     let detector: Box<dyn Detector> = match asked.method {
-        Method::Default => Box::new(Tail::new(tail().map_err(usage)?)),
+        Method::Default => {
+            let wrong = |error| Failure::Usage(format!("--false-alarms: {error}"));
+            Box::new(Tail::new(tail().map_err(wrong)?))
+        }
         Method::Sstd => Box::new(Sstd::new(strict().map_err(usage)?)),
         Method::Hbos => Box::new(Hbos::new(strict().map_err(usage)?)),
         Method::Copod => Box::new(Copod::new(strict().map_err(usage)?)),

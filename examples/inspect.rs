@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: inspect FILE [--top N] [--json]
+const USAGE: &str = "usage: inspect FILE [OPTIONS]
 
 Prints what is in a recording.
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("top") => top = parser.value()?.parse()?,
+            Long("top") => top = cli::number("top", &mut parser)?,
             Long("metric") => metric = Some(parser.value()?.string()?),
             Long("png") => files.png = Some(parser.value()?.into()),
             Long("html") => files.html = Some(parser.value()?.into()),

@@ -70,8 +70,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     while let Some(arg) = parser.next()? {
         match arg {
             Long("threads") => plan.threads = parser.value()?.parse::<usize>()?.clamp(1, 256),
-            Long("steps") => plan.steps = parser.value()?.parse()?,
-            Long("slow") => plan.slow = parser.value()?.parse()?,
+            Long("steps") => plan.steps = cli::number("steps", &mut parser)?,
+            Long("slow") => plan.slow = cli::number("slow", &mut parser)?,
             Long("png") => files.png = Some(parser.value()?.into()),
             Long("html") => files.html = Some(parser.value()?.into()),
             Long("json") => as_json = true,

@@ -138,14 +138,16 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                     })?),
                 };
             }
-            Long("min-points") => options.min_points = Some(parser.value()?.parse()?),
+            Long("min-points") => {
+                options.min_points = Some(cli::number("min-points", &mut parser)?)
+            }
             Long("min-duration") => {
                 options.min_duration = Some(parse_time(&parser.value()?.string()?)?);
             }
             Long("like") => {
                 options.like = Some(like::definition(&PathBuf::from(parser.value()?))?);
             }
-            Long("windows") => options.windows = parser.value()?.parse()?,
+            Long("windows") => options.windows = cli::number("windows", &mut parser)?,
             Long("mode") => {
                 options.mode = Some(match parser.value()?.string()?.as_str() {
                     "optimal" => Mode::Optimal,
@@ -157,7 +159,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 });
             }
             Long("whole") => options.split = false,
-            Long("top") => asked.top = parser.value()?.parse()?,
+            Long("top") => asked.top = cli::number("top", &mut parser)?,
             Long("csv") => asked.csv = Some(parser.value()?.into()),
             Long("svg") => asked.files.svg = Some(parser.value()?.into()),
             Long("png") => asked.files.png = Some(parser.value()?.into()),

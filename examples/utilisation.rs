@@ -134,7 +134,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 let (work, glob) = work(&rule)?;
                 asked.rules = asked.rules.before(work, glob);
             }
-            Long("gaps") => asked.gaps = parser.value()?.parse()?,
+            Long("gaps") => asked.gaps = cli::number("gaps", &mut parser)?,
             Long("hta") => asked.hta = Some(HtaParams::default()),
             Long("hta-all") => {
                 asked.hta = Some(HtaParams::default().include_last_profiler_step(true));

@@ -1,9 +1,11 @@
 //! Arguments, errors and exit codes.
 
+use lexopt::ValueExt;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 /// Why an example stopped.
 #[derive(Debug)]
@@ -31,6 +33,16 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::Output(error)
     }
+}
+
+/// The value of an option that takes a number.
+///
+/// # Errors
+/// [`Failure::Usage`] with the option, if there is none or it is no such number.
+pub fn number<T: FromStr>(option: &str, parser: &mut lexopt::Parser) -> Result<T, Failure> {
+    let text = parser.value()?.string()?;
+    let wrong = |_| Failure::Usage(format!("--{option} `{text}`: not a number that it takes"));
+    text.parse().map_err(wrong)
 }
 
 /// Any error of the libraries is about the input.

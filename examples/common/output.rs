@@ -23,7 +23,8 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let name = real.file_name().filter(|_| !real.is_dir());
     let Some(name) = name else {
-        return Err(Failure::Input(format!("{}: no file name", path.display())));
+        let what = format!("{}: a folder, expected the name of a file", path.display());
+        return Err(Failure::Input(what));
     };
     if real.exists() && !real.is_file() {
         // A pipe or terminal has no other name.

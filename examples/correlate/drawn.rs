@@ -21,6 +21,7 @@ impl List<'_> {
         let view = View::correlated(&self.spectra, own.unwrap_or(0), grid, TOP, &bar, &cancel);
         let view = view.map_err(failed)?.named(heading, "topology");
         view.cells(self.cells())
+            .chosen(&self.axes)
             .section(&bar, &cancel)
             .map_err(failed)
     }

@@ -18,7 +18,7 @@ use std::io::Write;
 pub(super) struct List<'a> {
     pub(super) profile: &'a Profile,
     pub(super) topology: Topology,
-    axes: Vec<f64>,
+    pub(super) axes: Vec<f64>,
     power: AxisPower,
     pub(super) reference: (MetricId, CallPathId),
     pub(super) rows: Vec<(MetricId, CallPathId)>,

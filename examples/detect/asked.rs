@@ -146,7 +146,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 asked.method = one_of("--method", &text(&mut parser)?, &Method::ALL)?;
             }
             Long("false-alarms") => {
-                asked.false_alarms = Some(parser.value()?.parse()?);
+                asked.false_alarms = Some(cli::number("false-alarms", &mut parser)?);
             }
             Long("by") => asked.model = one_of("--by", &text(&mut parser)?, &models)?,
             Long("runtime") => {
@@ -173,8 +173,8 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("restart") => asked.restart = true,
             Long("follow") => asked.follow = true,
             Long("idle") => asked.idle = Some(parse_time(&text(&mut parser)?)?),
-            Long("pace") => asked.pace = Some(parser.value()?.parse()?),
-            Long("top") => asked.top = parser.value()?.parse()?,
+            Long("pace") => asked.pace = Some(cli::number("pace", &mut parser)?),
+            Long("top") => asked.top = cli::number("top", &mut parser)?,
             Long("png") => asked.drawn.png = Some(parser.value()?.into()),
             Long("html") => asked.drawn.html = Some(parser.value()?.into()),
             Long("json") => asked.as_json = true,
