@@ -42,7 +42,7 @@
 //! ```
 //!
 //! # How
-//! [`probe`] shows each format the first 512 bytes of a file, or the names in a folder; each says how sure it is that
+//! [`probe()`] shows each format the first 512 bytes of a file, or the names in a folder; each says how sure it is that
 //! this is its own, from 0 to 100, and the surest reads it. A reader splits bytes into records by the grammar of its
 //! format, gives dense ids to what the file numbers as it likes, unifies what ranks defined alike, and corrects
 //! times: between two clock offsets `(t_0, o_0)` and `(t_1, o_1)` of an OTF2 location, time `t` becomes
