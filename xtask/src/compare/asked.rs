@@ -116,7 +116,10 @@ impl Asked {
             }
             Asked::Faster(_, least) => {
                 let (peer, _) = theirs?;
-                let bar = format!("{least} times as fast as {}", peer.name);
+                let bar = match least == 1.0 {
+                    true => format!("as fast as {}", peer.name),
+                    false => format!("{least} times as fast as {}", peer.name),
+                };
                 let mut judged = judged(bar, false, 0.0, &seconds, &time)?;
                 judged.met = judged.ratio? >= least;
                 Some(judged)
@@ -203,6 +206,8 @@ mod tests {
         assert_eq!(rate, Some(("100 M/s".into(), peer, true)));
         let faster = of(Asked::Faster(1, 30.0)).map(|it| (it.ours, it.ratio, it.met));
         assert_eq!(faster, Some(("20.0 ms".into(), Some(25.0), false)));
+        let equal = of(Asked::Faster(1, 1.0)).map(|it| (it.bar, it.met));
+        assert_eq!(equal, Some(("as fast as theirs".into(), true)));
         let leaner = of(Asked::Leaner(1, 4.0)).map(|it| (it.bar, it.met));
         assert_eq!(leaner, Some(("1/4 of the memory of theirs".into(), true)));
         assert_eq!(of(Asked::Seconds(0.02)).map(|it| it.met), Some(true));

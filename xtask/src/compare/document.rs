@@ -200,17 +200,24 @@ fn race(line: &Value, machine: usize) -> String {
         "cpu_s" => ("CPU", "wall"),
         _ => ("wall", "CPU"),
     };
+    let runners = list(line, "runners");
+    let first = runners.first().and_then(|runner| runner["least"].as_f64());
+    let count = line["count"].as_f64();
+    // Millions, unless that is next to nothing.
+    let millions = count.zip(first).map(|(count, first)| count / first / 1e6);
+    let (unit, size) = match millions.is_some_and(|rate| rate < 0.1) {
+        true => ("", 1.0),
+        false => ("M ", 1e6),
+    };
     let mut out = format!(
         "\n### {}\n\n{}, {} runs each, {}, machine {machine}.\n\n\
-        | | {by}, least | median | {other} | M {}/s | MB | ratio |\n|---|---|---|---|---|---|---|\n",
+        | | {by}, least | median | {other} | {unit}{}/s | MB | ratio |\n|---|---|---|---|---|---|---|\n",
         text(line, "race"),
         text(line, "date"),
         line["turns"],
         load(line),
         text(line, "work"),
     );
-    let runners = list(line, "runners");
-    let first = runners.first().and_then(|runner| runner["least"].as_f64());
     for runner in runners {
         let name = text(runner, "name");
         let Some(least) = runner["least"].as_f64() else {
@@ -219,9 +226,7 @@ fn race(line: &Value, machine: usize) -> String {
             continue;
         };
         let number = |key: &str| runner[key].as_f64();
-        let rate = line["count"]
-            .as_f64()
-            .map(|count| digits(count / least / 1e6));
+        let rate = count.map(|count| digits(count / least / size));
         let ratio = first.map(|first| digits(least / first));
         let megabytes = number("mb").filter(|value| *value > 0.0).map(digits);
         let _ = writeln!(
@@ -293,6 +298,7 @@ mod tests {
         let row =
             "| drawing | `draw it` | 2026-11-22, on a quiet machine | [drawing.md](drawing.md) |";
         assert!(page.contains(row), "{page}");
+        assert!(page.contains("| | CPU, least | median | wall | M events/s | MB | ratio |"));
         let turns =
             "3 runs each, 1 of them on a quiet machine (others had 0.50 cores at most), machine 1.";
         assert!(page.contains(turns), "{page}");
