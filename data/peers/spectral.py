@@ -10,10 +10,14 @@ with `scipy`, its transforms with as many workers take the place of FFTW's. Axes
 is faster so. Planning and reading are not timed.
 """
 
+import os
 import resource
 import sys
 import threading
 import time
+
+# Threads of the library below NumPy look for work a while after their last, on cores that FFTW needs.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy
 import pyfftw
