@@ -227,7 +227,7 @@ fn long_tables_are_read_in_parts() {
     // Some 480 KB, of two ranks in turns.
     let row = |at: u32| [0, at % 2, 0, at / 2 % 2, 5, at];
     let event = |at: u32| {
-        let what = if at / 2 % 2 == 0 { "enter" } else { "exit" };
+        let what = ["enter", "exit"][at as usize / 2 % 2];
         format!("{}.0 {} {what} 0:main", at % 2, 1000 * i64::from(at))
     };
     for (is_big, count) in [(false, 20_000), (true, 20_000), (false, 17_001)] {
