@@ -33,6 +33,7 @@ mod json;
 mod lines;
 mod row;
 pub mod rules;
+mod scan;
 mod syntax;
 mod trace;
 mod tsv;
