@@ -1,12 +1,17 @@
 //! A trace as packets.
 
+mod events;
+mod frames;
+
 use super::proto::{Message, field};
 use super::track::Tracks;
 use crate::lanes::Lanes;
 use crate::{Error, Result};
+use events::flows;
+use frames::{Counter, Frames};
 use perf_core::{
-    CancelToken, Close, Definitions, Endpoint, Event, EventId, Interval, LocationId, LocationView,
-    MetricId, Place, Progress, RegionId, Ticks, TraceView, Value, Visitor, intervals_with,
+    CancelToken, Definitions, Endpoint, Event, EventId, Interval, LocationId, LocationView,
+    MetricId, Place, Progress, RegionId, Ticks, TraceView, Value, intervals_with,
     match_messages_with, replay_with,
 };
 use std::collections::HashMap;
@@ -310,181 +315,5 @@ impl Writer<'_, '_> {
             }
             flows(event, &from, &to);
         });
-    }
-
-    fn flows_at(&self, location: LocationId, index: Option<usize>) -> (Vec<u64>, Vec<u64>) {
-        let index = index.and_then(|index| u32::try_from(index).ok());
-        let Some(index) = index else {
-            return Default::default();
-        };
-        let id = EventId { location, index };
-        let of = |flows: &HashMap<EventId, Vec<u64>>| flows.get(&id).cloned().unwrap_or_default();
-        (of(&self.flows.from), of(&self.flows.to))
-    }
-
-    /// Writes an event with what `more` adds to it.
-    fn event(
-        &mut self,
-        track: u64,
-        at: Ticks,
-        kind: u64,
-        name: Option<&str>,
-        more: impl FnOnce(&mut Message),
-    ) {
-        let mut packet = Message::default();
-        let time = nanos(self.definitions, at) - self.start;
-        packet.number(field::PACKET_TIMESTAMP, u64::try_from(time).unwrap_or(0));
-        packet.number(field::PACKET_SEQUENCE, SEQUENCE);
-        let mut event = Message::default();
-        event.number(field::EVENT_TYPE, kind);
-        event.number(field::EVENT_TRACK_UUID, track);
-        if let Some(name) = name {
-            let iid = self.name(name, &mut packet);
-            event.number(field::EVENT_NAME_IID, iid);
-            packet.number(field::PACKET_SEQUENCE_FLAGS, NEEDS_NAMES);
-        }
-        more(&mut event);
-        packet.message(field::PACKET_TRACK_EVENT, &event);
-        self.packet(&packet);
-    }
-
-    /// The number of a name, which the packet explains if it is new.
-    fn name(&mut self, name: &str, packet: &mut Message) -> u64 {
-        if let Some(known) = self.names.get(name) {
-            return *known;
-        }
-        let iid = self.names.len() as u64 + 1;
-        self.names.insert(name.to_owned(), iid);
-        let (mut own, mut data) = (Message::default(), Message::default());
-        own.number(field::NAME_IID, iid);
-        own.text(field::NAME_TEXT, name);
-        data.message(field::INTERNED_EVENT_NAMES, &own);
-        packet.message(field::PACKET_INTERNED_DATA, &data);
-        iid
-    }
-
-    /// An event that is no call.
-    fn note(&mut self, location: LocationView<'_>, track: u64, event: Event<'_>, index: usize) {
-        let at = location.all().time(index).unwrap_or_default();
-        match event {
-            Event::Metric { set, values } => self.samples(location.id(), at, set, values),
-            Event::Other { .. } => {
-                self.written.instants += 1;
-                let name = self.definitions.event_name(event).to_owned();
-                let (from, to) = self.flows_at(location.id(), Some(index));
-                self.event(track, at, INSTANT, Some(&name), |event| {
-                    flows(event, &from, &to)
-                });
-            }
-            other => {
-                let (from, to) = self.flows_at(location.id(), Some(index));
-                if from.is_empty() && to.is_empty() {
-                    self.written.left_out += 1;
-                    return;
-                }
-                self.written.instants += 1;
-                let name = self.definitions.event_name(other).to_owned();
-                self.event(track, at, INSTANT, Some(&name), |event| {
-                    flows(event, &from, &to)
-                });
-            }
-        }
-    }
-
-    fn samples(&mut self, id: LocationId, at: Ticks, set: perf_core::MetricSetId, values: &[u64]) {
-        let definitions = self.definitions;
-        let members = definitions.metric_sets.get(set.index());
-        let members = members.map_or(&[][..], |set| &set.members);
-        for (metric, bits) in members.iter().zip(values) {
-            let Some(known) = definitions.metrics.get(metric.index()) else {
-                continue;
-            };
-            let track = match self.counters.get(&(id, *metric)) {
-                Some(track) => *track,
-                None => {
-                    let track = self.tracks.more();
-                    let description = self.tracks.counter(id, track, known);
-                    self.describe(&description);
-                    self.counters.insert((id, *metric), track);
-                    track
-                }
-            };
-            self.written.samples += 1;
-            let value = Value::from_bits(known.value_type, *bits);
-            self.event(track, at, COUNTER, None, |event| {
-                match value {
-                    Value::U64(value) => match i64::try_from(value) {
-                        Ok(value) => event.signed(field::EVENT_COUNTER, value),
-                        Err(_) => event.double(field::EVENT_DOUBLE_COUNTER, value as f64),
-                    },
-                    Value::I64(value) => event.signed(field::EVENT_COUNTER, value),
-                    Value::F64(value) => event.double(field::EVENT_DOUBLE_COUNTER, value),
-                };
-            });
-        }
-    }
-}
-
-fn flows(event: &mut Message, from: &[u64], to: &[u64]) {
-    for flow in from {
-        event.fixed(field::EVENT_FLOWS, *flow);
-    }
-    for flow in to {
-        event.fixed(field::EVENT_LAST_FLOWS, *flow);
-    }
-}
-
-/// Counts frames.
-#[derive(Default)]
-struct Counter(usize);
-
-impl Visitor for Counter {
-    fn enter(&mut self, _at: Ticks, _region: RegionId, _depth: usize) {
-        self.0 += 1;
-    }
-
-    fn leave(&mut self, _at: Ticks, _region: RegionId, _depth: usize, _why: Close) {}
-}
-
-/// Writes frames as they open and close.
-struct Frames<'f, 'l, 'a, 'w> {
-    writer: &'f mut Writer<'a, 'w>,
-    location: LocationView<'l>,
-    track: u64,
-    before: usize,
-    enters: std::vec::IntoIter<usize>,
-    failed: Option<Error>,
-}
-
-impl Frames<'_, '_, '_, '_> {
-    fn spill(&mut self) {
-        if let Err(error) = self.writer.spill() {
-            self.failed.get_or_insert(error);
-        }
-    }
-}
-
-impl Visitor for Frames<'_, '_, '_, '_> {
-    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
-        let enter = match self.before {
-            0 => self.enters.next(),
-            _ => {
-                self.before -= 1;
-                None
-            }
-        };
-        self.writer
-            .begin(self.location, self.track, at, region, enter);
-        self.spill();
-    }
-
-    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
-        self.writer.event(self.track, at, SLICE_END, None, |_| {});
-        self.spill();
-    }
-
-    fn event(&mut self, _at: Ticks, event: Event<'_>, index: usize) {
-        self.writer.note(self.location, self.track, event, index);
-        self.spill();
     }
 }

@@ -1,0 +1,60 @@
+//! What is told of frames while a location is replayed.
+
+use super::{SLICE_END, Writer};
+use crate::Error;
+use perf_core::{Close, Event, LocationView, RegionId, Ticks, Visitor};
+
+/// Counts frames.
+#[derive(Default)]
+pub(super) struct Counter(pub(super) usize);
+
+impl Visitor for Counter {
+    fn enter(&mut self, _at: Ticks, _region: RegionId, _depth: usize) {
+        self.0 += 1;
+    }
+
+    fn leave(&mut self, _at: Ticks, _region: RegionId, _depth: usize, _why: Close) {}
+}
+
+/// Writes frames as they open and close.
+pub(super) struct Frames<'f, 'l, 'a, 'w> {
+    pub(super) writer: &'f mut Writer<'a, 'w>,
+    pub(super) location: LocationView<'l>,
+    pub(super) track: u64,
+    pub(super) before: usize,
+    pub(super) enters: std::vec::IntoIter<usize>,
+    pub(super) failed: Option<Error>,
+}
+
+impl Frames<'_, '_, '_, '_> {
+    fn spill(&mut self) {
+        if let Err(error) = self.writer.spill() {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Visitor for Frames<'_, '_, '_, '_> {
+    fn enter(&mut self, at: Ticks, region: RegionId, _depth: usize) {
+        let enter = match self.before {
+            0 => self.enters.next(),
+            _ => {
+                self.before -= 1;
+                None
+            }
+        };
+        self.writer
+            .begin(self.location, self.track, at, region, enter);
+        self.spill();
+    }
+
+    fn leave(&mut self, at: Ticks, _region: RegionId, _depth: usize, _why: Close) {
+        self.writer.event(self.track, at, SLICE_END, None, |_| {});
+        self.spill();
+    }
+
+    fn event(&mut self, _at: Ticks, event: Event<'_>, index: usize) {
+        self.writer.note(self.location, self.track, event, index);
+        self.spill();
+    }
+}
