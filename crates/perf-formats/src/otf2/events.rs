@@ -4,120 +4,23 @@
 //! piece of one where locations are merged. It stops in front of a record that the block cuts, and
 //! is called again with a block that begins there.
 
-use super::kinds::{self, Kinds};
-use super::local::{LocalDefinitions, Segment};
-use super::maps::{Maps, NONE, Unresolved};
-use super::resolve::Resolved;
+mod context;
+mod ids;
+mod state;
+
+pub(crate) use context::{Context, Shared};
+pub(crate) use state::{State, Stop};
+
+use super::kinds;
+use super::maps::NONE;
 use super::rules;
 use super::schema::{self, Space, internal};
 use super::wire::{ByteOrder, Cursor, Read, typed};
+use ids::{Ids, Misses};
 use perf_core::{
-    AttributeId, AttributeValue, Diagnostics, Event, Events, Place, RegionId, Rule, Ticks,
-    TimeRange,
+    AttributeId, AttributeValue, Event, Events, Place, RegionId, Rule, Ticks, TimeRange,
 };
-use std::collections::HashMap;
 use std::sync::Arc;
-
-/// What belongs to one location: its local definitions, put together with the global ones.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) local: LocalDefinitions,
-    /// Dense regions by local id, where a mapping table makes them differ from the global ones.
-    regions: Option<Vec<u32>>,
-}
-
-impl Shared {
-    pub(crate) fn new(resolved: &Resolved, local: LocalDefinitions) -> Self {
-        let map = &resolved.maps.regions;
-        let regions = local.maps(Space::Region).then(|| {
-            let ids = local.low_ids(Space::Region);
-            ids.iter().map(|id| map.get(*id).unwrap_or(NONE)).collect()
-        });
-        Shared { local, regions }
-    }
-
-    pub(crate) fn context<'r>(
-        &'r self,
-        file: Arc<str>,
-        resolved: &'r Resolved,
-        kinds: &'r Kinds,
-        window: TimeRange,
-    ) -> Context<'r> {
-        let all = resolved.maps.regions.low();
-        Context {
-            file,
-            resolved,
-            local: &self.local,
-            regions: self.regions.as_deref().unwrap_or(all),
-            kinds,
-            window,
-        }
-    }
-}
-
-/// What the events of one location are read with.
-#[derive(Debug)]
-pub(crate) struct Context<'r> {
-    pub(crate) file: Arc<str>,
-    resolved: &'r Resolved,
-    pub(crate) local: &'r LocalDefinitions,
-    /// Dense regions by local id; [`NONE`] where the long way must be taken.
-    regions: &'r [u32],
-    kinds: &'r Kinds,
-    window: TimeRange,
-}
-
-impl<'r> Context<'r> {
-    fn maps(&self) -> &'r Maps {
-        &self.resolved.maps
-    }
-}
-
-/// Why the decoder stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The block ends, maybe within a record.
-    Block,
-    /// The chunk ends, by its end mark or where its bytes do.
-    Chunk,
-    /// The bytes of the chunk end within a record.
-    Cut,
-    /// What follows is no record.
-    Damage,
-    /// The file ends.
-    File,
-    /// All that follows lies after the window.
-    Window,
-}
-
-/// How far a location is decoded.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct State {
-    order: ByteOrder,
-    segment: Segment,
-    /// The latest time so far, corrected.
-    pub(crate) time: u64,
-    /// Whether events at that time are inside the window.
-    keep: bool,
-    /// Attributes of the next event.
-    pending: Vec<AttributeValue>,
-    pub(crate) unresolved: Unresolved,
-    pub(crate) found: Diagnostics,
-}
-
-impl State {
-    /// At the start of a chunk. `time` is the last one of what comes before.
-    pub(crate) fn new(order: ByteOrder, time: u64, window: TimeRange) -> Self {
-        State {
-            order,
-            time,
-            // No time belongs to this line, so that the first one looks for its own.
-            segment: Segment::NOWHERE,
-            keep: window == TimeRange::ALL || window.contains(Ticks(time)),
-            ..State::default()
-        }
-    }
-}
 
 /// Decodes one location.
 #[derive(Debug)]
@@ -131,9 +34,6 @@ pub(crate) struct Decoder<'c> {
     /// Enters and leaves of calling contexts in this block, and where the first is.
     contexts: (u64, u64),
 }
-
-/// How often ids were seen, and where first.
-type Misses = HashMap<(Space, u64), (u64, u64)>;
 
 impl<'c> Decoder<'c> {
     /// Goes on from `state`.
@@ -492,52 +392,5 @@ impl<'c> Decoder<'c> {
             });
         }
         Ok(())
-    }
-}
-
-/// Turns local ids into dense ones.
-struct Ids<'i, 'c> {
-    context: &'i Context<'c>,
-    misses: &'i mut Misses,
-    offset: u64,
-    quiet: bool,
-}
-
-impl Ids<'_, '_> {
-    /// The dense id of a local one; ids of spaces without nouns become global.
-    #[inline]
-    fn dense(&mut self, space: Space, id: u64) -> u64 {
-        let global = self.context.local.global(space, id);
-        match self.context.maps().of(space) {
-            None => global,
-            Some(map) => match map.get(global) {
-                Some(dense) => dense.into(),
-                None => self.miss(space, global),
-            },
-        }
-    }
-
-    /// As [`dense`](Self::dense), but a reference to nothing stays one.
-    fn reference(&mut self, space: Space, id: u64) -> u64 {
-        if id == space.undefined() {
-            return id;
-        }
-        let global = self.context.local.global(space, id);
-        let dense = self.context.maps().of(space).map(|map| map.get(global));
-        match dense {
-            None => global,
-            Some(dense) => dense.map_or(space.undefined(), u64::from),
-        }
-    }
-
-    #[cold]
-    fn miss(&mut self, space: Space, id: u64) -> u64 {
-        // Locations and location groups get no placeholders; nothing in events needs them dense.
-        if matches!(space, Space::Location | Space::LocationGroup) || self.quiet {
-            return id;
-        }
-        let seen = self.misses.entry((space, id));
-        seen.or_insert((0, self.offset)).0 += 1;
-        0
     }
 }

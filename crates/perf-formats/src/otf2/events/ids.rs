@@ -1,0 +1,55 @@
+//! Ids of a file as those of the trace.
+
+use super::Context;
+use crate::otf2::schema::Space;
+use std::collections::HashMap;
+
+/// How often ids were seen that nobody defined, and where first.
+pub(super) type Misses = HashMap<(Space, u64), (u64, u64)>;
+
+/// Turns local ids into dense ones.
+pub(super) struct Ids<'i, 'c> {
+    pub(super) context: &'i Context<'c>,
+    pub(super) misses: &'i mut Misses,
+    pub(super) offset: u64,
+    pub(super) quiet: bool,
+}
+
+impl Ids<'_, '_> {
+    /// The dense id of a local one; ids of spaces without nouns become global.
+    #[inline]
+    pub(super) fn dense(&mut self, space: Space, id: u64) -> u64 {
+        let global = self.context.local.global(space, id);
+        match self.context.maps().of(space) {
+            None => global,
+            Some(map) => match map.get(global) {
+                Some(dense) => dense.into(),
+                None => self.miss(space, global),
+            },
+        }
+    }
+
+    /// As [`dense`](Self::dense), but a reference to nothing stays one.
+    pub(super) fn reference(&mut self, space: Space, id: u64) -> u64 {
+        if id == space.undefined() {
+            return id;
+        }
+        let global = self.context.local.global(space, id);
+        let dense = self.context.maps().of(space).map(|map| map.get(global));
+        match dense {
+            None => global,
+            Some(dense) => dense.map_or(space.undefined(), u64::from),
+        }
+    }
+
+    #[cold]
+    fn miss(&mut self, space: Space, id: u64) -> u64 {
+        // Locations and location groups get no placeholders; nothing in events needs them dense.
+        if matches!(space, Space::Location | Space::LocationGroup) || self.quiet {
+            return id;
+        }
+        let seen = self.misses.entry((space, id));
+        seen.or_insert((0, self.offset)).0 += 1;
+        0
+    }
+}
