@@ -1,0 +1,258 @@
+//! The events of one location, from a time on and up to one.
+
+use super::event_chunk;
+use crate::Result;
+use crate::otf2::anchor::Anchor;
+use crate::otf2::local::LocalDefinitions;
+use crate::otf2::maps::Maps;
+use crate::otf2::reader::Reader;
+use crate::otf2::records::RawEvent;
+use crate::otf2::schema::{self, Record, Space, internal};
+use crate::otf2::wire::{ByteOrder, Cursor};
+use crate::otf2::write::{Chunks, Encoder, Sink};
+use perf_core::{CancelToken, FrameStack, LocationId, RegionId, TimeRange};
+use std::ops::ControlFlow;
+
+/// Records between two looks at the token.
+const LOOK: usize = 1 << 16;
+
+/// Copies the events of one location and says how many there are now.
+pub(super) fn events(
+    reader: &Reader<'_>,
+    location: LocationId,
+    anchor: &Anchor,
+    (window, member): (TimeRange, &str),
+    sink: &mut dyn Sink,
+    cancel: &CancelToken,
+) -> Result<u64> {
+    let local = reader.local_definitions(location)?;
+    let chunks = Chunks::new(
+        format!("{member}.evt"),
+        anchor.byte_order,
+        event_chunk(anchor),
+    )?;
+    let mut copy = Copy {
+        local: &local,
+        maps: &reader.resolved.maps,
+        window,
+        chunks,
+        record: Encoder::new(anchor.byte_order),
+        stack: FrameStack::default(),
+        names: Vec::new(),
+        phase: Phase::Before,
+        last: None,
+        order: anchor.byte_order,
+    };
+    let (mut outcome, mut looked) = (Ok(()), 0_usize);
+    reader.records(location, |event| {
+        looked += 1;
+        if looked.is_multiple_of(LOOK)
+            && let Err(over) = cancel.check()
+        {
+            outcome = Err(over.into());
+            return ControlFlow::Break(());
+        }
+        outcome = copy.event(event, sink);
+        if outcome.is_err() || copy.phase == Phase::After {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    outcome?;
+    let events = copy.chunks.events();
+    copy.chunks.finish(sink)?;
+    Ok(events)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Inside,
+    After,
+}
+
+/// Copies the records of one location.
+struct Copy<'a> {
+    local: &'a LocalDefinitions,
+    maps: &'a Maps,
+    window: TimeRange,
+    chunks: Chunks,
+    record: Encoder,
+    stack: FrameStack,
+    /// What the frames on the stack are to the file.
+    names: Vec<Name>,
+    phase: Phase,
+    /// Raw time of the last record.
+    last: Option<u64>,
+    order: ByteOrder,
+}
+
+/// How a file names a frame: by local id.
+#[derive(Clone, Copy, Debug)]
+enum Name {
+    Region(u64),
+    Context(u64),
+}
+
+const ENTER: u8 = 12;
+const LEAVE: u8 = 13;
+const CONTEXT_ENTER: u8 = 66;
+const CONTEXT_LEAVE: u8 = 67;
+
+impl Copy<'_> {
+    fn event(&mut self, event: RawEvent<'_>, sink: &mut dyn Sink) -> Result<()> {
+        if self.window != TimeRange::ALL {
+            let at = self.local.correct(event.time);
+            if self.phase == Phase::Before && at >= self.window.start {
+                self.phase = Phase::Inside;
+                if at < self.window.end {
+                    self.open(event.time, sink)?;
+                }
+            }
+            if at >= self.window.end {
+                if self.window.start >= self.window.end {
+                    // A window without a tick has no place for the frames that are open around it.
+                } else if self.chunks.events() > 0 {
+                    self.close(event.time, sink)?;
+                } else {
+                    // No event inside: what is open is open all along.
+                    self.open(event.time, sink)?;
+                    self.close(event.time, sink)?;
+                }
+                self.phase = Phase::After;
+                return Ok(());
+            }
+        } else {
+            self.phase = Phase::Inside;
+        }
+        if self.phase == Phase::Inside {
+            self.copy(event, sink)?;
+        }
+        self.track(event);
+        self.last = Some(event.time);
+        Ok(())
+    }
+
+    fn copy(&mut self, event: RawEvent<'_>, sink: &mut dyn Sink) -> Result<()> {
+        self.record.clear();
+        if !event.attributes.is_empty() {
+            let list = unknown(internal::ATTRIBUTES);
+            self.record.framed(&list, |out| out.raw(event.attributes));
+        }
+        let unknown = unknown(event.id);
+        let known = schema::event(event.id).unwrap_or(&unknown);
+        self.record.framed(known, |out| out.raw(event.payload));
+        self.chunks.event(sink, event.time, self.record.bytes())
+    }
+
+    /// Enters what is open at the start of the window, at the first raw time inside it.
+    fn open(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        let start = self.window.start;
+        let at = first(self.last.unwrap_or(next), next, |raw| {
+            self.local.correct(raw) >= start
+        });
+        for name in self.names.clone() {
+            self.frame(true, name, at, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves what is open at the end of the window, at the last raw time inside it.
+    fn close(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        let end = self.window.end;
+        let last = self.last.unwrap_or(next);
+        let beyond = first(last, next, |raw| self.local.correct(raw) >= end);
+        let start = self.window.start;
+        let inside = first(last, next, |raw| self.local.correct(raw) >= start);
+        let at = beyond.saturating_sub(1).max(last).max(inside.min(beyond));
+        for name in self.names.clone().into_iter().rev() {
+            self.frame(false, name, at, sink)?;
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, enters: bool, name: Name, at: u64, sink: &mut dyn Sink) -> Result<()> {
+        // Nothing is known of the frames below, so that one is taken to be unwound.
+        let (id, args) = match (name, enters) {
+            (Name::Region(region), true) => (ENTER, vec![region]),
+            (Name::Region(region), false) => (LEAVE, vec![region]),
+            (Name::Context(context), true) => (CONTEXT_ENTER, vec![context, 1]),
+            (Name::Context(context), false) => (CONTEXT_LEAVE, vec![context]),
+        };
+        self.record.clear();
+        if let Some(record) = schema::event(id) {
+            self.record.event(record, &args);
+        }
+        self.chunks.event(sink, at, self.record.bytes())
+    }
+
+    fn track(&mut self, event: RawEvent<'_>) {
+        let mut fields = Cursor::new(event.payload, self.order);
+        let Ok(name) = fields.v32("a region or calling context") else {
+            return;
+        };
+        let name = u64::from(name);
+        let name = match event.id {
+            ENTER | LEAVE => Name::Region(name),
+            CONTEXT_ENTER | CONTEXT_LEAVE => Name::Context(name),
+            _ => return,
+        };
+        let region = self.region(name);
+        if event.id == ENTER || event.id == CONTEXT_ENTER {
+            self.stack.enter(region);
+            self.names.push(name);
+        } else {
+            self.stack.leave(region, |_, _, _| ());
+            self.names.truncate(self.stack.frames().len());
+        }
+    }
+
+    /// The region as `replay` will see it; what nothing defines keeps apart from all others.
+    fn region(&self, name: Name) -> RegionId {
+        const CONTEXTS: u32 = 1 << 30;
+        let (dense, missing) = match name {
+            Name::Region(id) => {
+                let global = self.local.global(Space::Region, id);
+                (self.maps.regions.get(global), !(global as u32))
+            }
+            Name::Context(id) => {
+                let global = self.local.global(Space::CallingContext, id);
+                let path = self.maps.contexts.get(global);
+                let regions = &self.maps.context_regions;
+                let region = path.and_then(|path| regions.get(path as usize).copied());
+                (region, !(global as u32) ^ CONTEXTS)
+            }
+        };
+        RegionId(dense.unwrap_or(missing))
+    }
+}
+
+/// The first number from `low` to `high` that fits; `high` if none before it does. Fitting numbers
+/// follow on those that do not.
+fn first(mut low: u64, mut high: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if fits(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    high
+}
+
+/// A record of which only the id is known.
+pub(super) fn unknown(id: u8) -> Record {
+    Record {
+        id,
+        name: "Unknown",
+        has_length: true,
+        fields: &[],
+    }
+}
