@@ -1,5 +1,6 @@
 //! Where the bytes of an archive come from: a folder, or members in memory.
 
+use super::locate::{Located, locate};
 use crate::{Error, Result};
 use perf_core::Place;
 use std::collections::BTreeMap;
@@ -111,7 +112,7 @@ impl<A: Archive + ?Sized> Archive for &A {
 /// ```
 #[derive(Clone, Debug)]
 pub struct DiskArchive {
-    root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
 impl DiskArchive {
@@ -125,7 +126,7 @@ impl DiskArchive {
         &self.root
     }
 
-    fn path(&self, member: &str) -> PathBuf {
+    pub(super) fn path(&self, member: &str) -> PathBuf {
         let mut path = self.root.clone();
         path.extend(member.split('/'));
         path
@@ -299,225 +300,4 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     } else {
         format!("{folder}/{name}")
     }
-}
-
-/// Where an archive is: the folder of its anchor, the anchor, and the name of its other files.
-#[derive(Debug)]
-pub(crate) struct Located {
-    pub(crate) folder: DiskArchive,
-    /// The anchor in that folder, which may be missing.
-    pub(crate) anchor: String,
-    /// What definitions and event files are called by: usually what comes before `.otf2`.
-    pub(crate) name: String,
-}
-
-/// Finds an archive from the path of its anchor, of the folder that holds it, or of the folder of
-/// its event files.
-pub(crate) fn locate(path: &Path) -> Result<Located> {
-    // Without a slash at the end, which only folders may have.
-    let path: PathBuf = path.components().collect();
-    let text = path.to_string_lossy().into_owned();
-    let failed = |source| Error::Io {
-        place: Place::file(text.as_str()),
-        source,
-    };
-    let not_utf8 = || Error::Malformed {
-        place: Place::file(text.as_str()),
-        expected: "a file name in UTF-8".into(),
-        got: "another".into(),
-    };
-    if path.is_dir() {
-        let folder = DiskArchive::new(&path);
-        if is_event_folder(&folder) {
-            let (parent, name) = split(&path).map_or_else(
-                // Such as `.`, whose name the system knows.
-                || split(&path.canonicalize().map_err(failed)?).ok_or_else(not_utf8),
-                Ok,
-            )?;
-            let here = DiskArchive::new(parent);
-            let anchor = format!("{name}.otf2");
-            if !here.path(&anchor).is_file()
-                && let Ok(real) = path.canonicalize()
-                && let Some((parent, name)) = split(&real)
-                && parent.join(format!("{name}.otf2")).is_file()
-            {
-                return Ok(Located {
-                    folder: DiskArchive::new(parent),
-                    anchor: format!("{name}.otf2"),
-                    name,
-                });
-            }
-            return Ok(Located {
-                folder: here,
-                anchor,
-                name,
-            });
-        }
-        return match find_anchor(&folder) {
-            Ok(anchor) => Ok(named(folder, anchor)),
-            Err(error) => match find_folder(&path) {
-                Some(name) if !has_anchor(&folder) => Ok(Located {
-                    folder,
-                    anchor: format!("{name}.otf2"),
-                    name,
-                }),
-                _ => Err(error.in_file(&text)),
-            },
-        };
-    }
-    let (parent, file) = split(&path).ok_or_else(not_utf8)?;
-    let folder = DiskArchive::new(parent);
-    let stem = file.strip_suffix(".otf2").unwrap_or(&file);
-    let is_here = is_beside(&folder, stem);
-    if let Err(source) = std::fs::metadata(&path) {
-        // Other files may be there where the anchor is not.
-        return if is_here {
-            Ok(Located {
-                folder,
-                anchor: format!("{stem}.otf2"),
-                name: stem.to_string(),
-            })
-        } else {
-            Err(failed(source))
-        };
-    }
-    if !is_here
-        && let Ok(real) = path.canonicalize()
-        && real != path
-        && let Some((parent, file)) = split(&real)
-    {
-        // A link to an anchor leads to the files beside that.
-        let there = DiskArchive::new(parent);
-        if is_beside(&there, file.strip_suffix(".otf2").unwrap_or(&file)) {
-            return Ok(named(there, file));
-        }
-    }
-    Ok(named(folder, file))
-}
-
-/// The folder of a path and its name.
-fn split(path: &Path) -> Option<(PathBuf, String)> {
-    let name = path.file_name()?.to_str()?.to_string();
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    Some((parent.unwrap_or(Path::new(".")).to_path_buf(), name))
-}
-
-/// An archive by its anchor, whose other files may have another name.
-fn named(folder: DiskArchive, anchor: String) -> Located {
-    let mut name = name_of(&folder, &anchor);
-    if !is_beside(&folder, &name)
-        && let Some(other) = find_folder(&folder.root)
-    {
-        name = other;
-    }
-    Located {
-        folder,
-        anchor,
-        name,
-    }
-}
-
-/// Whether there are definitions or event files of this name.
-fn is_beside(archive: &dyn Archive, name: &str) -> bool {
-    archive.size(&format!("{name}.def")).is_ok()
-        || archive.members(name).is_ok_and(|all| !all.is_empty())
-}
-
-/// The name of the files that belong to an anchor: its own, or where there are none that of the only
-/// definitions that no other anchor claims.
-pub(crate) fn name_of(archive: &dyn Archive, anchor: &str) -> String {
-    let own = anchor.strip_suffix(".otf2").unwrap_or(anchor);
-    if is_beside(archive, own) {
-        return own.to_string();
-    }
-    let members = archive.members("").unwrap_or_default();
-    let has = |name: String| members.contains(&name);
-    let mut free = members
-        .iter()
-        .filter_map(|member| member.strip_suffix(".def"))
-        .filter(|name| !has(format!("{name}.otf2")));
-    match (free.next(), free.next()) {
-        (Some(only), None) => only.to_string(),
-        _ => own.to_string(),
-    }
-}
-
-fn has_anchor(folder: &DiskArchive) -> bool {
-    let members = folder.members("").unwrap_or_default();
-    members.iter().any(|name| name.ends_with(".otf2"))
-}
-
-/// Whether a member is a file of one location: `7.evt` or `7.def`.
-fn is_of_location(member: &str) -> bool {
-    let file = member.rsplit_once('/').map_or(member, |(_, file)| file);
-    let stem = file.strip_suffix(".evt").or(file.strip_suffix(".def"));
-    stem.is_some_and(|stem| stem.parse::<u64>().is_ok())
-}
-
-/// Whether a folder holds the files of locations and nothing else. An archive whose name is a
-/// number has its definitions beside a folder of that name.
-pub(crate) fn is_event_folder(folder: &DiskArchive) -> bool {
-    let members = folder.members("").unwrap_or_default();
-    let is_archive = |member: &String| {
-        let name = member.strip_suffix(".def");
-        name.is_some_and(|name| folder.path(name).is_dir())
-    };
-    !members.is_empty()
-        && members.iter().all(|member| is_of_location(member))
-        && !members.iter().any(is_archive)
-}
-
-/// The one folder in `path` that holds event files or local definitions, in ascending order of
-/// names.
-pub(crate) fn find_folder(path: &Path) -> Option<String> {
-    let mut names: Vec<String> = std::fs::read_dir(path)
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| path.join(name).is_dir())
-        .collect();
-    names.sort_unstable();
-    let folder = DiskArchive::new(path);
-    names.into_iter().find(|name| {
-        let members = folder.members(name).unwrap_or_default();
-        members.iter().any(|member| is_of_location(member))
-    })
-}
-
-/// The name of the anchor of an archive. Without one, as aborted runs leave it, the name it would
-/// have: that of the global definitions, or of the folder of event files if it is a usual one.
-pub(crate) fn find_anchor(archive: &dyn Archive) -> Result<String> {
-    let failed = |source| Error::Io {
-        place: Place::file(""),
-        source,
-    };
-    let members = archive.members("").map_err(failed)?;
-    let ends = |with: &'static str| members.iter().filter(move |name| name.ends_with(with));
-    let mut anchors = ends(".otf2");
-    match (anchors.next(), anchors.next()) {
-        (Some(only), None) => return Ok(only.clone()),
-        (Some(first), Some(second)) => {
-            return Err(Error::Malformed {
-                place: Place::file(""),
-                expected: "one anchor (.otf2)".into(),
-                got: format!("several, such as {first} and {second}: name one"),
-            });
-        }
-        (None, _) => {}
-    }
-    if let Some(definitions) = ends(".def").next() {
-        let name = definitions.strip_suffix(".def").unwrap_or(definitions);
-        return Ok(format!("{name}.otf2"));
-    }
-    for name in ["traces", "eztrace_log", "APEX"] {
-        if !archive.members(name).map_err(failed)?.is_empty() {
-            return Ok(format!("{name}.otf2"));
-        }
-    }
-    Err(Error::Malformed {
-        place: Place::file(""),
-        expected: "an anchor (.otf2)".into(),
-        got: "none".into(),
-    })
 }

@@ -1,6 +1,6 @@
 //! OTF2 among the formats of this crate.
 
-use super::archive::{find_folder, is_event_folder};
+use super::locate::{find_folder, is_event_folder};
 use super::{Anchor, DiskArchive, Reader};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use std::path::Path;

@@ -29,6 +29,7 @@ mod events;
 mod format;
 mod kinds;
 mod local;
+mod locate;
 mod maps;
 mod merge;
 mod read;

@@ -1,10 +1,11 @@
 //! [`Reader`]: an archive whose definitions are read and whose events can be.
 
 use super::anchor::Anchor;
-use super::archive::{Archive, Located, find_anchor, locate, name_of};
+use super::archive::Archive;
 use super::definitions::{DefinitionFile, DefinitionRecord, Row};
 use super::kinds::{self, Kinds};
 use super::local::{LocalDefinitions, Tables};
+use super::locate::{Located, find_anchor, locate, name_of};
 use super::read::{at_once, by_chunk};
 use super::resolve::{Resolved, resolve};
 use super::schema;
