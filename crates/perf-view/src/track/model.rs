@@ -162,7 +162,11 @@ impl Clusters {
                 .zip(values)
                 .map(|(_, value)| value.max(0.0))
                 .sum();
-            for object in self.objects.iter_mut().filter(|_| all > 0.0) {
+            for object in self
+                .objects
+                .iter_mut()
+                .filter(|_| all > 0.0 && all.is_finite())
+            {
                 let own = times.get(&object.id).copied().unwrap_or_default();
                 object.share = vec![own / all];
             }
