@@ -43,6 +43,15 @@
 //! | [`anomaly`] | `perf-anomaly` | which calls are abnormal, as they happen |
 //! | [`view`] | `perf-view` | results as pictures and pages |
 //!
+//! # How
+//! Bytes become a trace or a profile, that becomes the result of an analysis, and that a picture, a page or another
+//! file. Each step is a function of core types; what takes long tells its progress and can be stopped. What each computes,
+//! with its equations, is in the documentation of its crate.
+//!
+//! # Cost
+//! The umbrella adds nothing at run time, and compiles what its features ask for. How many packages that are, and what
+//! recordings cost in time and memory, is in the project's `docs`: `architecture`, `cost`, `benchmarks`.
+//!
 //! # What to mind
 //! * Each crate's documentation has its method with equations, what it costs, and its pitfalls.
 //! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing`, `linfa` and `serde` are asked for.
