@@ -1,8 +1,8 @@
 //! Folded timelines: what are a thousand streams doing, on one screen?
 //!
 //! A timeline has a row for each thread, and a screen has a thousand rows and no eye to read them.
-//! Folding puts many streams into one row and keeps what matters: what most of them do, what the
-//! odd ones do, and where they differ. The method is Weber's (folding methods for event timelines,
+//! Folding puts many streams (threads, and queues of work of accelerators) into one row and keeps what
+//! matters: what most of them do, what the odd ones do, and where they differ. The method is Weber's (folding methods for event timelines,
 //! HIPS workshop at IPDPS 2015):
 //!
 //! 1. **State.** Each stream is, at each time, in a [`State`]: a class that a [`StateMap`] makes
