@@ -3,7 +3,8 @@
 //! A parallel program computes in bursts between its calls of communication. Bursts that do the same
 //! have alike metrics, and so they are clusters in a space of metrics; a cluster is a phase of the
 //! program. With more tasks, another input or later in the run the same phases are elsewhere in the
-//! space, and tracking tells which is which and how each of them changed.
+//! space: each such experiment, or window of time of one, is a *frame*. Tracking tells which clusters of the
+//! frames are one phase, an *object*, and how each of them changed.
 //!
 //! ```
 //! use perf_core::{CancelToken, Nanos};
@@ -52,7 +53,7 @@
 //! A metric `x` is a coordinate by `y = f (ln x - shift - low) / (high - low)` (or without the logarithm), where
 //! `low` and `high` are quantiles of all frames and the shift is that of the frame. A burst with at least
 //! `min_points` within `eps` is core, and cores within `eps` of each other are one cluster (DBSCAN). With the
-//! sequences of all threads in columns, the SPMD score of cluster k is the mean of `n_k(c) / T` over the columns c
+//! sequences of all threads in columns, the SPMD score (single program, multiple data) of cluster k is the mean of `n_k(c) / T` over the columns c
 //! it is in, T threads; that of a frame is their mean by time. What two clusters of different frames have in
 //! common is the weighted mean of votes of [`track::Evaluator`]s, and objects are the assignment of largest sum
 //! over all frames. What happens to an object is a power law in the tasks, `x = a p^b`, and
