@@ -28,12 +28,14 @@
 //! # From events to labels
 //! 1. Events come from an [`EventSource`](perf_core::EventSource), such as a recording that is
 //!    [replayed](Replay) or a file that grows, or are pushed by the program itself through a [`Watch`] or
-//!    as spans of `tracing`.
+//!    as spans of `tracing`. They come in *steps*, stretches of the run of a second, say: at the end of each,
+//!    what was completed in it is judged.
 //! 2. [`calls`] makes completed calls of them: exclusive time is inclusive time less that of the calls it
 //!    made, `x = (exit - entry) - sum(children)`. Messages and counters belong to the innermost call, work
 //!    on accelerators to what launched it; what is wrong with a stream is mended and counted.
 //! 3. A [`Detector`] answers each [`Sample`] with a [`Judgement`]. The default, [`Tail`], scores before it
-//!    learns. Of the `n` calls of a mode of the function so far, the `k` outermost exceed the next one,
+//!    learns. A function may have several *modes*, run times around which its calls gather, such as those of
+//!    messages of two sizes. Of the `n` calls of a mode so far, the `k` outermost exceed the next one,
 //!    `u`, by factors whose logarithms are on average `b`, estimated from `r` of them; a further call is
 //!    beyond `u exp(b y)` with probability
 //!
