@@ -25,9 +25,31 @@ mod work;
 #[path = "common/results.rs"]
 mod results;
 
+#[cfg(feature = "linfa")]
+#[path = "common/linfa.rs"]
+mod linfa;
+
 use perf_testdata::cosmo;
 use perfkit::core::{CancelToken, Profile};
+use std::path::{Path, PathBuf};
 use work::Work;
+
+/// The smallest files below a place that can be opened, at most so many of 8 MB each.
+fn few(place: &Path, most: usize) -> Vec<PathBuf> {
+    let mut open = vec![place.to_path_buf()];
+    let mut files = Vec::new();
+    while let Some(path) = open.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => open.extend(entries.flatten().map(|entry| entry.path())),
+            Err(_) => files.push((path.metadata().map_or(0, |it| it.len()), path)),
+        }
+    }
+    files.retain(|(size, _)| (50..8_000_000).contains(size));
+    files.sort();
+    let opens = |path: &PathBuf| work::read(path)(&(), &CancelToken::new(), 1).is_ok();
+    let files = files.into_iter().map(|(_, path)| path);
+    files.filter(opens).take(most).collect()
+}
 
 /// The same on one thread, two and eight.
 fn compare(name: &str, work: &Work<'_>) {
@@ -113,9 +135,34 @@ fn recordings_by_others_read_alike() {
             println!("skipped: corpus absent");
             return;
         };
-        for path in results::few(&place, 3) {
+        for path in few(&place, 3) {
             compare(&path.display().to_string(), &work::read(&path));
         }
+    }
+}
+
+/// A database of Nsight Systems, which the feature reads.
+#[cfg(feature = "nsys")]
+#[test]
+fn databases_read_alike() {
+    let Some(place) = perf_testdata::corpus::corpus("gpu/pipit") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let found = few(&place, 3);
+    let is_database = |path: &&PathBuf| path.extension().is_some_and(|it| it == "sqlite");
+    assert!(found.iter().any(|path| is_database(&path)), "{found:?}");
+    for path in found.iter().filter(is_database) {
+        compare(&path.display().to_string(), &work::read(path));
+    }
+}
+
+#[cfg(feature = "linfa")]
+#[test]
+fn points_are_clustered_alike_by_linfa() {
+    let planted = work::Planted::new(2000).unwrap();
+    for (name, work) in linfa::of_points(&planted) {
+        compare(name, &work);
     }
 }
 

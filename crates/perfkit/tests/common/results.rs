@@ -1,11 +1,11 @@
 //! More of what is read and found: every operation, every detector with its records, pictures and pages.
 
-use crate::work::{Given, Work, digest, read};
+use crate::work::{Given, Work, digest};
 use perf_testdata::{device, planted};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store};
 use perfkit::anomaly::{Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, Tail};
-use perfkit::core::{CancelToken, EventSource, Profile, Trace};
+use perfkit::core::{EventSource, Profile, Trace};
 use perfkit::fold::{
     ClassId, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Nesting, Op,
     RegionMap, Selection, Timelines, WorkRules, device_copies,
@@ -15,7 +15,7 @@ use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
 use perfkit::topology::{AxisOrder, Shape, Topology, balanced};
 use perfkit::view::{Page, Unit, anomaly, timeline, topology};
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const OPS: [Op; 9] = [
     Op::Max,
@@ -178,26 +178,18 @@ pub(crate) fn of_writers(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
         let section = view.section(progress, cancel)?;
         Ok(digest(&found?)? + &digest(&Page::new("grid").with(section).html())?)
     });
+    #[cfg(feature = "perfetto")]
+    let perfetto: Work<'_> = Box::new(move |progress, cancel, _| {
+        let mut bytes = Vec::new();
+        let written =
+            perfkit::formats::perfetto::write(trace.view(), &mut bytes, progress, cancel)?;
+        digest(&(bytes, written))
+    });
     vec![
+        #[cfg(feature = "perfetto")]
+        ("Perfetto, written", perfetto),
         ("Chrome, written", json),
         ("Cube, written", profile),
         ("single precision, and a grid, drawn", drawn),
     ]
-}
-
-/// The smallest files below a place that can be opened, at most so many of 8 MB each.
-pub(crate) fn few(place: &Path, most: usize) -> Vec<PathBuf> {
-    let mut open = vec![place.to_path_buf()];
-    let mut files = Vec::new();
-    while let Some(path) = open.pop() {
-        match std::fs::read_dir(&path) {
-            Ok(entries) => open.extend(entries.flatten().map(|entry| entry.path())),
-            Err(_) => files.push((path.metadata().map_or(0, |it| it.len()), path)),
-        }
-    }
-    files.retain(|(size, _)| (50..8_000_000).contains(size));
-    files.sort();
-    let opens = |path: &PathBuf| read(path)(&(), &CancelToken::new(), 1).is_ok();
-    let files = files.into_iter().map(|(_, path)| path);
-    files.filter(opens).take(most).collect()
 }

@@ -409,7 +409,7 @@ impl Planted {
         })
     }
 
-    fn points(&self) -> perfkit::track::Result<Points<'_>> {
+    pub(crate) fn points(&self) -> perfkit::track::Result<Points<'_>> {
         Points::new(&self.values, 2)
     }
 }

@@ -1,0 +1,27 @@
+//! What the library linfa does.
+
+use crate::work::{Planted, Work, digest};
+use perfkit::track::cluster::Clusterer;
+use perfkit::track::cluster::linfa::{LinfaDbscan, LinfaKMeans, LinfaMixture, LinfaOptics};
+
+/// What it does with points.
+pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
+    type Made = Result<Box<dyn Clusterer>, perfkit::track::Error>;
+    let makers: [(&'static str, fn() -> Made); 4] = [
+        ("DBSCAN of linfa", || {
+            Ok(Box::new(LinfaDbscan::new(0.01, 10)?))
+        }),
+        ("OPTICS of linfa", || {
+            Ok(Box::new(LinfaOptics::new(0.02, 10, 0.01)?))
+        }),
+        ("k-means of linfa", || Ok(Box::new(LinfaKMeans::new(12)?))),
+        ("mixture of linfa", || Ok(Box::new(LinfaMixture::new(4)?))),
+    ];
+    let all = makers.map(|(name, make)| {
+        let work: Work<'_> = Box::new(move |progress, cancel, _| {
+            digest(&make()?.cluster(planted.points()?, progress, cancel)?)
+        });
+        (name, work)
+    });
+    all.into()
+}
