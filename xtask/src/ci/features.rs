@@ -1,7 +1,7 @@
 //! Crates with their features in the combinations that matter, and tests of features that are no defaults.
 
 use super::{Gate, corpus, install};
-use crate::{Outcome, cargo, execute, output_of};
+use crate::{Outcome, cargo, execute, output_of, target_folder};
 
 /// Pinned, so that a new release cannot turn the gate red.
 const CARGO_HACK: &str = "0.6.46";
@@ -51,7 +51,13 @@ const OPTIONAL: &[(&str, &[&str], &[&str])] = &[
         &["nsys", "sqlite"],
         &["detect", "devices"],
     ),
+    ("perfkit", &["linfa", "nsys", "perfetto"], &["threads"]),
+    ("perfkit-mutate", &["nsys"], &["limits"]),
 ];
+
+/// The features of `perfkit` that are defaults, but `parallel`.
+const SERIAL: &str =
+    "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,fold,topology,spectral,track,anomaly,view";
 
 pub(super) fn optional(_: &mut Gate) -> Outcome {
     let mut command = cargo(&["test", "--quiet", "--locked"]);
@@ -68,7 +74,26 @@ pub(super) fn optional(_: &mut Gate) -> Outcome {
         command.env("PERFKIT_CORPUS", folder);
     }
     execute(&mut command)?;
+    without_threads()?;
     // So many ranks as only release can play in a minute.
     let arguments = ["test", "--quiet", "--locked", "--release", "--package"];
     execute(cargo(&arguments).args(["perf-live", "--test", "labels_many"]))
+}
+
+/// The same results with the feature `parallel` and without: the first program writes them, the other compares.
+fn without_threads() -> Outcome {
+    let file = target_folder()?.join("results.txt");
+    // Those of an earlier run, if there was one.
+    let _ = std::fs::remove_file(&file);
+    let none = ["--no-default-features", "--features", SERIAL];
+    for features in [&[][..], &none] {
+        let arguments = ["test", "--quiet", "--locked", "--package", "perfkit"];
+        let mut command = cargo(&arguments);
+        command.args(features).args(["--test", "serial"]);
+        execute(command.env("PERFKIT_RESULTS", &file))?;
+    }
+    match file.exists() {
+        true => Ok(()),
+        false => Err("no results were compared".into()),
+    }
 }
