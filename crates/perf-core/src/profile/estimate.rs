@@ -4,8 +4,7 @@ use super::from_trace::Sums;
 use super::{CallPathId, Profile};
 use crate::progress::LOOK;
 use crate::{
-    CallTree, CancelToken, Definitions, Location, LocationGroup, LocationId, MetricId, Region,
-    Result, SystemNode, TraceView,
+    CallTree, CancelToken, Definitions, Location, LocationId, MetricId, Result, TraceView,
 };
 
 /// Locations that are looked at.
@@ -142,8 +141,8 @@ fn copied(definitions: &Definitions) -> usize {
         + regions
             .map(|it| it.name.len() + it.canonical.len() + it.file.as_ref().map_or(0, String::len))
             .sum::<usize>();
-    text + size_of::<SystemNode>() * system.nodes().len()
-        + size_of::<LocationGroup>() * system.groups().len()
+    text + size_of_val(system.nodes())
+        + size_of_val(system.groups())
         + (size_of::<Location>() + size_of::<(u64, LocationId)>()) * system.locations().len()
-        + size_of::<Region>() * definitions.regions.len()
+        + size_of_val(definitions.regions.as_slice())
 }
