@@ -43,6 +43,10 @@ const NOTES: &[(&str, &str)] = &[
          gives each event to a sink, stream by stream in order of time, with the ids that the sink has for names.",
     ),
     (
+        "product, inverse, extremes",
+        "Memory of FFTW and SciPy has the file of views in it, which is mapped, and what Python takes.",
+    ),
+    (
         "forward transforms",
         "Forward transforms are made once for each view, correlations for each pair.",
     ),
