@@ -116,6 +116,6 @@ pub struct Counts {
     pub logged: u64,
     /// Times that the state was stored as a whole.
     pub states: u64,
-    /// Clients that were [forgotten](HubParams::forget).
+    /// Clients that were [forgotten](super::HubParams::forget).
     pub forgotten: u64,
 }
