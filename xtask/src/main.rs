@@ -19,75 +19,99 @@ use std::process::{Command, ExitCode};
 /// What a task returns: nothing, or a sentence that says what failed.
 type Outcome = Result<(), String>;
 
-/// Name, what it does, and the function that does it.
-struct Task(&'static str, &'static str, fn(&[String]) -> Outcome);
+/// What `cargo xtask` can be told to do.
+struct Task {
+    name: &'static str,
+    /// As a manual writes them.
+    arguments: &'static str,
+    what: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
 
 const TASKS: &[Task] = &[
-    Task(
-        "ci",
-        "the whole gate, or the steps named (--list, --keep-going)",
-        ci::run,
-    ),
-    Task(
-        "golden",
-        "write what the examples print into their golden files",
-        ci::golden,
-    ),
-    Task(
-        "api",
-        "write down what each crate offers, in docs/api",
-        api::run,
-    ),
-    Task(
-        "coverage",
-        "which lines the tests run, a line a crate, or with --missed a line a file",
-        coverage::run,
-    ),
-    Task(
-        "compare",
-        "run established tools beside perfkit, and write docs/benchmarks.md",
-        compare::run,
-    ),
-    Task(
-        "fuzz",
-        "invent inputs for every reader and decoder, or those named (--seconds N each)",
-        fuzz::run,
-    ),
-    Task(
-        "mutate",
-        "damage recordings, and look that readers and analyses survive it",
-        mutate::run,
-    ),
-    Task(
-        "pages",
-        "open every page in headless Chromium and use it (or those named)",
-        pages::run,
-    ),
-    Task(
-        "scaling",
-        "measure how costs grow with size, and write docs/scaling.md",
-        scaling::run,
-    ),
-    Task(
-        "record",
-        "record the bundled recordings anew (needs EZTrace, Open MPI, NWChem)",
-        record::run,
-    ),
+    Task {
+        name: "ci",
+        arguments: "[STEP...] [--list] [--keep-going]",
+        what: "the whole gate, or the steps named (--list, --keep-going)",
+        run: ci::run,
+    },
+    Task {
+        name: "golden",
+        arguments: "",
+        what: "write what the examples print into their golden files",
+        run: ci::golden,
+    },
+    Task {
+        name: "api",
+        arguments: "",
+        what: "write down what each crate offers, in docs/api",
+        run: api::run,
+    },
+    Task {
+        name: "coverage",
+        arguments: "[--missed] [ARGUMENTS of cargo llvm-cov]",
+        what: "which lines the tests run, a line a crate, or with --missed a line a file",
+        run: coverage::run,
+    },
+    Task {
+        name: "compare",
+        arguments: "[COMPARISON...] [--only TEXT] [--shape NAME] [--repeats N] [--once] [--full] [--prepare] [--page] ...",
+        what: "run established tools beside perfkit, and write docs/benchmarks.md",
+        run: compare::run,
+    },
+    Task {
+        name: "fuzz",
+        arguments: "[TARGET...] [--seconds N]",
+        what: "invent inputs for every reader and decoder, or those named (--seconds N each)",
+        run: fuzz::run,
+    },
+    Task {
+        name: "mutate",
+        arguments: "[--format NAME] [--files N] [--random N] [--boundaries N] [--seed N] ...",
+        what: "damage recordings, and look that readers and analyses survive it",
+        run: mutate::run,
+    },
+    Task {
+        name: "pages",
+        arguments: "[PART of a page's name...]",
+        what: "open every page in headless Chromium and use it (or those named)",
+        run: pages::run,
+    },
+    Task {
+        name: "scaling",
+        arguments: "[--repeats N]",
+        what: "measure how costs grow with size, and write docs/scaling.md",
+        run: scaling::run,
+    },
+    Task {
+        name: "record",
+        arguments: "[NAME...]",
+        what: "record the bundled recordings anew (needs EZTrace, Open MPI, NWChem)",
+        run: record::run,
+    },
 ];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let task = args
-        .first()
-        .and_then(|name| TASKS.iter().find(|task| task.0 == name));
-    let Some(Task(_, _, run)) = task else {
+    let named = args.first();
+    let Some(task) = named.and_then(|name| TASKS.iter().find(|task| task.name == name)) else {
         eprintln!("usage: cargo xtask TASK [ARGUMENTS]\n");
-        for Task(name, what, _) in TASKS {
+        for Task { name, what, .. } in TASKS {
             eprintln!("  {name:<10} {what}");
         }
         return ExitCode::from(2);
     };
-    match run(&args[1..]) {
+    if args.iter().any(|it| it == "--help" || it == "-h") {
+        let Task {
+            name,
+            arguments,
+            what,
+            ..
+        } = task;
+        println!("usage: cargo xtask {name} {arguments}\n\n  {what}");
+        return ExitCode::SUCCESS;
+    }
+    match (task.run)(&args[1..]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
