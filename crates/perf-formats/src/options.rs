@@ -185,7 +185,12 @@ impl OpenOptions<'_> {
     }
 
     /// What can stop the reading.
-    #[cfg(any(feature = "streams", feature = "cube", feature = "tau"))]
+    #[cfg(any(
+        feature = "streams",
+        feature = "cube",
+        feature = "tau",
+        feature = "paraver"
+    ))]
     pub(crate) fn token(&self) -> &CancelToken {
         &self.cancel
     }

@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::Result;
-use perf_core::{CommId, Event, Events, Ticks};
+use perf_core::{CancelToken, CommId, Event, Events, Ticks};
 use std::collections::HashMap;
 
 /// An event of a location that is put in its place once all others are there.
@@ -32,11 +32,17 @@ type Rooted = (CommId, u32, u64, usize, usize, bool);
 /// `late` are the late events of all locations, `unkept` the collectives of each that are not among
 /// them, `process` the process of each. Those not kept are numbered with the others, so that a part
 /// of a trace has the roots of the whole.
-pub(super) fn share_roots(late: &mut [Vec<Late>], unkept: &[Vec<Unkept>], process: &[u32]) {
+pub(super) fn share_roots(
+    late: &mut [Vec<Late>],
+    unkept: &[Vec<Unkept>],
+    process: &[u32],
+    cancel: &CancelToken,
+) -> Result<()> {
     let mut all: Vec<Rooted> = Vec::new();
     let process_of = |location: usize| process.get(location).copied().unwrap_or(u32::MAX);
     for (location, events) in late.iter().enumerate() {
         for (index, late) in events.iter().enumerate() {
+            look(index, cancel)?;
             if let Event::CollectiveEnd(end) = late.event
                 && names::is_rooted(end.op)
             {
@@ -46,14 +52,15 @@ pub(super) fn share_roots(late: &mut [Vec<Late>], unkept: &[Vec<Unkept>], proces
         }
     }
     if all.is_empty() {
-        return;
+        return Ok(());
     }
     for (location, unkept) in unkept.iter().enumerate() {
+        cancel.check()?;
         let process = process_of(location);
         let rooted = unkept.iter().enumerate();
         all.extend(rooted.map(|(index, of)| (of.comm, process, of.time, location, index, false)));
     }
-    all.sort_unstable();
+    cancel.sort_by(&mut all, Ord::cmp)?;
     let root_of = |(.., location, index, is_kept): &Rooted| match is_kept {
         true => match late.get(*location)?.get(*index)?.event {
             Event::CollectiveEnd(end) => end.root,
@@ -65,6 +72,7 @@ pub(super) fn share_roots(late: &mut [Vec<Late>], unkept: &[Vec<Unkept>], proces
     let same = |a: &Rooted, b: &Rooted| (a.0, a.1) == (b.0, b.1);
     for of_process in all.chunk_by(same) {
         for (number, one) in of_process.iter().enumerate() {
+            look(number, cancel)?;
             if let Some(root) = root_of(one) {
                 roots.insert((one.0, number), root);
             }
@@ -72,6 +80,7 @@ pub(super) fn share_roots(late: &mut [Vec<Late>], unkept: &[Vec<Unkept>], proces
     }
     for of_process in all.chunk_by(same) {
         for (number, (comm, .., location, index, is_kept)) in of_process.iter().enumerate() {
+            look(number, cancel)?;
             let events = late.get_mut(*location).filter(|_| *is_kept);
             let event = events.and_then(|events| events.get_mut(*index));
             if let Some(Event::CollectiveEnd(end)) = event.map(|late| &mut late.event) {
@@ -79,20 +88,40 @@ pub(super) fn share_roots(late: &mut [Vec<Late>], unkept: &[Vec<Unkept>], proces
             }
         }
     }
+    Ok(())
+}
+
+/// Events between two looks at a token.
+const LOOK: usize = 1 << 16;
+
+/// A look at the token before some of many.
+#[inline]
+fn look(number: usize, cancel: &CancelToken) -> Result<()> {
+    match number.is_multiple_of(LOOK) {
+        true => Ok(cancel.check()?),
+        false => Ok(()),
+    }
 }
 
 /// Puts late events between the others: what ends at a time comes before the first enter, leave or
 /// sample there, what begins there after the last.
-pub(super) fn merge(events: Events, mut late: Vec<Late>) -> Result<Events> {
+pub(super) fn merge(events: Events, late: Vec<Late>, cancel: &CancelToken) -> Result<Events> {
     if late.is_empty() {
         return Ok(events);
     }
-    // Stable: those of one time stay in the order in which the trace has them.
-    late.sort_by_key(|late| (late.time, !late.is_end));
-    let mut late = late.into_iter().peekable();
+    // Those of one time stay in the order in which the trace has them.
+    let key = |late: &Late, index: usize| (late.time, !late.is_end, index);
+    let keys = late.iter().enumerate();
+    let mut order: Vec<_> = keys.map(|(index, late)| key(late, index)).collect();
+    cancel.sort_by(&mut order, Ord::cmp)?;
+    let in_order = order.iter();
+    let mut late = in_order
+        .filter_map(|(.., index)| late.get(*index).copied())
+        .peekable();
     let mut merged = Events::default();
-    merged.reserve(events.len() + late.len());
+    merged.reserve(events.len() + order.len());
     for (index, at) in events.times().iter().enumerate() {
+        look(index, cancel)?;
         let Some(event) = events.event(index) else {
             continue;
         };
@@ -105,7 +134,8 @@ pub(super) fn merge(events: Events, mut late: Vec<Late>) -> Result<Events> {
         }
         merged.push(*at, event)?;
     }
-    for next in late {
+    for (number, next) in late.enumerate() {
+        look(number, cancel)?;
         merged.push(Ticks(next.time), next.event)?;
     }
     merged.shrink_to_fit();

@@ -344,12 +344,13 @@ impl<'p> Sweep<'_, 'p> {
             .iter_mut()
             .map(|stream| std::mem::take(&mut stream.unkept))
             .collect();
-        late::share_roots(&mut late, &unkept, processes);
+        let cancel = options.token();
+        late::share_roots(&mut late, &unkept, processes, cancel)?;
         let mut all = Vec::with_capacity(self.streams.len());
         for (stream, late) in self.streams.into_iter().zip(late) {
             options.advance(0, 0)?;
             all.push(match stream.is_wanted {
-                true => late::merge(stream.events, late)?,
+                true => late::merge(stream.events, late, cancel)?,
                 false => Events::absent(),
             });
         }
