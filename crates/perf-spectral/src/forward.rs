@@ -52,9 +52,10 @@ impl<T: Real> Transform<T> {
             }
         }
         scratch.check()?;
+        let mut looks = Looks::new(scratch.lines.cancel.as_ref());
         match layout.real_axis {
-            Some(_) => self.unmix(&scratch.first, spectrum),
-            None => self.pack(&scratch.first, spectrum),
+            Some(_) => self.unmix(&scratch.first, spectrum, &mut looks)?,
+            None => self.pack(&scratch.first, spectrum, &mut looks)?,
         }
         scratch.check()
     }

@@ -1,6 +1,8 @@
 //! What the transforms do between axes: the real axis, slot 0, odd shapes, turned tiles.
 
+use crate::Result;
 use crate::layout::Tile;
+use crate::par::Looks;
 use crate::real::{Real, vectors_mut};
 use crate::transform::Transform;
 use pulp::{Arch, Simd, WithSimd};
@@ -18,10 +20,16 @@ impl<T: Real> Transform<T> {
     }
 
     /// Takes the two spectra of slot 0 apart, see [`Layout`](crate::layout::Layout).
-    pub(crate) fn unmix(&self, first: &[Vec<T>; 2], spectrum: &mut [T]) {
+    pub(crate) fn unmix(
+        &self,
+        first: &[Vec<T>; 2],
+        spectrum: &mut [T],
+        looks: &mut Looks<'_>,
+    ) -> Result<()> {
         let half = T::of(0.5);
         let count = self.layout.pairs.len();
         for (at, pair) in self.layout.pairs.iter().enumerate() {
+            looks.next(4)?;
             let [one, two] = pair.map(|place| place.first as usize);
             let (a, b, c, d) = (first[0][one], first[1][one], first[0][two], first[1][two]);
             spectrum[at] = (a + c) * half;
@@ -34,6 +42,7 @@ impl<T: Real> Transform<T> {
             spectrum[low] = first[0][own.first as usize];
             spectrum[high] = first[1][own.first as usize];
         }
+        Ok(())
     }
 
     /// Slot 0 of one tile aside; of an odd shape that is everything.
@@ -49,36 +58,50 @@ impl<T: Real> Transform<T> {
     }
 
     /// Of an odd shape: frequency 0, then the real and the imaginary parts of one of each pair.
-    pub(crate) fn pack(&self, first: &[Vec<T>; 2], spectrum: &mut [T]) {
+    pub(crate) fn pack(
+        &self,
+        first: &[Vec<T>; 2],
+        spectrum: &mut [T],
+        looks: &mut Looks<'_>,
+    ) -> Result<()> {
         let layout = &self.layout;
         let Some((zero, rest)) = spectrum.split_first_mut() else {
-            return;
+            return Ok(());
         };
         *zero = first[0][0];
         let (re, im) = rest.split_at_mut(layout.pairs.len());
         for (([one, _], re), im) in layout.pairs.iter().zip(re).zip(im) {
+            looks.next(2)?;
             let from = one.first as usize;
             *re = first[0][from];
             *im = first[1][from];
         }
+        Ok(())
     }
 
     /// The way back from [`pack`](Self::pack).
-    pub(crate) fn unpack(&self, spectrum: &[T], first: &mut [Vec<T>; 2]) {
+    pub(crate) fn unpack(
+        &self,
+        spectrum: &[T],
+        first: &mut [Vec<T>; 2],
+        looks: &mut Looks<'_>,
+    ) -> Result<()> {
         let layout = &self.layout;
         let Some((zero, rest)) = spectrum.split_first() else {
-            return;
+            return Ok(());
         };
         first[0][0] = *zero;
         first[1][0] = T::default();
         let (re, im) = rest.split_at(layout.pairs.len());
         for ((pair, re), im) in layout.pairs.iter().zip(re).zip(im) {
+            looks.next(2)?;
             let [one, two] = pair.map(|place| place.first as usize);
             first[0][one] = *re;
             first[1][one] = *im;
             first[0][two] = *re;
             first[1][two] = T::default() - *im;
         }
+        Ok(())
     }
 }
 

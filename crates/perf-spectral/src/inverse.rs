@@ -58,7 +58,14 @@ impl<T: Real> Transform<T> {
                     scratch.first[1][own.first as usize] = spectrum[high];
                 }
             }
-            None => self.unpack(spectrum, &mut scratch.first),
+            None => {
+                let mut looks = Looks::new(scratch.lines.cancel.as_ref());
+                let unpacked = self.unpack(spectrum, &mut scratch.first, &mut looks);
+                // Who asked sees it by the token.
+                if unpacked.is_err() {
+                    return;
+                }
+            }
         }
         self.inverse_tiles(scratch, |tile, re, im| {
             let start = tile.at * layout.rows * 2;
