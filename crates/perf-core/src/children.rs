@@ -95,6 +95,7 @@ impl Children {
 mod tests {
     use super::*;
     use std::collections::HashMap;
+    use std::collections::hash_map::Entry;
 
     #[test]
     fn finds_what_a_map_finds() {
@@ -107,15 +108,15 @@ mod tests {
                 .wrapping_add(1);
             let random = (state >> 33) as u32;
             // Now and then one without a parent, and one that is not in the table.
-            let parent = (random % 5 > 0 && !paths.is_empty())
+            let parent = (!random.is_multiple_of(5) && !paths.is_empty())
                 .then(|| CallPathId(random / 5 % paths.len() as u32));
             let key = (parent, RegionId(random % 7));
             assert_eq!(children.find(&paths, key), naive.get(&key).copied());
             let (parent, region) = key;
             if step % 10 == 0 {
                 paths.push(CallPath { region, parent });
-            } else if !naive.contains_key(&key) {
-                naive.insert(key, CallPathId(paths.len() as u32));
+            } else if let Entry::Vacant(free) = naive.entry(key) {
+                free.insert(CallPathId(paths.len() as u32));
                 paths.push(CallPath { region, parent });
                 children.add(&paths);
             }
@@ -129,7 +130,7 @@ mod tests {
     fn buckets_are_short() {
         let (mut children, mut paths) = (Children::default(), Vec::new());
         for at in 0..50_000 {
-            let parent = (at > 0).then(|| CallPathId(at / 2));
+            let parent = (at > 0).then_some(CallPathId(at / 2));
             paths.push(CallPath {
                 region: RegionId(at % 2),
                 parent,

@@ -362,7 +362,8 @@ fn models_and_servers() {
         first: false,
     };
     let samples: Vec<_> = (0..200_000).map(|at| sample(at % 1_500)).collect();
-    let make: [(&str, fn() -> Box<dyn Detector>); 2] = [
+    type Make = fn() -> Box<dyn Detector>;
+    let make: [(&str, Make); 2] = [
         ("tail", || {
             Box::new(Tail::new(Tail::params().check().unwrap()))
         }),

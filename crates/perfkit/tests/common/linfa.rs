@@ -6,8 +6,8 @@ use perfkit::track::cluster::linfa::{LinfaDbscan, LinfaKMeans, LinfaMixture, Lin
 
 /// What it does with points.
 pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
-    type Made = Result<Box<dyn Clusterer>, perfkit::track::Error>;
-    let makers: [(&'static str, fn() -> Made); 4] = [
+    type Make = fn() -> Result<Box<dyn Clusterer>, perfkit::track::Error>;
+    let makers: [(&'static str, Make); 4] = [
         ("DBSCAN of linfa", || {
             Ok(Box::new(LinfaDbscan::new(0.01, 10)?))
         }),

@@ -40,7 +40,7 @@ pub(crate) enum Cell {
 /// What is in a recording.
 #[derive(Debug, PartialEq)]
 enum What {
-    Recording(Content),
+    Recording(Box<Content>),
     Data(Data),
     Definition(Definition),
 }
@@ -58,7 +58,7 @@ fn read(path: &Path, limits: Limits) -> Result<(What, Diagnostics), Error> {
         _ => {
             let options = OpenOptions::new().threads(1).limits(limits);
             let found = perfkit::formats::open(path, &options)?;
-            Ok((What::Recording(found.content), found.diagnostics))
+            Ok((What::Recording(Box::new(found.content)), found.diagnostics))
         }
     }
 }
