@@ -1,11 +1,12 @@
 //! [`intervals()`]: the calls of a location whose regions may overlap.
 
-use crate::progress::LOOK;
-use crate::replay::each_event;
+use crate::progress::{LOOK, watched};
 use crate::{
-    CancelToken, Cancelled, Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks,
+    CancelToken, Cancelled, Close, Event, Events, LocationKind, LocationView, RegionId,
+    ReplayCounts, Ticks,
 };
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 /// A stretch of time that a location spent in a region, found by [`intervals()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -170,6 +171,23 @@ pub(crate) fn walk<'a>(
         tell(Step::End(end_of(call, last.min(window.end), Close::End)));
     }
     Ok(open.counts)
+}
+
+/// `with` on each event of a range, its number and time, with looks at the token.
+fn each_event<'a>(
+    events: &'a Events,
+    range: Range<usize>,
+    cancel: Option<&CancelToken>,
+    mut with: impl FnMut(usize, Ticks, Event<'a>),
+) -> Result<(), Cancelled> {
+    for piece in watched(range, cancel) {
+        for index in piece? {
+            if let (Some(at), Some(event)) = (events.time(index), events.event(index)) {
+                with(index, at, event);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A look at the token, if there is one, before some of many.

@@ -168,23 +168,26 @@ fn run<V: Visitor + ?Sized>(
             visitor.enter(window.start, *region, depth);
         }
     }
-    each_event(
-        events,
-        range.clone(),
-        cancel,
-        |index, at, event| match event {
-            Event::Enter { region } => {
-                visitor.enter(at, region, stack.frames.len());
-                stack.enter(region);
+    // Not by `each_event`, which takes a tenth more instructions where the visitor does little.
+    for piece in watched(range.clone(), cancel) {
+        for index in piece? {
+            let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
+                continue;
+            };
+            match event {
+                Event::Enter { region } => {
+                    visitor.enter(at, region, stack.frames.len());
+                    stack.enter(region);
+                }
+                Event::Leave { region } => {
+                    stack.leave(region, |region, depth, why| {
+                        visitor.leave(at, region, depth, why)
+                    });
+                }
+                other => visitor.event(at, other, index),
             }
-            Event::Leave { region } => {
-                stack.leave(region, |region, depth, why| {
-                    visitor.leave(at, region, depth, why)
-                });
-            }
-            other => visitor.event(at, other, index),
-        },
-    )?;
+        }
+    }
     let end = last.min(window.end);
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();
@@ -196,24 +199,6 @@ fn run<V: Visitor + ?Sized>(
         stack.counts.open_at_end += u64::from(is_end);
     }
     Ok(stack.counts.without(counts_before))
-}
-
-/// `with` on each event of a range, its number and time, with looks at the token.
-#[inline(always)]
-pub(crate) fn each_event<'a>(
-    events: &'a Events,
-    range: std::ops::Range<usize>,
-    cancel: Option<&CancelToken>,
-    mut with: impl FnMut(usize, Ticks, Event<'a>),
-) -> Result<(), Cancelled> {
-    for piece in watched(range, cancel) {
-        for index in piece? {
-            if let (Some(at), Some(event)) = (events.time(index), events.event(index)) {
-                with(index, at, event);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The frames that are open before event `index` of a location, the outermost first, by the rules
