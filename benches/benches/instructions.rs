@@ -210,7 +210,7 @@ fn monitoring() -> (Monitor, Step) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = monitoring, config = near(70_829_061))]
+#[bench::events(args = (), setup = monitoring, config = near(72_902_473))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -355,7 +355,7 @@ fn cubex() -> Vec<u8> {
 }
 
 #[library_benchmark]
-#[bench::view(args = (), setup = cubex, config = at_most(11_887_402))]
+#[bench::view(args = (), setup = cubex, config = at_most(12_633_018))]
 fn cube_open(bytes: Vec<u8>) -> Cube {
     let cube = Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new());
     let cube = cube.expect("it was just written");
