@@ -27,6 +27,7 @@ use perfkit::formats::{OpenOptions, cube};
 use perfkit::spectral::{Spectra, Transform};
 use perfkit::track::cluster::{Dbscan, Index, KdTree};
 use perfkit::track::{Align, AlignMethod, ClusterId, Points, Sequences};
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
@@ -74,12 +75,15 @@ fn held<R>(make: impl FnOnce() -> R) -> (R, usize) {
 
 /// Said and taken differ by a fifth at most.
 fn agree(what: &str, said: usize, taken: usize) {
-    println!(
-        "| {what} | {said} | {taken} | {:.3} |",
-        taken as f64 / said as f64
-    );
+    within(what, said..=said, taken);
+}
+
+/// What is taken differs from the range by a fifth at most, the end of which is what was said.
+fn within(what: &str, range: RangeInclusive<usize>, taken: usize) {
+    let said = *range.end();
     let ratio = taken as f64 / said as f64;
-    if !(0.8..=1.2).contains(&ratio) {
+    println!("| {what} | {said} | {taken} | {ratio:.3} |");
+    if (taken as f64) < 0.8 * *range.start() as f64 || ratio > 1.2 {
         let mut wrong = WRONG.lock().unwrap_or_else(PoisonError::into_inner);
         wrong.push(format!("{what}: {taken} of {said}"));
     }
@@ -168,16 +172,17 @@ fn spectra() {
         let view = |view: usize| (0..points).map(|at| value(view, at)).collect();
         let views: Vec<Vec<f64>> = (0..count).map(view).collect();
         let plan = Transform::<f64>::new(&dims).unwrap();
-        for threads in [1, 2] {
+        let said_of = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            let said = pool.build().unwrap().install(|| plan.memory(count));
+            pool.build().unwrap().install(|| plan.memory(count))
+        };
+        for threads in [1, 2] {
+            let said = said_of(threads);
             let mut builder = Spectra::<f64>::builder(&dims).unwrap();
             let (_, taken) = peak(threads, || builder.extend(&views).unwrap());
-            agree(
-                &format!("spectra, {count} of {dims:?}, {threads} threads"),
-                said,
-                taken,
-            );
+            let what = format!("spectra, {count} of {dims:?}, {threads} threads");
+            // On a busy machine one thread may have done all before another begins.
+            within(&what, said_of(1)..=said, taken);
         }
     }
 }
