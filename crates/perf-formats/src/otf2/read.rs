@@ -32,8 +32,6 @@ struct Pass<'p> {
     total: u64,
     /// Bytes of columns so far, those that are being filled included.
     memory: AtomicU64,
-    /// Whether there are too few locations to keep all threads busy.
-    by_chunk: bool,
 }
 
 /// Chunks of a location that are decoded at once.
@@ -41,14 +39,11 @@ pub(super) fn at_once(threads: Threads) -> u64 {
     2 * threads.count() as u64
 }
 
-/// Whether so few locations are read by chunks.
-pub(super) fn by_chunk(locations: usize, threads: Threads) -> bool {
-    threads.count() > 1 && locations < 4 * threads.count()
-}
-
-/// Whether a location alone keeps all threads busy.
-fn is_long(shape: Shape, threads: Threads) -> bool {
-    shape.chunks() >= threads.count() as u64
+/// Whether a location, of files of so many bytes in all, is more than a thread's share and keeps all threads
+/// busy by itself.
+pub(super) fn by_chunk(shape: Shape, total: u64, threads: Threads) -> bool {
+    let count = threads.count() as u64;
+    count > 1 && shape.chunks() >= count && shape.size.saturating_mul(count) > total
 }
 
 impl Reader<'_> {
@@ -72,7 +67,6 @@ impl Reader<'_> {
             threads,
             total,
             memory: AtomicU64::new(0),
-            by_chunk: by_chunk(wanted.len(), threads),
         };
         let first = pass(&self.resolved);
         let mut parts = self.parts(&wanted, &first)?;
@@ -125,17 +119,17 @@ impl Reader<'_> {
         Ok((Trace::new(definitions, events)?, found))
     }
 
-    /// What each location comes to. Where there are few of them, those that keep all threads busy by
-    /// themselves are read one after the other, so that chunks of one alone are there twice.
+    /// What each location comes to. Those that are more than a thread's share are read first, one after the
+    /// other, by all threads, so that chunks of one alone are there twice; the others side by side.
     fn parts(&self, wanted: &[LocationId], pass: &Pass<'_>) -> Result<Vec<Part>> {
         let mut parts = Vec::new();
         parts.resize_with(wanted.len(), || None);
-        if pass.by_chunk {
+        if pass.threads.count() > 1 {
             for (id, part) in wanted.iter().zip(&mut parts) {
                 let member = self.source.events(self.key(*id)?);
                 let shape = self.source.shape(&member, self.known())?;
-                if shape.is_some_and(|(shape, _)| is_long(shape, pass.threads)) {
-                    *part = Some(self.location(*id, pass)?);
+                if shape.is_some_and(|(shape, _)| by_chunk(shape, pass.total, pass.threads)) {
+                    *part = Some(self.location(*id, true, pass)?);
                 }
             }
         }
@@ -146,7 +140,7 @@ impl Reader<'_> {
             .collect();
         let mut rest = pass
             .threads
-            .map(&rest, |id| self.location(*id, pass))?
+            .map(&rest, |id| self.location(*id, false, pass))?
             .into_iter();
         let parts = parts.into_iter();
         Ok(parts
@@ -212,7 +206,8 @@ impl Reader<'_> {
         }
     }
 
-    fn location(&self, id: LocationId, pass: &Pass<'_>) -> Result<Part> {
+    /// What a location comes to, read by all threads or by this one.
+    fn location(&self, id: LocationId, by_chunk: bool, pass: &Pass<'_>) -> Result<Part> {
         let key = self.key(id)?;
         let member = self.source.events(key);
         let mut part = Part::default();
@@ -240,7 +235,7 @@ impl Reader<'_> {
                 .reserve(usize::try_from(count).unwrap_or_default());
             self.grow(pass, 0, part.events.memory())?;
         }
-        if pass.by_chunk && chunks.end - chunks.start > 1 {
+        if by_chunk && chunks.end - chunks.start > 1 {
             self.side_by_side(&context, shape, chunks, pass, &mut part)?;
         } else {
             let mut decoder = Decoder::new(&context, State::new(shape.order, 0, window));

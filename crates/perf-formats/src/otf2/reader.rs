@@ -59,7 +59,7 @@ pub struct Estimate {
     /// Number of events, from the headers of chunks, or from the bytes where they cannot be right.
     pub events: u64,
     /// Bytes of memory that all events take in columns, and what lies beside them while they are read: a
-    /// block of a file a thread, and where there are few locations, two chunks a thread. Roughly: events of
+    /// block of a file a thread, and where a location is more than a thread's share, two chunks a thread. Roughly: events of
     /// many small arguments can take more. Reading stops at the limit whatever was estimated.
     pub memory: u64,
 }
@@ -294,9 +294,8 @@ impl<'o> Reader<'o> {
     pub fn estimate(&self) -> Result<Estimate> {
         let threads = Threads::new(self.options.get_threads());
         let wanted = self.wanted();
-        let by_chunk = by_chunk(wanted.len(), threads);
         let mut sum = Estimate::default();
-        let (mut blocks, mut twice) = (0, 0);
+        let (mut blocks, mut shapes) = (0, Vec::with_capacity(wanted.len()));
         for id in &wanted {
             let member = self.source.events(self.key(*id)?);
             let Some((shape, _)) = self.source.shape(&member, self.known())? else {
@@ -308,12 +307,17 @@ impl<'o> Reader<'o> {
             sum.bytes += shape.size;
             sum.memory += memory;
             blocks = shape.size.min(Source::block_len() as u64).max(blocks);
-            let chunks = shape.chunks();
-            if by_chunk && chunks > 1 {
-                // Of one location at a time.
-                twice = (memory / chunks * chunks.min(at_once(threads))).max(twice);
-            }
+            shapes.push((shape, memory));
         }
+        // Of one location at a time.
+        let long = shapes
+            .iter()
+            .filter(|(shape, _)| by_chunk(*shape, sum.bytes, threads));
+        let twice = long.map(|(shape, memory)| {
+            let chunks = shape.chunks();
+            memory / chunks * chunks.min(at_once(threads))
+        });
+        let twice = twice.max().unwrap_or_default();
         sum.memory += blocks * wanted.len().min(threads.count()) as u64 + twice;
         Ok(sum)
     }
