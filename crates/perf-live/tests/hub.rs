@@ -8,6 +8,7 @@ use perf_live::Error;
 use perf_live::hub::{Finished, Hub, HubParams, Message, Told};
 use perf_live::wire::{Bundle, Hello, NO_VIEW, Push};
 use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
 
 /// A database of a test, gone before and after it.
 struct Place(PathBuf);
@@ -191,12 +192,6 @@ fn one_database_has_one_server() {
 fn a_client_too_many_and_other_sessions_are_refused() {
     let place = Place::new("refused");
     let hub = open(&place, Hub::params().clients(2));
-    let hello = |client| {
-        Message::Hello(Hello {
-            client,
-            ..Hello::default()
-        })
-    };
     assert!(hub.say(hello(1), 0).is_ok());
     let mut other = pushes(0, 0, 2, 1).remove(0);
     if let Some(delta) = &mut other.delta {
@@ -232,30 +227,36 @@ fn views_are_told_to_who_does_not_have_them() {
     assert!(push(&hub, &none).expect("it is sound").view.is_none());
 }
 
+fn hello(client: u64) -> Message {
+    Message::Hello(Hello {
+        client,
+        ..Hello::default()
+    })
+}
+
+/// Holds the keeper of a hub in an answer, which nobody should do, until what is returned is dropped.
+fn hold(hub: &Hub) -> Sender<()> {
+    let (answered, is_answered) = channel();
+    let (held, go) = channel::<()>();
+    let offered = hub.offer(hello(1), 10, move |_| {
+        let _ = answered.send(());
+        let _ = go.recv();
+    });
+    offered.expect("nothing waits");
+    is_answered.recv().expect("it is answered");
+    held
+}
+
 #[test]
 fn a_full_queue_says_when_to_come_again() {
     let place = Place::new("busy");
     let hub = open(&place, Hub::params().queue(1));
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let (started, go) = std::sync::mpsc::channel::<()>();
-    let hello = |client| {
-        Message::Hello(Hello {
-            client,
-            ..Hello::default()
-        })
-    };
-    // The keeper is held in an answer, which nobody should do.
-    let held = hub.offer(hello(1), 10, move |_| {
-        let _ = sender.send(());
-        let _ = go.recv();
-    });
-    held.expect("the queue is empty");
-    receiver.recv().expect("it is answered");
+    let held = hold(&hub);
     hub.offer(hello(2), 10, |_| {}).expect("one may wait");
     let busy = hub.offer(hello(3), 10, |_| {});
     assert!(matches!(busy, Err(Error::Busy { .. })));
     assert_eq!(hub.waiting(), (1, 10));
-    drop(started);
+    drop(held);
     assert!(hub.say(hello(3), 10).is_ok() || hub.waiting().0 > 0);
 }
 
@@ -264,27 +265,14 @@ fn a_full_queue_says_when_to_come_again() {
 fn as_many_bytes_wait_as_may() {
     let place = Place::new("bytes");
     let hub = open(&place, Hub::params().bytes(1 << 16));
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let (started, go) = std::sync::mpsc::channel::<()>();
-    let hello = |client| {
-        Message::Hello(Hello {
-            client,
-            ..Hello::default()
-        })
-    };
-    let held = hub.offer(hello(1), 10, move |_| {
-        let _ = sender.send(());
-        let _ = go.recv();
-    });
-    held.expect("nothing waits");
-    receiver.recv().expect("it is answered");
+    let held = hold(&hub);
     let half = 1 << 15;
     hub.offer(hello(2), half, |_| {}).expect("there is room");
     hub.offer(hello(3), half, |_| {}).expect("there is room");
     let busy = hub.offer(hello(4), 1, |_| {});
     assert!(matches!(busy, Err(Error::Busy { .. })));
     assert_eq!(hub.waiting(), (2, 1 << 16));
-    drop(started);
+    drop(held);
     assert!(hub.say(hello(4), 1).is_ok() || hub.waiting().0 > 0);
 }
 
