@@ -126,10 +126,7 @@ impl Detector for Copod {
 
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         // Nobody has this token.
-        let never = CancelToken::new();
-        let done = self
-            .0
-            .detect::<ByTail>(samples, judgements, Width::Scott, &never);
+        let done = self.detect_until(samples, judgements, &CancelToken::new());
         done.unwrap_or_default();
     }
 

@@ -97,10 +97,8 @@ impl Detector for Hbos {
     }
 
     fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        let width = self.width();
         // Nobody has this token.
-        let never = CancelToken::new();
-        let done = self.0.detect::<ByBin>(samples, judgements, width, &never);
+        let done = self.detect_until(samples, judgements, &CancelToken::new());
         done.unwrap_or_default();
     }
 
