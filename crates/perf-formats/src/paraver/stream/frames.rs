@@ -105,7 +105,7 @@ impl Stream {
         scratch
             .frames
             .extend(levels.iter().map(|(_, frame)| *frame));
-        let context = shared.tables.context(is_sampled, &mut scratch.frames)?;
+        let context = shared.tables.context(is_sampled, &scratch.frames)?;
         Ok(Some(context))
     }
 
