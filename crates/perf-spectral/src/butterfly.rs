@@ -3,9 +3,11 @@
 //!
 //! All are forward, `exp(-2 pi i k x / L)`; the inverse is the same with both planes swapped.
 
+use crate::par::LOOK;
 use crate::points::{Every, Planes, Sink, Slices, Source, Turned};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
+use std::ops::Range;
 
 /// A complex vector. On a cache line, so that none on the stack straddles two: vectors alone are aligned as
 /// their numbers.
@@ -209,6 +211,44 @@ impl<T: Real, const P: usize> WithSimd for Single<'_, T, P> {
     }
 }
 
+/// Which lines of a pass: some of its twiddles and some of the rows of each. What lies between two looks at a
+/// token.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) parts: Range<usize>,
+    /// In numbers.
+    pub(crate) rows: Range<usize>,
+}
+
+impl Part {
+    /// Twiddles, and rows in vectors of `V`.
+    #[inline(always)]
+    pub(crate) fn of<T, V>(self) -> [Range<usize>; 2] {
+        let lanes = size_of::<V>() / size_of::<T>();
+        [self.parts, self.rows.start / lanes..self.rows.end / lanes]
+    }
+
+    /// The parts of a pass by `factor` with `parts` times `factor` twiddles over lines of `rows` numbers: of as
+    /// many numbers as lie between two looks, or a cache line of each.
+    pub(crate) fn all<T: Real>(
+        factor: usize,
+        parts: usize,
+        rows: usize,
+    ) -> impl Iterator<Item = Part> {
+        let many = (LOOK / (factor * rows).max(1)).max(1);
+        let wide = match many {
+            1 => (LOOK / factor).next_multiple_of(T::COLUMNS),
+            _ => rows.max(1),
+        };
+        (0..parts).step_by(many).flat_map(move |part| {
+            (0..rows).step_by(wide).map(move |row| Part {
+                parts: part..(part + many).min(parts),
+                rows: row..(row + wide).min(rows),
+            })
+        })
+    }
+}
+
 /// One pass of a transform of more points (Stockham): those of `P` points at a distance of `n/P`, with
 /// the twiddles behind them, into places where they follow each other.
 pub(crate) struct Pass<'a, T, const P: usize> {
@@ -217,6 +257,7 @@ pub(crate) struct Pass<'a, T, const P: usize> {
     pub(crate) twiddles: &'a [[T; 2]],
     pub(crate) from: [&'a [T]; 2],
     pub(crate) to: [&'a mut [T]; 2],
+    pub(crate) part: Part,
 }
 
 impl<T: Real, const P: usize> WithSimd for Pass<'_, T, P> {
@@ -229,9 +270,10 @@ impl<T: Real, const P: usize> WithSimd for Pass<'_, T, P> {
         let (parts, all) = (self.twiddles.len() / P, from_re.len());
         let n = all / self.twiddles.len().max(1);
         let to = Planes::new(to, all);
-        for j in 0..parts {
+        let [some, rows] = self.part.of::<T, T::V<S>>();
+        for j in some {
             let twiddles = &self.twiddles[j * P..(j + 1) * P];
-            for i in 0..n {
+            for i in rows.clone() {
                 let from = Slices {
                     re: &from_re[j * n + i..],
                     im: &from_im[j * n + i..],

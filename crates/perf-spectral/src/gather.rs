@@ -19,12 +19,16 @@ const INNER: usize = 4;
 /// together, too, and the rows still fit a first-level cache.
 const NEXT: usize = 2;
 
+/// Samples of a longer line that are read in one go, so that space for them does not grow with it. Lines that
+/// [`First`](crate::first::First) takes as a whole are shorter.
+const PIECE: usize = 1 << 12;
+
 impl<T: Real> Transform<T> {
     /// Numbers of space for [`read`](Self::read).
     pub(crate) fn reading_space(&self) -> usize {
         let layout = &self.layout;
         let groups = GROUP.min(layout.along()) * NEXT.min(layout.below);
-        layout.real * groups.max(INNER.min(layout.below)) * layout.width
+        layout.real.min(PIECE) * groups.max(INNER.min(layout.below)) * layout.width
     }
 
     /// Reads the values of some tiles of outer points, whose part of the working space is given, and
@@ -46,12 +50,12 @@ impl<T: Real> Transform<T> {
             return Ok(true);
         };
         let mut done = true;
-        let mut transform = |rows: &[T], start: usize, tiles: usize| {
+        let mut transform = |rows: &[T], slots: usize, start: usize, tiles: usize| {
             done &= T::first(
                 line,
                 FirstWork {
                     turns: &self.turns,
-                    slots: layout.slots,
+                    slots,
                     middle: &mut *middle,
                     from: rows,
                     tiles,
@@ -68,16 +72,20 @@ impl<T: Real> Transform<T> {
             for (tile, places) in places.chunks(width).enumerate() {
                 for inner in (0..layout.below).step_by(INNER) {
                     let count = INNER.min(layout.below - inner);
-                    looks.next(layout.real * count * width)?;
-                    let rows = &mut space[..layout.real * count * width];
-                    T::turn(Turning::Strips(Strips {
-                        values: view,
-                        places,
-                        starts: &layout.place2[2 * inner..2 * (inner + count)],
-                        samples: layout.real,
-                        rows,
-                    }));
-                    transform(rows, tile * block + inner * width, 1);
+                    for sample in (0..layout.real).step_by(PIECE) {
+                        let samples = PIECE.min(layout.real - sample);
+                        looks.next(samples * count * width)?;
+                        let rows = &mut space[..samples * count * width];
+                        T::turn(Turning::Strips(Strips {
+                            values: &view[sample..],
+                            places,
+                            starts: &layout.place2[2 * inner..2 * (inner + count)],
+                            samples,
+                            rows,
+                        }));
+                        let start = tile * block + inner * width + sample / 2 * layout.step;
+                        transform(rows, samples / 2, start, 1);
+                    }
                 }
             }
             return Ok(done);
@@ -85,32 +93,37 @@ impl<T: Real> Transform<T> {
         let row = tiles.len() * width;
         for inner in (0..layout.below).step_by(NEXT) {
             let count = NEXT.min(layout.below - inner);
-            looks.next(layout.real * count * row)?;
-            let rows = &mut space[..layout.real * count * row];
-            for next in 0..count {
-                let starts = layout.place2.get(2 * (inner + next)..).unwrap_or_default();
-                macro_rules! runs {
-                    ($run:literal) => {
-                        Arch::new().dispatch(Runs::<T, $run> {
-                            values: view,
-                            places,
-                            starts,
-                            step: 2 * layout.below,
-                            rows: &mut *rows,
-                            row: next * row..(next + 1) * row,
-                            apart: count * row,
-                        })
-                    };
+            for sample in (0..layout.real).step_by(PIECE) {
+                let samples = PIECE.min(layout.real - sample);
+                looks.next(samples * count * row)?;
+                let rows = &mut space[..samples * count * row];
+                for next in 0..count {
+                    let first = 2 * (inner + next) + sample * layout.below;
+                    let starts = layout.place2.get(first..).unwrap_or_default();
+                    macro_rules! runs {
+                        ($run:literal) => {
+                            Arch::new().dispatch(Runs::<T, $run> {
+                                values: view,
+                                places,
+                                starts,
+                                step: 2 * layout.below,
+                                rows: &mut *rows,
+                                row: next * row..(next + 1) * row,
+                                apart: count * row,
+                            })
+                        };
+                    }
+                    match layout.run {
+                        16 => runs!(16),
+                        8 => runs!(8),
+                        4 => runs!(4),
+                        2 => runs!(2),
+                        _ => runs!(1),
+                    }
                 }
-                match layout.run {
-                    16 => runs!(16),
-                    8 => runs!(8),
-                    4 => runs!(4),
-                    2 => runs!(2),
-                    _ => runs!(1),
-                }
+                let start = inner * width + sample / 2 * layout.step;
+                transform(rows, samples / 2, start, tiles.len());
             }
-            transform(rows, inner * width, tiles.len());
         }
         Ok(done)
     }

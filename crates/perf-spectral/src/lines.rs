@@ -1,6 +1,6 @@
 //! [`Line`]: the transform along one axis of a tile.
 
-use crate::butterfly::{Double, Pass, Roots, Single, Steps, middle_space};
+use crate::butterfly::{Double, Part, Pass, Roots, Single, Steps, middle_space};
 use crate::dispatch::{dispatch, has_vectors};
 use crate::first::{First, FirstWork};
 use crate::last::Last;
@@ -42,6 +42,42 @@ struct Step<T> {
     table: Vec<[T; 2]>,
     /// `exp(-2 pi i j t / n)` at `j factor + t`, with n what the passes before have left of the length.
     twiddles: Vec<[T; 2]>,
+}
+
+impl<T: Real> Step<T> {
+    /// A part of the pass, from one tile to another.
+    fn pass(&self, from: [&[T]; 2], to: [&mut [T]; 2], middle: &mut [T], part: Part) {
+        let twiddles = self.twiddles.as_slice();
+        macro_rules! pass {
+            ($p:literal) => {
+                dispatch(Pass::<T, $p> {
+                    roots: &self.roots,
+                    twiddles,
+                    from,
+                    to,
+                    part,
+                })
+            };
+        }
+        // Nothing is done without vectors: there lines are another's.
+        let _ = match self.factor {
+            2 => pass!(2),
+            3 => pass!(3),
+            4 => pass!(4),
+            5 => pass!(5),
+            7 => pass!(7),
+            8 => pass!(8),
+            prime => dispatch(Prime {
+                prime,
+                roots: &self.table,
+                twiddles,
+                from,
+                to,
+                space: middle,
+                part,
+            }),
+        };
+    }
 }
 
 /// Space for lines that are not transformed in place.
@@ -331,40 +367,30 @@ impl<T: Real> Line<T> {
             &mut other_re.get_mut()[..size],
             &mut other_im.get_mut()[..size],
         );
+        let middle = space.middle.get_mut();
         let blocks = re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size));
         for (re, im) in blocks {
             let (mut from, mut to) = ([&mut *re, &mut *im], [&mut *other_re, &mut *other_im]);
             for step in steps {
-                if is_over() {
-                    return;
-                }
-                macro_rules! pass {
-                    ($p:literal) => {
-                        dispatch(Pass::<T, $p> {
-                            roots: &step.roots,
-                            twiddles: &step.twiddles,
-                            from: from.each_ref().map(|plane| &**plane),
-                            to: to.each_mut().map(|plane| &mut **plane),
-                        })
-                        .unwrap_or_default()
-                    };
-                }
-                match step.factor {
-                    2 => pass!(2),
-                    3 => pass!(3),
-                    4 => pass!(4),
-                    5 => pass!(5),
-                    7 => pass!(7),
-                    8 => pass!(8),
-                    prime => dispatch(Prime {
-                        prime,
-                        roots: &step.table,
-                        twiddles: &step.twiddles,
-                        from: from.each_ref().map(|plane| &**plane),
-                        to: to.each_mut().map(|plane| &mut **plane),
-                        space: space.middle.get_mut(),
-                    })
-                    .unwrap_or_default(),
+                let parts = step.twiddles.len() / step.factor;
+                let rows = size / step.twiddles.len();
+                let mut pass = |part| {
+                    let from = from.each_ref().map(|plane| &**plane);
+                    let to = to.each_mut().map(|plane| &mut **plane);
+                    step.pass(from, to, middle, part);
+                };
+                if size <= LOOK {
+                    pass(Part {
+                        parts: 0..parts,
+                        rows: 0..rows,
+                    });
+                } else {
+                    for part in Part::all::<T>(step.factor, parts, rows) {
+                        if is_over() {
+                            return;
+                        }
+                        pass(part);
+                    }
                 }
                 std::mem::swap(&mut from, &mut to);
             }

@@ -2,7 +2,7 @@
 //! own. Each lane of a vector is a line, so that the sum is nothing but products: for the primes of this size
 //! it is faster than a convolution, one line after the other.
 
-use crate::butterfly::{Cx, times};
+use crate::butterfly::{Cx, Part, times};
 use crate::points::{Planes, Sink, Slices, Source};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
@@ -33,6 +33,7 @@ pub(crate) struct Prime<'a, T> {
     pub(crate) to: [&'a mut [T]; 2],
     /// Space for sums and differences: 2 (p - 1) rows.
     pub(crate) space: &'a mut [T],
+    pub(crate) part: Part,
 }
 
 impl<T: Real> WithSimd for Prime<'_, T> {
@@ -47,9 +48,10 @@ impl<T: Real> WithSimd for Prime<'_, T> {
         let n = all / self.twiddles.len().max(1);
         let to = Planes::new(to, all);
         let pairs = &mut vectors_mut(s, self.space).as_chunks_mut::<4>().0[..half];
-        for j in 0..parts {
+        let [some, rows] = self.part.of::<T, T::V<S>>();
+        for j in some {
             let twiddles = &self.twiddles[j * prime..(j + 1) * prime];
-            for i in 0..n {
+            for i in rows.clone() {
                 let from = Slices {
                     re: &from_re[j * n + i..],
                     im: &from_im[j * n + i..],

@@ -130,6 +130,57 @@ fn large_views_equal_the_sum_that_defines_them() {
     }
 }
 
+/// Of lines that are read, and passed over, in pieces; some frequencies of each.
+#[test]
+fn long_lines_equal_the_sum_that_defines_them() {
+    fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T) -> f64) {
+        let count: usize = dims.iter().product();
+        let view = noise(count, 11);
+        let typed: Vec<T> = view.iter().map(|value| of(*value)).collect();
+        let plan = Transform::<T>::new(dims).expect("a shape");
+        let mut scratch = plan.scratch();
+        let (mut spectrum, mut back) = (vec![T::default(); count], vec![T::default(); count]);
+        plan.forward(&typed, &mut spectrum, &mut scratch)
+            .expect("lengths");
+        plan.inverse(&spectrum, &mut back, &mut scratch)
+            .expect("lengths");
+        for cell in (0..count).step_by(count / 61).chain([count / 2, count - 1]) {
+            let k: Vec<i32> = digits(cell, dims).iter().map(|at| *at as i32).collect();
+            let mut sum = (0.0, 0.0);
+            for (at, value) in view.iter().enumerate() {
+                let axes = digits(at, dims).into_iter().zip(&k).zip(dims);
+                let turns = axes.map(|((x, k), len)| (x * *k as usize % len) as f64 / *len as f64);
+                let (sin, cos) = (std::f64::consts::TAU * turns.sum::<f64>()).sin_cos();
+                sum = (sum.0 + value * cos, sum.1 - value * sin);
+            }
+            let got = plan.coefficient(&spectrum, &k).expect("all are there");
+            let off = (got.0 - sum.0).abs().max((got.1 - sum.1).abs());
+            let scale = (count as f64).sqrt();
+            assert!(
+                off < tolerance * scale,
+                "{dims:?} {k:?}: {got:?} for {sum:?}"
+            );
+        }
+        for (at, (got, value)) in back.iter().zip(&view).enumerate() {
+            assert!((wide(*got) - value).abs() < tolerance, "{dims:?} {at}");
+        }
+    }
+    let shapes: [&[usize]; 5] = [
+        // Factors 8, 7, 5, 3 and 11, and 16 at the end.
+        &[18_480],
+        // A prime factor of 127, passed over in two parts.
+        &[32_512],
+        &[9_240, 3],
+        &[3, 16_384],
+        // Samples of many lines by turns.
+        &[8_194, 8],
+    ];
+    for dims in shapes {
+        compare::<f64>(dims, 1e-11, |value| value, |value| value);
+        compare::<f32>(dims, 1e-4, |value| value as f32, f64::from);
+    }
+}
+
 #[test]
 fn spectra_take_no_more_than_views() {
     // Table 1: what the raw data take, and what 2^n further values a view would add. Ours add none.
