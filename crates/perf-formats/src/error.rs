@@ -116,7 +116,7 @@ impl Error {
         }
     }
 
-    /// The same error about a member of the archive at `path`.
+    /// The same error about a member of the archive at `path`, which may be that member.
     #[cfg(feature = "otf2")]
     pub(crate) fn within(self, path: &std::path::Path) -> Self {
         let member = match &self {
@@ -127,7 +127,10 @@ impl Error {
             | Error::Limit { place, .. } => place.file.clone(),
             _ => return self,
         };
-        self.in_file(&format!("{}: {member}", path.display()))
+        match path.file_name().is_some_and(|name| name == &*member) {
+            true => self.in_file(&path.to_string_lossy()),
+            false => self.in_file(&format!("{}: {member}", path.display())),
+        }
     }
 
     /// The same error about another file.

@@ -306,3 +306,22 @@ fn what_is_not_supported_is_said() {
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
+
+#[test]
+fn an_error_of_the_anchor_names_it_once() {
+    let folder = std::env::temp_dir().join(format!("perfkit-anchor-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("cut.otf2");
+    std::fs::write(&file, b"OTF2").unwrap();
+    let [of_file, of_folder] = [&file, &folder].map(|path| {
+        let error = Reader::open(path, &OpenOptions::new()).unwrap_err();
+        error.to_string()
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        of_file.starts_with(&format!("{}, byte ", file.display())),
+        "{of_file}"
+    );
+    let member = format!("{}: cut.otf2, byte ", folder.display());
+    assert!(of_folder.starts_with(&member), "{of_folder}");
+}
