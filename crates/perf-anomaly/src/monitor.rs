@@ -246,11 +246,6 @@ impl Monitor {
         &*self.detector
     }
 
-    /// The detector, to set thresholds or to ignore functions.
-    pub fn detector_mut(&mut self) -> &mut dyn Detector {
-        &mut *self.detector
-    }
-
     /// Time lost so far by function, path, rank and step.
     pub fn losses(&self) -> &Losses {
         &self.losses

@@ -221,11 +221,6 @@ impl Calls {
         self.names.region_name(region)
     }
 
-    /// Number of regions.
-    pub fn region_count(&self) -> usize {
-        self.names.len()
-    }
-
     /// The name of a counter.
     pub fn counter_name(&self, counter: MetricId) -> Option<&str> {
         self.names.counter_name(counter)

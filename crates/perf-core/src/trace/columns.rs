@@ -317,25 +317,6 @@ impl Events {
         Ok(())
     }
 
-    /// Replaces the region of event `index` if it is an enter or a leave.
-    ///
-    /// # Errors
-    /// [`Error::Undefined`] for an event that is not there, [`Error::TooMany`] past
-    /// [`MOST`](Self::MOST).
-    pub fn set_region(&mut self, index: usize, region: RegionId) -> Result<()> {
-        let count = self.words.len();
-        let region = limited("regions", region.0)?;
-        let word = self.words.get_mut(index).ok_or(Error::Undefined {
-            what: "event",
-            id: index as u64,
-            count,
-        })?;
-        if *word & TAG != RECORD {
-            *word = (*word & TAG) | region;
-        }
-        Ok(())
-    }
-
     /// The time of event `index`.
     pub fn time(&self, index: usize) -> Option<Ticks> {
         self.times.get(index).copied()
