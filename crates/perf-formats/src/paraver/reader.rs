@@ -41,19 +41,29 @@ use std::sync::Arc;
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
 pub struct Reader<'a> {
-    options: OpenOptions<'a>,
-    name: Arc<str>,
-    source: Source<'a>,
     header: Header,
     header_text: Vec<u8>,
-    threads: Threads,
+    parser: Parser<'a>,
     #[cfg(feature = "parallel")]
     pool: Option<rayon::ThreadPool>,
-    chunks: Vec<Chunk>,
     batches: VecDeque<Batch>,
+    current: Batch,
+    read: Account<'a>,
+}
+
+/// What becomes batches.
+struct Parser<'a> {
+    source: Source<'a>,
+    threads: Threads,
+    chunks: Vec<Chunk>,
     /// Batches that were read, for their memory.
     spare: Vec<Batch>,
-    current: Batch,
+}
+
+/// What was read so far.
+struct Account<'a> {
+    options: OpenOptions<'a>,
+    name: Arc<str>,
     line: u64,
     records: u64,
     last: u64,
@@ -66,9 +76,9 @@ pub struct Reader<'a> {
 impl std::fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader")
-            .field("name", &self.name)
+            .field("name", &self.read.name)
             .field("header", &self.header)
-            .field("line", &self.line)
+            .field("line", &self.read.line)
             .finish_non_exhaustive()
     }
 }
@@ -88,7 +98,7 @@ impl<'a> Reader<'a> {
         let file = File::open(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
         let mut reader = Reader::new(file, &name, options)?;
-        reader.size = size;
+        reader.read.size = size;
         Ok(reader)
     }
 
@@ -110,7 +120,6 @@ impl<'a> Reader<'a> {
         if is_packed {
             read = Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, read)));
         }
-        let threads = Threads::new(options.get_threads());
         let mut source = Source {
             read,
             name: Arc::clone(&name),
@@ -136,12 +145,14 @@ impl<'a> Reader<'a> {
         };
         let line = 1 + header_text.iter().filter(|byte| **byte == b'\n').count() as u64;
         Ok(Reader {
-            options: options.clone(),
-            name,
-            source,
             header,
             header_text,
-            threads,
+            parser: Parser {
+                source,
+                threads: Threads::new(options.get_threads()),
+                chunks,
+                spare: Vec::new(),
+            },
             #[cfg(feature = "parallel")]
             pool: match options.get_threads() {
                 0 | 1 => None,
@@ -150,16 +161,18 @@ impl<'a> Reader<'a> {
                     .build()
                     .ok(),
             },
-            chunks,
             batches: VecDeque::new(),
-            spare: Vec::new(),
             current: Batch::default(),
-            line,
-            records: 0,
-            last: 0,
-            found: Diagnostics::default(),
-            size: 0,
-            is_packed,
+            read: Account {
+                options: options.clone(),
+                name,
+                line,
+                records: 0,
+                last: 0,
+                found: Diagnostics::default(),
+                size: 0,
+                is_packed,
+            },
         })
     }
 
@@ -175,23 +188,23 @@ impl<'a> Reader<'a> {
 
     /// What errors call the trace.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.read.name
     }
 
     /// What was repaired, lost or noted so far.
     pub fn diagnostics(&self) -> &Diagnostics {
-        &self.found
+        &self.read.found
     }
 
     pub(super) fn options(&self) -> &OpenOptions<'a> {
-        &self.options
+        &self.read.options
     }
 
     /// At most how many bytes the unpacked trace has, as far as that is known beforehand.
     pub(super) fn bound(&self) -> Option<u64> {
         // Deflate packs at best 1,032 to one.
-        let factor = if self.is_packed { 1_032 } else { 1 };
-        (self.size > 0).then(|| self.size.saturating_mul(factor))
+        let factor = if self.read.is_packed { 1_032 } else { 1 };
+        (self.read.size > 0).then(|| self.read.size.saturating_mul(factor))
     }
 
     /// The next records, `None` at the end of the trace.
@@ -203,22 +216,81 @@ impl<'a> Reader<'a> {
     pub fn next_batch(&mut self) -> Result<Option<&Batch>> {
         loop {
             if let Some(batch) = self.batches.pop_front() {
-                let read = std::mem::replace(&mut self.current, batch);
-                self.spare.push(read);
-                self.absorb()?;
+                let done = std::mem::replace(&mut self.current, batch);
+                self.parser.spare.push(done);
+                self.read.absorb(&mut self.current)?;
                 return Ok(Some(&self.current));
             }
-            if self.chunks.is_empty() {
-                let count = self.group();
-                self.chunks = self.source.chunks(count);
-            }
-            if self.chunks.is_empty() {
+            if !self.parse() {
                 return self.finish().map(|()| None);
             }
-            self.parse();
         }
     }
 
+    /// Gives all batches that are left to `work`, in order, while another thread parses those that come after;
+    /// with one thread as [`next_batch`](Self::next_batch). Stops at the first error of either.
+    ///
+    /// # Errors
+    /// As [`next_batch`](Self::next_batch), and those of `work`.
+    pub(super) fn each_batch(
+        &mut self,
+        mut work: impl FnMut(&Batch) -> Result<()> + Send,
+    ) -> Result<()> {
+        while !self.batches.is_empty() || self.parse() {
+            let mut ready: Vec<Batch> = self.batches.drain(..).collect();
+            let read = &mut self.read;
+            let mut done = || -> Result<()> {
+                for batch in &mut ready {
+                    read.absorb(batch)?;
+                    work(batch)?;
+                }
+                Ok(())
+            };
+            #[cfg(feature = "parallel")]
+            let done = if self.parser.group() > 1 {
+                let parser = &mut self.parser;
+                let both = || rayon::join(done, || parser.parse());
+                let (done, parsed) = match &self.pool {
+                    Some(pool) => pool.install(both),
+                    None => both(),
+                };
+                self.batches.extend(parsed);
+                done
+            } else {
+                done()
+            };
+            #[cfg(not(feature = "parallel"))]
+            let done = done();
+            self.parser.spare.append(&mut ready);
+            done?;
+        }
+        self.finish()
+    }
+
+    /// Parses what comes next; whether there was anything.
+    fn parse(&mut self) -> bool {
+        #[cfg(feature = "parallel")]
+        let parsed = match &self.pool {
+            Some(pool) => pool.install(|| self.parser.parse()),
+            None => self.parser.parse(),
+        };
+        #[cfg(not(feature = "parallel"))]
+        let parsed = self.parser.parse();
+        self.batches.extend(parsed);
+        !self.batches.is_empty()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.current.clear();
+        let source = &mut self.parser.source;
+        match source.failed.take() {
+            Some(error) => Err(error),
+            None => self.read.finish(source.offset, &self.header),
+        }
+    }
+}
+
+impl Parser<'_> {
     /// How many chunks are parsed side by side.
     fn group(&self) -> usize {
         match self.threads.count() {
@@ -228,9 +300,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses the chunks at hand while the next ones are read. Memory of texts and batches is used
-    /// again: what the system gives anew it fills with zeros first, which costs as much as parsing.
-    fn parse(&mut self) {
+    /// Parses the chunks at hand, the next ones if there are none, while those after them are read. Memory of
+    /// texts and batches is used again: what the system gives anew it fills with zeros first, which costs as
+    /// much as parsing.
+    fn parse(&mut self) -> Vec<Batch> {
+        if self.chunks.is_empty() {
+            let count = self.group();
+            self.chunks = self.source.chunks(count);
+        }
         let chunks = std::mem::take(&mut self.chunks);
         let mut work: Vec<(Chunk, Batch)> = chunks
             .into_iter()
@@ -244,26 +321,25 @@ impl<'a> Reader<'a> {
             if count > 1 {
                 let source = &mut self.source;
                 let all = work.par_iter_mut().with_max_len(1);
-                let both = || rayon::join(|| source.chunks(count), || all.for_each(one));
-                (self.chunks, ()) = match &self.pool {
-                    Some(pool) => pool.install(both),
-                    None => both(),
-                };
+                (self.chunks, ()) = rayon::join(|| source.chunks(count), || all.for_each(one));
             } else {
                 work.iter_mut().for_each(one);
             }
         }
         #[cfg(not(feature = "parallel"))]
         work.iter_mut().for_each(one);
+        let mut parsed = Vec::with_capacity(work.len());
         for (chunk, batch) in work {
             self.source.spare.push(chunk.text);
-            self.batches.push_back(batch);
+            parsed.push(batch);
         }
+        parsed
     }
+}
 
-    /// Takes the current batch into account.
-    fn absorb(&mut self) -> Result<()> {
-        let batch = &mut self.current;
+impl Account<'_> {
+    /// Takes a batch into account.
+    fn absorb(&mut self, batch: &mut Batch) -> Result<()> {
         batch.first_line = self.line;
         self.line += batch.lines;
         for entry in &batch.entries {
@@ -320,19 +396,16 @@ impl<'a> Reader<'a> {
         self.options.judge(&self.found)
     }
 
-    fn finish(&mut self) -> Result<()> {
-        self.current.clear();
-        if let Some(error) = self.source.failed.take() {
-            return Err(error);
-        }
-        let end = Place::file(Arc::clone(&self.name)).at(self.source.offset);
+    /// At the end, which is at byte `end`.
+    fn finish(&mut self, end: u64, header: &Header) -> Result<()> {
+        let end = Place::file(Arc::clone(&self.name)).at(end);
         if self.records == 0 {
             return Err(Error::Truncated {
                 place: end.record(format!("line {}", self.line)),
                 expected: "a record".into(),
             });
         }
-        if self.last < self.header.duration.0 && self.found.count(rules::ENDS_EARLY) == 0 {
+        if self.last < header.duration.0 && self.found.count(rules::ENDS_EARLY) == 0 {
             self.found.add(rules::ENDS_EARLY, end);
         }
         Ok(())

@@ -102,12 +102,13 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
         sweep.streams.push(Stream::new(object, is_wanted));
     }
     let limit = options.get_limits().memory;
-    while let Some(batch) = reader.next_batch()? {
+    reader.each_batch(|batch| {
         sweep.batch(batch)?;
-        if limit != u64::MAX {
-            sweep.check_memory(limit)?;
+        match limit {
+            u64::MAX => Ok(()),
+            limit => sweep.check_memory(limit),
         }
-    }
+    })?;
     let mut definitions = Definitions::default();
     definitions.clock = header.unit.clock();
     let processes: Vec<u32> = system
