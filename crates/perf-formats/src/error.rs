@@ -127,7 +127,7 @@ impl Error {
             | Error::Limit { place, .. } => place.file.clone(),
             _ => return self,
         };
-        match path.file_name().is_some_and(|name| name == &*member) {
+        match !path.is_dir() && path.file_name().is_some_and(|name| name == &*member) {
             true => self.in_file(&path.to_string_lossy()),
             false => self.in_file(&format!("{}: {member}", path.display())),
         }

@@ -228,8 +228,9 @@ impl Part {
         [self.parts, self.rows.start / lanes..self.rows.end / lanes]
     }
 
-    /// The parts of a pass by `factor` with `parts` times `factor` twiddles over lines of `rows` numbers: of as
-    /// many numbers as lie between two looks, or a cache line of each.
+    /// The parts of a pass by `factor` with `parts` times `factor` twiddles over lines of `rows` numbers: some
+    /// twiddles with as many numbers as lie between two looks, or of one that has more some of its rows, in whole
+    /// cache lines.
     pub(crate) fn all<T: Real>(
         factor: usize,
         parts: usize,

@@ -88,7 +88,7 @@ pub struct LineSpace<T> {
     planes: [Aligned<T>; 2],
     line: Vec<Complex<T>>,
     scratch: Vec<Complex<T>>,
-    /// What can stop a transform between two tiles, and between two passes over one.
+    /// What can stop a transform between two tiles, and between two pieces of a pass over a long one.
     pub(crate) cancel: Option<CancelToken>,
 }
 
@@ -359,8 +359,7 @@ impl<T: Real> Line<T> {
                 *plane = Aligned::zeros(size);
             }
         }
-        // Of short lines a tile is next to nothing, and looked at as a whole.
-        let cancel = space.cancel.as_ref().filter(|_| size > LOOK);
+        let cancel = space.cancel.as_ref();
         let is_over = || cancel.is_some_and(CancelToken::is_cancelled);
         let [other_re, other_im] = &mut space.planes;
         let (other_re, other_im) = (
@@ -379,6 +378,7 @@ impl<T: Real> Line<T> {
                     let to = to.each_mut().map(|plane| &mut **plane);
                     step.pass(from, to, middle, part);
                 };
+                // Of short lines a tile is next to nothing, and passed over as a whole.
                 if size <= LOOK {
                     pass(Part {
                         parts: 0..parts,

@@ -61,8 +61,9 @@ impl<T: Real> Scratch<T> {
     /// From now on transforms in this space stop soon after somebody cancels, with
     /// [`Error::Cancelled`]; `None` lets nobody. What a transform that was stopped leaves is no spectrum.
     ///
-    /// They look between two tiles, and along a long axis between two passes over it. A pass is done as a whole, and
-    /// so is a line whose length has a prime factor above 127, since rustfft has no place to stop in: views of
+    /// They look between two tiles, and along a long axis between pieces of each pass over it. A line whose length
+    /// has a prime factor above 127 is done as a whole, since rustfft has no place to stop in. So are what lies
+    /// between two transforms along an axis and the extremes of one tile, a few nanoseconds a point: views of tens of
     /// millions of points along one axis, which are one tile, end late.
     ///
     /// ```

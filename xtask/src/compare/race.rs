@@ -135,7 +135,7 @@ type Figures = BTreeMap<String, String>;
 fn one_run(words: &[String]) -> Result<Figures, String> {
     let (program, arguments) = words.split_first().ok_or("an empty command")?;
     let mut command = Command::new(program);
-    // Threads that wait for linear algebra, of which no peer has any, spin for a while after an import.
+    // Threads of numpy that wait for linear algebra spin for a while after an import, and would count.
     command.args(arguments).env("OPENBLAS_NUM_THREADS", "1");
     let text = output_of(&mut command)?;
     let figures = parse(&text);

@@ -60,7 +60,7 @@ struct Parser<'a> {
     spare: Vec<Batch>,
 }
 
-/// What was read so far.
+/// What is known of the input, and what was read of it so far.
 struct Account<'a> {
     options: OpenOptions<'a>,
     name: Arc<str>,

@@ -166,9 +166,9 @@ fn long_lines_equal_the_sum_that_defines_them() {
         }
     }
     let shapes: [&[usize]; 5] = [
-        // Factors 8, 7, 5, 3 and 11, and 16 at the end.
+        // Factors 11, 7, 5, 3 and 8.
         &[18_480],
-        // A prime factor of 127, passed over in two parts.
+        // Factors 127, 8 and twice 4; the first is passed over in parts.
         &[32_512],
         &[9_240, 3],
         &[3, 16_384],
