@@ -341,10 +341,11 @@ fn ranked(path: &Path) -> Verdict {
     let Ok(params) = RankParams::default().check() else {
         return Verdict::Refused;
     };
-    if spectra.views().is_empty() {
+    // A view that the file says was skipped cannot be the reference.
+    let Some(first) = spectra.views().iter().position(|view| !view.is_skipped()) else {
         return Verdict::Value;
-    }
-    match spectra.rank(0, &AxisFilter::all(axes), &params) {
+    };
+    match spectra.rank(first, &AxisFilter::all(axes), &params) {
         Ok(_) => Verdict::Value,
         Err(error) => judge(error),
     }

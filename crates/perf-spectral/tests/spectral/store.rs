@@ -145,6 +145,26 @@ fn a_shape_that_no_grid_has_is_said_with_its_place() {
 }
 
 #[test]
+fn a_view_without_a_mean_takes_no_part_after_opening() {
+    let scrap = Scrap::new("skipped");
+    let dims = [4, 6];
+    saved::<f64>(&scrap, &dims, &views(&dims));
+    let mut bytes = scrap.bytes();
+    let table = u64::from_le_bytes(bytes[40..48].try_into().expect("8 bytes")) as usize;
+    bytes[table..table + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+    let spectra = scrap.with::<f64>(&sealed(bytes)).expect("it is whole");
+    assert!(spectra.views()[0].is_skipped());
+    let params = RankParams::default().check().expect("in range");
+    let filter = AxisFilter::all(2);
+    match spectra.rank(0, &filter, &params) {
+        Err(Error::Skipped { view, name }) => assert_eq!((view, name.as_str()), (0, "view 0")),
+        other => panic!("{other:?}"),
+    }
+    let list = spectra.rank(1, &filter, &params).expect("it takes part");
+    assert_eq!(list.skipped, [0]);
+}
+
+#[test]
 fn what_is_no_such_file_is_said_with_its_place() {
     let scrap = Scrap::new("foreign");
     let dims = [4, 6];
