@@ -16,6 +16,8 @@ use std::sync::Arc;
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
 const VERSION: u16 = 3;
+/// Views that were numbered before, at most, by bytes or by who says so: there is always a next number.
+const MOST_VIEWS: u64 = 1 << 63;
 
 /// Views that are told apart: who has none of the last ones is told all functions.
 const RECENT: u64 = 16;
@@ -304,7 +306,7 @@ impl Server {
         self.number
     }
 
-    /// Views from here on have numbers above one. A server that goes on from bytes and from deltas that came
+    /// Views from here on have numbers above one, or above 2^63 if it is larger. A server that goes on from bytes and from deltas that came
     /// after them makes other views of them than the one before did: under other numbers, all are told anew.
     ///
     /// ```
@@ -317,7 +319,7 @@ impl Server {
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
     pub fn go_on_from(&mut self, number: u64) {
-        self.number = self.number.max(number);
+        self.number = self.number.max(number.min(MOST_VIEWS));
         self.base = self.number;
         self.news.clear();
     }
@@ -472,6 +474,9 @@ impl Server {
         server.params.session = from.u64("a session")?;
         // Which functions are new to whom is not kept: everybody is told all of them once.
         server.base = from.u64("the number of a view")?;
+        if server.base > MOST_VIEWS {
+            return Err(from.error(8, "the number of a view, at most 2^63"));
+        }
         for name in FunctionName::read(&mut from)? {
             server.names.number(&name, usize::MAX);
         }

@@ -600,3 +600,22 @@ fn views_tell_what_changed_since_the_last_one() {
         "of a frozen model, too, all functions that are called are known"
     );
 }
+
+#[test]
+fn a_server_whose_views_have_no_next_number_is_refused() {
+    let params = || Server::params().check().expect("defaults");
+    let mut bytes = Server::new(params()).encode();
+    // Behind a magic number, a version and a session.
+    let number = 14..22;
+    bytes[number.clone()].copy_from_slice(&u64::MAX.to_le_bytes());
+    match Server::decode(params(), &bytes) {
+        Err(Error::Decode { at, expected }) => {
+            assert_eq!((at, expected), (14, "the number of a view, at most 2^63"));
+        }
+        other => panic!("{other:?}"),
+    }
+    bytes[number].copy_from_slice(&(1_u64 << 63).to_le_bytes());
+    let mut server = Server::decode(params(), &bytes).expect("there is a next one");
+    server.go_on_from(u64::MAX);
+    assert_eq!(server.latest(), 1 << 63);
+}
