@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
 const VERSION: u16 = 3;
-/// Views that were numbered before, at most, by bytes or by who says so: there is always a next number.
+/// The largest number of a view that bytes or who calls may say there was: there is always a next one.
 const MOST_VIEWS: u64 = 1 << 63;
 
 /// Views that are told apart: who has none of the last ones is told all functions.
@@ -306,8 +306,9 @@ impl Server {
         self.number
     }
 
-    /// Views from here on have numbers above one, or above 2^63 if it is larger. A server that goes on from bytes and from deltas that came
-    /// after them makes other views of them than the one before did: under other numbers, all are told anew.
+    /// Views from here on have numbers above one, or above 2^63 if it is larger. A server that goes on from bytes
+    /// and from deltas that came after them makes other views of them than the one before did: under other
+    /// numbers, all are told anew.
     ///
     /// ```
     /// use perf_anomaly::server::Server;

@@ -59,8 +59,8 @@ pub struct Estimate {
     /// Number of events, from the headers of chunks, or from the bytes where they cannot be right.
     pub events: u64,
     /// Bytes of memory that all events take in columns, and what lies beside them while they are read: a
-    /// block of a file a thread, and where a location is more than a thread's share, two chunks a thread. Roughly: events of
-    /// many small arguments can take more. Reading stops at the limit whatever was estimated.
+    /// block of a file a thread, and where a location is more than a thread's share, two chunks a thread.
+    /// Roughly: events of many small arguments can take more. Reading stops at the limit whatever was estimated.
     pub memory: u64,
 }
 
