@@ -61,3 +61,45 @@ impl Threads {
         items.iter().map(work).collect()
     }
 }
+
+/// Threads that stay, for work that is done bit by bit.
+#[cfg(feature = "paraver")]
+#[derive(Debug)]
+pub(crate) struct Pool(#[cfg(feature = "parallel")] Option<rayon::ThreadPool>);
+
+#[cfg(feature = "paraver")]
+impl Pool {
+    /// `count` threads; those of everybody for 0 and 1, and where the system grants none.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn new(count: usize) -> Self {
+        let build = || rayon::ThreadPoolBuilder::new().num_threads(count).build();
+        Pool((count > 1).then(build).and_then(Result::ok))
+    }
+
+    /// This thread alone.
+    #[cfg(not(feature = "parallel"))]
+    pub(crate) fn new(_: usize) -> Self {
+        Pool()
+    }
+
+    /// Runs `work`, whose loops then use these threads.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        #[cfg(feature = "parallel")]
+        if let Some(pool) = &self.0 {
+            return pool.install(work);
+        }
+        work()
+    }
+
+    /// Both, at once if there are threads for it.
+    pub(crate) fn join<A: Send, B: Send>(
+        &self,
+        a: impl FnOnce() -> A + Send,
+        b: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        #[cfg(feature = "parallel")]
+        return self.install(|| rayon::join(a, b));
+        #[cfg(not(feature = "parallel"))]
+        return (a(), b());
+    }
+}

@@ -6,7 +6,7 @@ use super::record::{Batch, Kind, Skip};
 use super::rules;
 use super::source::{Chunk, Source, longest};
 use crate::bytes::GZIP;
-use crate::parallel::Threads;
+use crate::parallel::{Pool, Threads};
 use crate::{Error, OpenOptions, Result};
 use flate2::read::MultiGzDecoder;
 use perf_core::{Diagnostics, Place};
@@ -44,8 +44,7 @@ pub struct Reader<'a> {
     header: Header,
     header_text: Vec<u8>,
     parser: Parser<'a>,
-    #[cfg(feature = "parallel")]
-    pool: Option<rayon::ThreadPool>,
+    pool: Pool,
     batches: VecDeque<Batch>,
     current: Batch,
     read: Account<'a>,
@@ -153,14 +152,7 @@ impl<'a> Reader<'a> {
                 chunks,
                 spare: Vec::new(),
             },
-            #[cfg(feature = "parallel")]
-            pool: match options.get_threads() {
-                0 | 1 => None,
-                count => rayon::ThreadPoolBuilder::new()
-                    .num_threads(count)
-                    .build()
-                    .ok(),
-            },
+            pool: Pool::new(options.get_threads()),
             batches: VecDeque::new(),
             current: Batch::default(),
             read: Account {
@@ -239,28 +231,18 @@ impl<'a> Reader<'a> {
         while !self.batches.is_empty() || self.parse() {
             let mut ready: Vec<Batch> = self.batches.drain(..).collect();
             let read = &mut self.read;
-            let mut done = || -> Result<()> {
-                for batch in &mut ready {
+            let mut each = || {
+                ready.iter_mut().try_for_each(|batch| {
                     read.absorb(batch)?;
-                    work(batch)?;
-                }
-                Ok(())
+                    work(batch)
+                })
             };
-            #[cfg(feature = "parallel")]
-            let done = if self.parser.group() > 1 {
-                let parser = &mut self.parser;
-                let both = || rayon::join(done, || parser.parse());
-                let (done, parsed) = match &self.pool {
-                    Some(pool) => pool.install(both),
-                    None => both(),
-                };
-                self.batches.extend(parsed);
-                done
-            } else {
-                done()
+            let parser = &mut self.parser;
+            let (done, parsed) = match parser.group() {
+                1 => (each(), Vec::new()),
+                _ => self.pool.join(each, || parser.parse()),
             };
-            #[cfg(not(feature = "parallel"))]
-            let done = done();
+            self.batches.extend(parsed);
             self.parser.spare.append(&mut ready);
             done?;
         }
@@ -269,13 +251,7 @@ impl<'a> Reader<'a> {
 
     /// Parses what comes next; whether there was anything.
     fn parse(&mut self) -> bool {
-        #[cfg(feature = "parallel")]
-        let parsed = match &self.pool {
-            Some(pool) => pool.install(|| self.parser.parse()),
-            None => self.parser.parse(),
-        };
-        #[cfg(not(feature = "parallel"))]
-        let parsed = self.parser.parse();
+        let parsed = self.pool.install(|| self.parser.parse());
         self.batches.extend(parsed);
         !self.batches.is_empty()
     }

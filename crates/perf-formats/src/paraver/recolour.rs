@@ -190,7 +190,7 @@ pub fn colours(reader: &mut Reader<'_>) -> Result<Vec<Coloured>> {
     let mut found: Vec<Coloured> = Vec::new();
     let mut open: HashMap<Object, (Ticks, Cluster)> = HashMap::new();
     let mut last = Ticks(0);
-    while let Some(batch) = reader.next_batch()? {
+    reader.each_batch(|batch| {
         for record in batch.iter() {
             let (object, time, pairs) = match record {
                 Record::Events { at, time, pairs } => (at.object, time, pairs),
@@ -210,7 +210,8 @@ pub fn colours(reader: &mut Reader<'_>) -> Result<Vec<Coloured>> {
                 found.extend(before.map(|before| stretch(object, before, time)));
             }
         }
-    }
+        Ok(())
+    })?;
     let left = open.into_iter();
     found.extend(left.map(|(object, before)| stretch(object, before, last)));
     // Another value at the time one begins takes its place.
