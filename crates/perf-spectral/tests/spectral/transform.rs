@@ -3,12 +3,23 @@
 use crate::common::{by_axis, digits, naive, noise};
 use perf_spectral::{Real, Transform};
 
-fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T) -> f64) {
-    let count: usize = dims.iter().product();
-    let view = noise(count, 7);
+/// The view of a shape that all are compared with.
+fn view(dims: &[usize]) -> Vec<f64> {
+    noise(dims.iter().product(), 7)
+}
+
+/// There and back again is the same; and each of these cells has the sum that defines it.
+fn compare<T: Real>(
+    dims: &[usize],
+    tolerance: f64,
+    of: fn(f64) -> T,
+    wide: fn(T) -> f64,
+    sums: &[(usize, (f64, f64))],
+) {
+    let view = view(dims);
     let plan = Transform::<T>::new(dims).expect("a shape");
     let typed: Vec<T> = view.iter().map(|value| of(*value)).collect();
-    let (mut spectrum, mut back) = (vec![T::default(); count], vec![T::default(); count]);
+    let (mut spectrum, mut back) = (typed.clone(), typed.clone());
     let mut scratch = plan.scratch();
     // Twice: scratch that was used before is as good as new.
     for _ in 0..2 {
@@ -17,10 +28,9 @@ fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T
         plan.inverse(&spectrum, &mut back, &mut scratch)
             .expect("lengths");
     }
-    let scale = (count as f64).sqrt();
-    let sums = if count > 5000 { by_axis } else { naive };
-    for (cell, (re, im)) in sums(&view, dims).into_iter().enumerate() {
-        let k: Vec<i32> = digits(cell, dims).iter().map(|at| *at as i32).collect();
+    let scale = (view.len() as f64).sqrt();
+    for (cell, (re, im)) in sums {
+        let k: Vec<i32> = digits(*cell, dims).iter().map(|at| *at as i32).collect();
         let got = plan.coefficient(&spectrum, &k).expect("all are there");
         let off = (got.0 - re).abs().max((got.1 - im).abs());
         assert!(
@@ -32,6 +42,19 @@ fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T
     for (at, (got, value)) in back.iter().zip(&view).enumerate() {
         assert!((wide(*got) - value).abs() < tolerance, "{dims:?} {at}");
     }
+}
+
+/// In both precisions; the sums of some cells, in terms of the cells of a view.
+fn compare_both(dims: &[usize], sums: &[(usize, (f64, f64))]) {
+    compare::<f64>(dims, 1e-12, |value| value, |value| value, sums);
+    compare::<f32>(dims, 1e-5, |value| value as f32, f64::from, sums);
+}
+
+/// The sums of all cells.
+fn all_sums(dims: &[usize]) -> Vec<(usize, (f64, f64))> {
+    let view = view(dims);
+    let sums = if view.len() > 5000 { by_axis } else { naive };
+    sums(&view, dims).into_iter().enumerate().collect()
 }
 
 const SHAPES: &[&[usize]] = &[
@@ -99,8 +122,7 @@ const SHAPES: &[&[usize]] = &[
 #[test]
 fn equals_the_sum_that_defines_it() {
     for dims in SHAPES {
-        compare::<f64>(dims, 1e-12, |value| value, |value| value);
-        compare::<f32>(dims, 1e-5, |value| value as f32, f64::from);
+        compare_both(dims, &all_sums(dims));
     }
 }
 
@@ -118,8 +140,7 @@ fn large_views_equal_the_sum_that_defines_them() {
         &[12, 31, 24, 11],
     ];
     for dims in shapes {
-        compare::<f64>(dims, 1e-12, |value| value, |value| value);
-        compare::<f32>(dims, 1e-5, |value| value as f32, f64::from);
+        compare_both(dims, &all_sums(dims));
     }
     let few: Vec<f64> = noise(210, 3);
     for (one, two) in naive(&few, &[5, 6, 7])
@@ -133,38 +154,15 @@ fn large_views_equal_the_sum_that_defines_them() {
 /// Of lines that are read, and passed over, in pieces; some frequencies of each.
 #[test]
 fn long_lines_equal_the_sum_that_defines_them() {
-    fn compare<T: Real>(dims: &[usize], tolerance: f64, of: fn(f64) -> T, wide: fn(T) -> f64) {
-        let count: usize = dims.iter().product();
-        let view = noise(count, 11);
-        let typed: Vec<T> = view.iter().map(|value| of(*value)).collect();
-        let plan = Transform::<T>::new(dims).expect("a shape");
-        let mut scratch = plan.scratch();
-        let (mut spectrum, mut back) = (vec![T::default(); count], vec![T::default(); count]);
-        plan.forward(&typed, &mut spectrum, &mut scratch)
-            .expect("lengths");
-        plan.inverse(&spectrum, &mut back, &mut scratch)
-            .expect("lengths");
-        for cell in (0..count).step_by(count / 61).chain([count / 2, count - 1]) {
-            let k: Vec<i32> = digits(cell, dims).iter().map(|at| *at as i32).collect();
-            let mut sum = (0.0, 0.0);
-            for (at, value) in view.iter().enumerate() {
-                let axes = digits(at, dims).into_iter().zip(&k).zip(dims);
-                let turns = axes.map(|((x, k), len)| (x * *k as usize % len) as f64 / *len as f64);
-                let (sin, cos) = (std::f64::consts::TAU * turns.sum::<f64>()).sin_cos();
-                sum = (sum.0 + value * cos, sum.1 - value * sin);
-            }
-            let got = plan.coefficient(&spectrum, &k).expect("all are there");
-            let off = (got.0 - sum.0).abs().max((got.1 - sum.1).abs());
-            let scale = (count as f64).sqrt();
-            assert!(
-                off < tolerance * scale,
-                "{dims:?} {k:?}: {got:?} for {sum:?}"
-            );
-        }
-        for (at, (got, value)) in back.iter().zip(&view).enumerate() {
-            assert!((wide(*got) - value).abs() < tolerance, "{dims:?} {at}");
-        }
-    }
+    let sum = |view: &[f64], dims: &[usize], k: &[usize]| {
+        let terms = view.iter().enumerate().map(|(at, value)| {
+            let axes = digits(at, dims).into_iter().zip(k).zip(dims);
+            let turns = axes.map(|((x, k), len)| (x * k % len) as f64 / *len as f64);
+            let (sin, cos) = (std::f64::consts::TAU * turns.sum::<f64>()).sin_cos();
+            (value * cos, -value * sin)
+        });
+        terms.fold((0.0, 0.0), |sum, term| (sum.0 + term.0, sum.1 + term.1))
+    };
     let shapes: [&[usize]; 5] = [
         // Factors 11, 7, 5, 3 and 8.
         &[18_480],
@@ -176,8 +174,13 @@ fn long_lines_equal_the_sum_that_defines_them() {
         &[8_194, 8],
     ];
     for dims in shapes {
-        compare::<f64>(dims, 1e-11, |value| value, |value| value);
-        compare::<f32>(dims, 1e-4, |value| value as f32, f64::from);
+        let view = view(dims);
+        let last = view.len() - 1;
+        let cells = (0..last).step_by(last / 61).chain([view.len() / 2, last]);
+        let sums: Vec<_> = cells
+            .map(|cell| (cell, sum(&view, dims, &digits(cell, dims))))
+            .collect();
+        compare_both(dims, &sums);
     }
 }
 
