@@ -130,7 +130,12 @@ fn calls_of_call_paths_of_their_own_are_looked_at_often() {
 /// A view has no end at which to look, either.
 #[test]
 fn large_views_are_looked_at_often() {
-    for dims in [[64, 64, 64], [61, 63, 65], [32, 65_536 / 8, 1]] {
+    for dims in [
+        [64, 64, 64],
+        [61, 63, 65],
+        [32, 65_536 / 8, 1],
+        [1 << 18, 1, 1],
+    ] {
         let points: usize = dims.iter().product();
         let view = |salt: usize| -> Vec<f64> {
             (0..points)
