@@ -33,7 +33,7 @@ const STEPS: &[Step] = &[
     ),
     Step(
         "features",
-        "each crate with its features in every combination, or with two at a time",
+        "each crate with its features in every combination, or with two at a time; its tests with each one",
         features::combinations,
     ),
     Step(

@@ -14,30 +14,39 @@ const MANY: &[(&str, &[&str])] = &[
     ("perfkit", &["--each-feature", "--exclude-all-features"]),
 ];
 
-/// Clippy rather than check: an import that only one feature uses is a warning without it. All features at
-/// once are in the step `clippy`. Nothing of tests is compiled, so that their dependencies bring no feature.
+/// All features at once are in the step `clippy`.
 pub(super) fn combinations(gate: &mut Gate) -> Outcome {
     install("cargo-hack", CARGO_HACK)?;
     for (name, how) in MANY {
         combine(how, &[name])?;
     }
-    let all = gate.libraries.iter().chain(&gate.programs);
-    let names = all.map(String::as_str);
-    let rest: Vec<&str> = names
+    let libraries: Vec<&str> = gate.libraries.iter().map(String::as_str).collect();
+    let programs = gate.programs.iter().map(String::as_str);
+    let rest: Vec<&str> = libraries
+        .iter()
+        .copied()
+        .chain(programs)
         .filter(|name| MANY.iter().all(|many| many.0 != *name))
         .collect();
-    combine(&["--feature-powerset"], &rest)
+    combine(&["--feature-powerset"], &rest)?;
+    hack("check", &["--each-feature", "--tests"], &libraries, &[])
 }
 
-/// Says what it did only where it fails: there are 170 combinations.
+/// Clippy rather than check: an import that only one feature uses is a warning without it. Nothing of tests
+/// is compiled here, so that their dependencies bring no feature.
 fn combine(how: &[&str], packages: &[&str]) -> Outcome {
-    println!("   {}: {}", packages.join(", "), how.join(" "));
-    let mut command = cargo(&["hack", "clippy", "--quiet", "--locked"]);
+    hack("clippy", how, packages, &["--", "--deny", "warnings"])
+}
+
+/// Says what it did only where it fails: there are 200 combinations.
+fn hack(check: &str, how: &[&str], packages: &[&str], last: &[&str]) -> Outcome {
+    println!("   {check} {}: {}", packages.join(", "), how.join(" "));
+    let mut command = cargo(&["hack", check, "--quiet", "--locked"]);
     command.args(how).args(["--exclude-features", "default"]);
     for name in packages {
         command.args(["--package", name]);
     }
-    output_of(command.args(["--", "--deny", "warnings"])).map(drop)
+    output_of(command.args(last)).map(drop)
 }
 
 /// Features that are no defaults, since they compile the C of SQLite, bring protobuf, or 50 crates of
