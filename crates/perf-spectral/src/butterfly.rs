@@ -384,3 +384,39 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Double<'_, T, P, Q> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::kernel::Kernel;
+
+    /// Twiddles and rows of a long line, of short ones of many rows, of one line that is most of a pass, and
+    /// of a few numbers; the rows are whole vectors, as they are in a tile.
+    #[test]
+    fn parts_are_a_whole_pass_in_pieces_between_two_looks() {
+        let passes = [
+            (8, 4096, 8),
+            (7, 3, 65_536),
+            (2, 1, 1 << 20),
+            (5, 4, 8),
+            (11, 1, 16),
+        ];
+        for (factor, parts, rows) in passes {
+            let mut seen = vec![0; parts * rows];
+            for part in Part::all::<f64>(factor, parts, rows) {
+                let numbers = part.parts.len() * part.rows.len() * factor;
+                assert!(numbers <= LOOK + factor * f64::COLUMNS, "{numbers}");
+                assert_eq!(part.rows.start % f64::COLUMNS, 0, "{part:?}");
+                for twiddle in part.parts {
+                    for row in part.rows.clone() {
+                        seen[twiddle * rows + row] += 1;
+                    }
+                }
+            }
+            assert!(
+                seen.iter().all(|count| *count == 1),
+                "{factor} {parts} {rows}"
+            );
+        }
+    }
+}
