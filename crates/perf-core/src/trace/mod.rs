@@ -3,12 +3,13 @@
 mod columns;
 mod event;
 mod link;
+mod records;
 mod view;
 
 pub use columns::Events;
-pub(crate) use columns::RecordCounts;
 pub use event::{AttributeValue, Collective, CollectiveOp, Event, RmaCompletion, RmaOp, Transfer};
 pub use link::{EventId, Link, LinkKind};
+pub(crate) use records::RecordCounts;
 pub use view::{LocationView, TraceView};
 
 use crate::{
