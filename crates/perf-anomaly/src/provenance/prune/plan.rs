@@ -1,183 +1,18 @@
-//! [`prune`]: what was judged too early is judged again.
+//! [`Plan`]: what becomes of each record, and of the models they refer to.
 
-use super::json;
-use super::record::{CallRecord, Entry, Kind, ModelRecord, Record};
-use super::store::{Revision, Store};
-use super::worst::Worst;
+use super::super::record::{CallRecord, Entry, Kind, ModelRecord, Record};
+use super::super::store::Store;
+use super::super::{json, worst::Worst};
+use super::Pruned;
 use crate::calls::Calls;
 use crate::{Detector, FunctionId, Judgement, Label, Result, Sample};
 use perf_core::CancelToken;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// What became of the records.
-///
-/// What is kept after it is counted as what is kept before: see
-/// [`Reduction`](super::Reduction).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pruned {
-    /// Records that stayed, with new scores.
-    pub kept: u64,
-    /// Anomalies that are normal by the final model.
-    pub normal_after_all: u64,
-    /// Normal executions that are abnormal by the final model.
-    pub abnormal_after_all: u64,
-    /// Anomalies that are not among the worst of their function.
-    pub not_among_worst: u64,
-    /// Records, and final models, that did not fit into the budget.
-    pub over_budget: u64,
-    /// Records of functions that the sink never named; they stay as they are.
-    pub unknown: u64,
-    /// Anomalies that are there now.
-    pub recorded: u64,
-    /// Normal executions that are there now.
-    pub normals: u64,
-    /// Bytes of all that is there now, as text.
-    pub bytes: u64,
-}
-
-/// Judges each record again by what the detector knows now, which at the end of a run is most, and
-/// which with a parameter server may be what all ranks know. Anomalies that are normal after all, and
-/// normal executions that are not, are removed; others get new scores, severities and labels, and refer
-/// to the final models. Of each function, the `per_function` worst anomalies stay. Calls around others
-/// are marked as abnormal by what is said of them now, as far as they have a record.
-///
-/// ```
-/// use perf_anomaly::provenance::{Lines, open, prune};
-/// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
-/// # use perf_anomaly::provenance::Recorder;
-/// # use perf_core::Nanos;
-/// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-prune-{name}-{}.jsonl", std::process::id()));
-/// # let run = |rank: u32, store: Lines| {
-/// #     let tail = Tail::new(Tail::params().check()?);
-/// #     let recorder = Recorder::new(Recorder::params().check()?, Box::new(store));
-/// #     let calls = Calls::new(Calls::params().check()?);
-/// #     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, rank);
-/// #     let solve = watch.region("solve");
-/// #     for at in 0..1000 {
-/// #         watch.enter(0, solve, Nanos(1_000_000 * at));
-/// #         let slow = if at == 700 { 9 } else { 1 };
-/// #         watch.exit(0, solve, Nanos(1_000_000 * at + slow * (50_000 + at * 37 % 1000)));
-/// #     }
-/// #     Ok::<_, perf_anomaly::Error>(watch.into_sink().finish()?)
-/// # };
-/// use perf_anomaly::Sstd;
-/// let path = file("run");
-/// let report = run(0, Lines::create(&path)?)?;
-/// # let calls = Calls::new(Calls::params().check()?);
-/// // By a detector that has learned nothing, no record is abnormal, nor is its function known.
-/// let nothing = Sstd::new(Sstd::params().check()?);
-/// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000)?;
-/// assert_eq!((pruned.unknown, pruned.normal_after_all), (2, 0));
-/// # std::fs::remove_file(&path).ok();
-/// # Ok::<(), perf_anomaly::Error>(())
-/// ```
-///
-/// # Errors
-/// Those of the store.
-pub fn prune(
-    store: &mut dyn Store,
-    calls: &Calls,
-    detector: &dyn Detector,
-    per_function: usize,
-) -> Result<Pruned> {
-    prune_within(store, calls, detector, per_function, u64::MAX)
-}
-
-/// As [`prune`], and no more than `budget` bytes are there afterwards, as text. What does not fit is left
-/// out and [counted](Pruned::over_budget): first the final models of the functions that lost least time,
-/// whose records refer to the models they had, then the records that lost least time. What else is in
-/// the store, such as facts of the run and earlier models, stays.
-///
-/// # Errors
-/// Those of the store.
-pub fn prune_within(
-    store: &mut dyn Store,
-    calls: &Calls,
-    detector: &dyn Detector,
-    per_function: usize,
-    budget: u64,
-) -> Result<Pruned> {
-    let never = CancelToken::new();
-    prune_until(store, calls, detector, (per_function, budget), &never)
-}
-
-/// As [`prune_within`] with so many anomalies a function and bytes in all, and stops soon after somebody
-/// cancelled.
-///
-/// # Errors
-/// Those of the store, and [`Error::Cancelled`](crate::Error::Cancelled); then all records stay as they were. Once they are
-/// written anew, their count is done as a whole.
-pub fn prune_until(
-    store: &mut dyn Store,
-    calls: &Calls,
-    detector: &dyn Detector,
-    limits: (usize, u64),
-    cancel: &CancelToken,
-) -> Result<Pruned> {
-    prune_with(store, calls, detector, limits, cancel, &mut |_, _, _| {})
-}
-
-/// As [`prune_within`], and tells of each record that was judged again, by which model and how.
-pub(crate) fn prune_with(
-    store: &mut dyn Store,
-    calls: &Calls,
-    detector: &dyn Detector,
-    (per_function, budget): (usize, u64),
-    cancel: &CancelToken,
-    tell: &mut dyn FnMut(&Record, FunctionId, &Judgement),
-) -> Result<Pruned> {
-    let mut plan = Plan::of(store, calls, detector, cancel)?;
-    plan.keep_worst(per_function);
-    plan.number_models(calls, detector);
-    plan.size(store, cancel)?;
-    cancel.check()?;
-    let mut pruned = Pruned {
-        over_budget: plan.fit(budget),
-        ..Pruned::default()
-    };
-    let mut row = 0;
-    store.revise(&mut |record| {
-        if cancel.is_cancelled() {
-            return Revision::Stop;
-        }
-        let own = row;
-        row += 1;
-        let Some(planned) = plan.rows.get(own) else {
-            return Revision::Keep;
-        };
-        if let (Some(id), Some(judgement), true) = (
-            planned.function,
-            &planned.judgement,
-            planned.fate != Fate::AsItIs,
-        ) {
-            tell(record, id, judgement);
-        }
-        match planned.fate {
-            Fate::Removed(why) => {
-                *why.count(&mut pruned) += 1;
-                return Revision::Remove;
-            }
-            Fate::AsItIs if planned.function.is_none() => pruned.unknown += 1,
-            Fate::AsItIs | Fate::Revised => pruned.kept += 1,
-        }
-        match plan.revised(record, planned) {
-            revised if revised == *record => Revision::Keep,
-            revised => Revision::Replace(Box::new(revised)),
-        }
-    })?;
-    for final_model in plan.models.iter().filter(|one| one.is_kept) {
-        store.put(&Entry::Model(final_model.record.clone()))?;
-    }
-    store.commit()?;
-    count(store, &mut pruned)?;
-    Ok(pruned)
-}
-
 /// Why a record is not there any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+pub(super) enum Why {
     NormalAfterAll,
     AbnormalAfterAll,
     NotAmongWorst,
@@ -186,7 +21,7 @@ enum Why {
 
 impl Why {
     /// What counts it; those over the budget were counted when that was looked at.
-    fn count(self, pruned: &mut Pruned) -> &mut u64 {
+    pub(super) fn count(self, pruned: &mut Pruned) -> &mut u64 {
         match self {
             Why::NormalAfterAll => &mut pruned.normal_after_all,
             Why::AbnormalAfterAll => &mut pruned.abnormal_after_all,
@@ -197,7 +32,7 @@ impl Why {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Fate {
     /// Nothing new is known of it.
     AsItIs,
     /// It is judged anew.
@@ -207,26 +42,26 @@ enum Fate {
 
 /// What becomes of a record.
 #[derive(Debug)]
-struct Row {
-    function: Option<FunctionId>,
-    judgement: Option<Judgement>,
+pub(super) struct Row {
+    pub(super) function: Option<FunctionId>,
+    pub(super) judgement: Option<Judgement>,
     kind: Kind,
     /// Severity and score as judged now.
     rank: (i64, f64),
-    fate: Fate,
+    pub(super) fate: Fate,
     /// Bytes with the final model, and with the model it had.
     bytes: (u64, u64),
 }
 
 /// The final model of a function.
 #[derive(Debug)]
-struct Final {
+pub(super) struct Final {
     function: FunctionId,
-    record: ModelRecord,
+    pub(super) record: ModelRecord,
     bytes: u64,
     /// Time lost by the records that refer to it.
     severity: i64,
-    is_kept: bool,
+    pub(super) is_kept: bool,
 }
 
 /// A call: program, rank, thread, and its place in the order of entry.
@@ -234,11 +69,11 @@ type Key = (u32, u32, u32, u64);
 
 /// What becomes of all records, in the order in which they are stored.
 #[derive(Debug, Default)]
-struct Plan {
-    rows: Vec<Row>,
+pub(super) struct Plan {
+    pub(super) rows: Vec<Row>,
     /// What is said now of calls that have a record.
     known: HashMap<Key, bool>,
-    models: Vec<Final>,
+    pub(super) models: Vec<Final>,
     /// Where the final model of a function is.
     places: HashMap<FunctionId, usize>,
     last_model: u64,
@@ -249,7 +84,7 @@ struct Plan {
 
 impl Plan {
     /// Judges all records.
-    fn of(
+    pub(super) fn of(
         store: &mut dyn Store,
         calls: &Calls,
         detector: &dyn Detector,
@@ -312,7 +147,7 @@ impl Plan {
     }
 
     /// Of each function the worst stay: of all, then whatever comes first.
-    fn keep_worst(&mut self, per_function: usize) {
+    pub(super) fn keep_worst(&mut self, per_function: usize) {
         let is_kept = |row: &&mut Row| row.kind == Kind::Anomaly && row.fate == Fate::Revised;
         let mut anomalies: HashMap<Option<FunctionId>, Vec<&mut Row>> = HashMap::new();
         for row in self.rows.iter_mut().filter(is_kept) {
@@ -334,7 +169,7 @@ impl Plan {
     }
 
     /// Gives the final model of each function that has records a number.
-    fn number_models(&mut self, calls: &Calls, detector: &dyn Detector) {
+    pub(super) fn number_models(&mut self, calls: &Calls, detector: &dyn Detector) {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.fate == Fate::Revised) {
             let Some(function) = row.function else {
@@ -366,7 +201,7 @@ impl Plan {
     }
 
     /// What the record of a row becomes.
-    fn revised(&self, record: &Record, row: &Row) -> Record {
+    pub(super) fn revised(&self, record: &Record, row: &Row) -> Record {
         let mut revised = record.clone();
         if let (Some(function), Some(judgement)) = (row.function, &row.judgement) {
             revised.label = judgement.label;
@@ -390,7 +225,7 @@ impl Plan {
     }
 
     /// How long each record will be.
-    fn size(&mut self, store: &mut dyn Store, cancel: &CancelToken) -> Result<()> {
+    pub(super) fn size(&mut self, store: &mut dyn Store, cancel: &CancelToken) -> Result<()> {
         let mut text = String::new();
         let mut sizes = Vec::with_capacity(self.rows.len());
         store.each(&mut |entry| {
@@ -412,7 +247,7 @@ impl Plan {
     }
 
     /// Leaves out what does not fit, and tells how many models that are.
-    fn fit(&mut self, budget: u64) -> u64 {
+    pub(super) fn fit(&mut self, budget: u64) -> u64 {
         let is_kept = |row: &&Row| !matches!(row.fate, Fate::Removed(_));
         let records: u64 = self
             .rows
@@ -471,25 +306,10 @@ fn key(record: &Record, call: &CallRecord) -> Key {
 }
 
 /// Bytes of an entry as a line.
-fn length(entry: &Entry, text: &mut String) -> u64 {
+pub(super) fn length(entry: &Entry, text: &mut String) -> u64 {
     text.clear();
     json::write(entry, text);
     text.len() as u64 + 1
-}
-
-/// What is there.
-fn count(store: &mut dyn Store, pruned: &mut Pruned) -> Result<()> {
-    let mut text = String::new();
-    store.each(&mut |entry| {
-        pruned.bytes += length(&entry, &mut text);
-        if let Entry::Call(record) = entry {
-            match record.kind {
-                Kind::Anomaly => pruned.recorded += 1,
-                Kind::Normal => pruned.normals += 1,
-            }
-        }
-        Ok(())
-    })
 }
 
 fn sample(record: &Record, function: FunctionId) -> Sample {
