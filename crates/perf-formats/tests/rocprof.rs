@@ -249,6 +249,69 @@ fn several_files_are_ranks_on_the_clock_of_their_host() {
 }
 
 #[test]
+fn processes_and_files_share_the_memory_that_is_granted() {
+    let folder =
+        std::env::temp_dir().join(format!("perfkit-rocprof-memory-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let dispatches: Vec<_> = (0..500).map(|at| (at * 10, at * 10 + 5)).collect();
+    let text = |count| {
+        file(
+            &(0..count)
+                .map(|pid| process(pid, "n", &dispatches))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let paths: Vec<_> = [1, 4, 1]
+        .into_iter()
+        .enumerate()
+        .map(|(at, processes)| {
+            let path = folder.join(format!("rank_{at}_results.json"));
+            std::fs::write(&path, text(processes)).unwrap();
+            path
+        })
+        .collect();
+    let opens = |paths: &[&std::path::PathBuf], memory: u64, threads: usize| {
+        let limits = perf_core::Limits::default().with_memory(memory);
+        let options = OpenOptions::new().limits(limits).threads(threads);
+        match rocprof::open(paths, &options) {
+            Ok(recording) => Some(recording.trace().unwrap().len()),
+            Err(Error::Limit {
+                what, got, limit, ..
+            }) => {
+                assert_eq!((what, limit), ("memory for events in bytes", memory));
+                assert!(got > limit);
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let enough = |paths: &[&std::path::PathBuf]| {
+        let (mut short, mut most) = (0, 1 << 24);
+        while most - short > 1 {
+            let middle = (short + most) / 2;
+            match opens(paths, middle, 1) {
+                Some(_) => most = middle,
+                None => short = middle,
+            }
+        }
+        most
+    };
+    let one = enough(&[&paths[0]]);
+    // A kernel and the call around all of them take some bytes each.
+    assert!(one > 500 * 16, "{one}");
+    assert_eq!(enough(&[&paths[1]]), 4 * one);
+    assert_eq!(enough(&[&paths[0], &paths[2]]), 2 * one);
+    for threads in [1, 2, 8] {
+        assert_eq!(
+            opens(&[&paths[0], &paths[1], &paths[2]], 6 * one - 1, threads),
+            None
+        );
+        assert!(opens(&[&paths[0], &paths[1], &paths[2]], 6 * one, threads).is_some());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn copies_run_on_a_gpu_or_on_none() {
     let copy = |source: u32, target: u32, at: u32| {
         format!(

@@ -2,7 +2,7 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
-use crate::timeline::{finish, longest, open_files};
+use crate::timeline::{longest, open_file, open_files};
 use crate::{Format, Input, OpenOptions, Recording, Result};
 use std::io::Read;
 use std::path::Path;
@@ -60,9 +60,9 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
 /// strict mode.
 pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
-    open_files(paths, options, FORMAT.name, |path| {
+    open_files(paths, options, FORMAT.name, |path, granted| {
         let source = Source::open(path, longest(options))?;
-        Ok(vec![reader::read(source, options)?])
+        Ok(vec![reader::read(source, options, granted)?])
     })
 }
 
@@ -88,5 +88,7 @@ pub fn read(
     options: &OpenOptions<'_>,
 ) -> Result<Recording> {
     let source = Source::read(name, from, longest(options))?;
-    finish(vec![reader::read(source, options)?], options, FORMAT.name)
+    open_file(options, FORMAT.name, |granted| {
+        Ok(vec![reader::read(source, options, granted)?])
+    })
 }

@@ -4,15 +4,19 @@ use super::event::Raw;
 use super::phases::Phases;
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, integer};
-use crate::timeline::Part;
+use crate::timeline::{Granted, Part};
 use crate::{Error, OpenOptions, Result};
 
 /// Longest value of the object around the events that is kept as a property.
 const PROPERTY: usize = 256;
 
 /// Reads all of a file.
-pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Part> {
-    let part = Part::new(source.name(), options.get_limits());
+pub(super) fn read(
+    mut source: Source,
+    options: &OpenOptions<'_>,
+    granted: &Granted,
+) -> Result<Part> {
+    let part = Part::new(source.name(), granted);
     let mut phases = Phases::new(part);
     let expected = "an object with `traceEvents`, or an array of events";
     if source.peek()? == Some(0xef) {

@@ -45,7 +45,7 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// no such database, [`Error::Usage`](crate::Error::Usage) without a path,
 /// [`Error::Strict`](crate::Error::Strict) in strict mode.
 pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
-    open_files(paths, options, FORMAT.name, |path| {
-        reader::read(path, options)
+    open_files(paths, options, FORMAT.name, |path, granted| {
+        reader::read(path, options, granted)
     })
 }

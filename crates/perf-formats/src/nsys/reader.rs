@@ -4,9 +4,9 @@ use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};
 use super::rules;
 use crate::json::encode;
-use crate::timeline::{Part, RowKey, Sym, within};
+use crate::timeline::{Granted, Part, RowKey, Sym};
 use crate::{Error, OpenOptions, Result};
-use perf_core::{Diagnostics, Limits, Place, Rule};
+use perf_core::{Diagnostics, Place, Rule};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Reader {
     /// Ranges that were never closed, so far.
     pub(super) unclosed: u64,
     file: Arc<str>,
-    limits: Limits,
+    granted: Granted,
     /// Parts by the upper bits of the ids of their process and threads.
     processes: HashMap<i64, usize>,
     strings: HashMap<i64, Box<[u8]>>,
@@ -40,7 +40,7 @@ const OWN: [&str; 4] = [
 ];
 
 /// Reads a database.
-pub(super) fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Vec<Part>> {
+pub(super) fn read(path: &Path, options: &OpenOptions<'_>, granted: &Granted) -> Result<Vec<Part>> {
     let database = Database::open(path)?;
     let is_own = OWN
         .iter()
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path, options: &OpenOptions<'_>) -> Result<Vec<Part>> 
         parts: Vec::new(),
         unclosed: 0,
         file: Arc::clone(&database.file),
-        limits: *options.get_limits(),
+        granted: granted.clone(),
         processes: HashMap::new(),
         strings: HashMap::new(),
         table: "",
@@ -94,7 +94,7 @@ impl Reader {
         let table = "StringIds";
         let mut found = Diagnostics::default();
         let strings = &mut self.strings;
-        let (mut bytes, limit) = (0u64, self.limits.memory);
+        let (mut bytes, limit) = (0u64, self.granted.limits().memory);
         let end = database.rows(table, &["id", "value"], options, |row| {
             match (row.number(0), row.text(1)) {
                 (Ok(id), Ok(text)) => {
@@ -158,9 +158,10 @@ impl Reader {
     }
 
     /// Whether what all parts keep takes no more memory than is granted.
-    fn check_memory(&self, database: &Database) -> Result<()> {
-        let memory = self.parts.iter().map(Part::memory).sum();
-        within(memory, self.limits.memory, || database.place(self.table))
+    fn check_memory(&mut self, database: &Database) -> Result<()> {
+        let table = self.table;
+        let mut parts = self.parts.iter_mut();
+        parts.try_for_each(|part| part.check_memory(|| database.place(table)))
     }
 
     fn ended(&mut self, database: &Database, table: &str, end: End) {
@@ -186,7 +187,7 @@ impl Reader {
     pub(super) fn process(&mut self, id: i64) -> usize {
         let parts = &mut self.parts;
         *self.processes.entry(id & !THREAD).or_insert_with(|| {
-            let mut part = Part::new(&self.file, &self.limits);
+            let mut part = Part::new(&self.file, &self.granted);
             part.found = Diagnostics::default();
             parts.push(part);
             parts.len() - 1

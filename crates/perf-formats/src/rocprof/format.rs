@@ -2,7 +2,7 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
-use crate::timeline::{finish, longest, open_files};
+use crate::timeline::{longest, open_file, open_files};
 use crate::{Format, Input, OpenOptions, Recording, Result};
 use std::io::Read;
 use std::path::Path;
@@ -44,8 +44,8 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
 /// strict mode.
 pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
-    open_files(paths, options, FORMAT.name, |path| {
-        reader::read(Source::open(path, longest(options))?, options)
+    open_files(paths, options, FORMAT.name, |path, granted| {
+        reader::read(Source::open(path, longest(options))?, options, granted)
     })
 }
 
@@ -76,5 +76,7 @@ pub fn read(
     options: &OpenOptions<'_>,
 ) -> Result<Recording> {
     let source = Source::read(name, from, longest(options))?;
-    finish(reader::read(source, options)?, options, FORMAT.name)
+    open_file(options, FORMAT.name, |granted| {
+        reader::read(source, options, granted)
+    })
 }

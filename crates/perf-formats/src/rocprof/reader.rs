@@ -3,7 +3,7 @@
 use super::records::{Agent, Record, Section, Tool, kernel};
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, decode, whole};
-use crate::timeline::Part;
+use crate::timeline::{Granted, Part};
 use crate::{Error, OpenOptions, Result};
 
 const TOP: &str = "`rocprofiler-sdk-tool`";
@@ -14,7 +14,11 @@ struct Cut;
 type Step = Result<Result<(), Cut>>;
 
 /// Reads all processes of a file.
-pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Vec<Part>> {
+pub(super) fn read(
+    mut source: Source,
+    options: &OpenOptions<'_>,
+    granted: &Granted,
+) -> Result<Vec<Part>> {
     let mut tools = Vec::new();
     match source.peek()? {
         Some(b'{') => source.take(1),
@@ -46,7 +50,7 @@ pub(super) fn read(mut source: Source, options: &OpenOptions<'_>) -> Result<Vec<
         match source.peek()? {
             Some(b'{') => {
                 source.take(1);
-                let part = Part::new(source.name(), options.get_limits());
+                let part = Part::new(source.name(), granted);
                 let mut tool = Tool::new(part);
                 is_cut = entry(&mut source, &mut tool, options)?.is_err();
                 tools.push(tool);

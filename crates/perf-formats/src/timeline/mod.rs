@@ -16,6 +16,7 @@ use perf_core::Limits;
 mod assemble;
 mod clock;
 mod counters;
+mod granted;
 mod lay;
 mod links;
 mod marks;
@@ -28,11 +29,10 @@ pub(crate) mod rules;
 
 use assemble::assemble;
 use clock::rank_of;
+pub(crate) use granted::Granted;
 pub(crate) use names::Kind;
-pub(crate) use open::{finish, longest, open_files};
+pub(crate) use open::{longest, open_file, open_files};
 pub(crate) use part::Part;
-#[cfg(feature = "nsys")]
-pub(crate) use part::within;
 #[cfg(any(feature = "chrome", feature = "nsys"))]
 pub(crate) use row::Edge;
 pub(crate) use row::{Extra, Role, RowKey, Sym};

@@ -1,6 +1,6 @@
 //! Files, a rank each, as one recording: what the readers of GPU recordings do alike.
 
-use super::{Part, assemble, rank_of};
+use super::{Granted, Part, assemble, rank_of};
 use crate::parallel::Threads;
 use crate::{Content, Error, OpenOptions, Recording, Result};
 use std::path::Path;
@@ -10,17 +10,18 @@ pub(crate) fn open_files<P: AsRef<Path> + Sync>(
     paths: &[P],
     options: &OpenOptions<'_>,
     format: &'static str,
-    read: impl Fn(&Path) -> Result<Vec<Part>> + Sync,
+    read: impl Fn(&Path, &Granted) -> Result<Vec<Part>> + Sync,
 ) -> Result<Recording> {
     if paths.is_empty() {
         let what = "no path was given".into();
         return Err(Error::Usage { what });
     }
+    let granted = Granted::new(options.get_limits());
     let threads = Threads::new(options.get_threads());
     let parts: Result<Vec<Vec<Part>>> = threads.install(|| {
         threads.map(paths, |path| {
             let path = path.as_ref();
-            let mut parts = read(path)?;
+            let mut parts = read(path, &granted)?;
             set_helpers(&mut parts);
             let mut own = parts.iter_mut().filter(|part| !part.is_helper);
             if let (Some(only), None) = (own.next(), own.next()) {
@@ -33,11 +34,12 @@ pub(crate) fn open_files<P: AsRef<Path> + Sync>(
 }
 
 /// The recording of what one file says.
-pub(crate) fn finish(
-    mut parts: Vec<Part>,
+pub(crate) fn open_file(
     options: &OpenOptions<'_>,
     format: &'static str,
+    read: impl FnOnce(&Granted) -> Result<Vec<Part>>,
 ) -> Result<Recording> {
+    let mut parts = read(&Granted::new(options.get_limits()))?;
     set_helpers(&mut parts);
     assembled(parts, options, format)
 }

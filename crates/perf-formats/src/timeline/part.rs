@@ -1,33 +1,18 @@
 //! [`Part`]: what one file says, row by row.
 
 use super::counters::{Counters, Room};
+use super::granted::Granted;
 use super::names::{Kind, Names};
 use super::row::{Call, Edge, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
 use super::{marks, rules};
+use crate::Result;
 use crate::json::{Element, decode};
-use crate::{Error, Result};
-use perf_core::{Diagnostics, Limits, Place};
+use perf_core::{Diagnostics, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Most rows of work that flows of one thread are looked for on.
 const SHOWN: usize = 256;
-
-/// Whether events take no more memory than is granted.
-///
-/// # Errors
-/// [`Error::Limit`].
-pub(crate) fn within(got: u64, limit: u64, place: impl FnOnce() -> Place) -> Result<()> {
-    match got > limit {
-        true => Err(Error::Limit {
-            place: place(),
-            what: "memory for events in bytes",
-            got,
-            limit,
-        }),
-        false => Ok(()),
-    }
-}
 
 /// What is known of a process.
 #[derive(Debug, Default)]
@@ -67,13 +52,15 @@ pub(crate) struct Part {
     keys: HashMap<RowKey, u32>,
     symbols: HashMap<Box<[u8]>, Sym>,
     pub(super) words: Vec<String>,
-    limits: Limits,
+    granted: Granted,
+    /// Bytes that were asked for.
+    taken: u64,
     /// Byte and number of the event that is read.
     here: Option<(u64, u64)>,
 }
 
 impl Part {
-    pub(crate) fn new(file: &Arc<str>, limits: &Limits) -> Self {
+    pub(crate) fn new(file: &Arc<str>, granted: &Granted) -> Self {
         Part {
             file: Arc::clone(file),
             rank: None,
@@ -97,7 +84,8 @@ impl Part {
             keys: HashMap::new(),
             symbols: HashMap::new(),
             words: Vec::new(),
-            limits: *limits,
+            granted: granted.clone(),
+            taken: 0,
             here: None,
         }
     }
@@ -130,7 +118,7 @@ impl Part {
     /// Takes note of something odd about an array of events.
     ///
     /// # Errors
-    /// [`Error::Limit`] where more is kept than memory is granted.
+    /// [`Error::Limit`](crate::Error::Limit) where more is kept than memory is granted.
     pub(crate) fn odd(&mut self, element: Element) -> Result<()> {
         let place = Place::file(Arc::clone(&self.file));
         match element {
@@ -152,14 +140,25 @@ impl Part {
                 self.found.add_many(rules::COMMA, count, place.at(offset));
             }
             Element::Window { offset } => {
-                within(self.memory(), self.limits.memory, || place.at(offset))?;
+                self.check_memory(|| place.at(offset))?;
             }
         }
         Ok(())
     }
 
+    /// Whether what all parts keep takes no more memory than is granted.
+    ///
+    /// # Errors
+    /// [`Error::Limit`](crate::Error::Limit).
+    pub(crate) fn check_memory(&mut self, place: impl FnOnce() -> Place) -> Result<()> {
+        let now = self.memory();
+        let more = now.saturating_sub(self.taken);
+        self.taken += more;
+        self.granted.take(more, place)
+    }
+
     /// About how many bytes the events take that were read so far.
-    pub(crate) fn memory(&self) -> u64 {
+    fn memory(&self) -> u64 {
         let row = |row: &Row| {
             size_of_val(&*row.calls) + size_of_val(&*row.instants) + size_of_val(&*row.marks)
         };
@@ -178,12 +177,12 @@ impl Part {
     }
 
     fn new_name(&mut self, raw: &[u8], (offset, index): (u64, u64)) -> u32 {
-        if raw.len() > self.limits.string as usize {
+        if raw.len() > self.granted.limits().string as usize {
             let place = self.place(offset, index);
             self.found.add(rules::LONG_NAME, place);
             return self.names.text("(name too long)".into());
         }
-        if self.names.len() >= self.limits.definitions as usize {
+        if self.names.len() >= self.granted.limits().definitions as usize {
             let place = self.place(offset, index);
             self.found.add(rules::DEFINITIONS, place);
             return self.past_limit();
@@ -218,7 +217,7 @@ impl Part {
     /// A name that is told later, by [`rename`](Self::rename); `None` where there are too many.
     #[cfg(feature = "rocprof")]
     pub(crate) fn unnamed(&mut self, (offset, index): (u64, u64)) -> Option<u32> {
-        if self.names.len() >= self.limits.definitions as usize {
+        if self.names.len() >= self.granted.limits().definitions as usize {
             let place = self.place(offset, index);
             self.found.add(rules::DEFINITIONS, place);
             return None;
@@ -244,7 +243,7 @@ impl Part {
     /// Whether a text that is told later is too long, which is counted.
     #[cfg(feature = "rocprof")]
     fn is_too_long(&mut self, text: &str) -> bool {
-        let is_long = text.len() > self.limits.string as usize;
+        let is_long = text.len() > self.granted.limits().string as usize;
         let place = Place::file(Arc::clone(&self.file));
         self.found.add_many(rules::LONG_NAME, is_long.into(), place);
         is_long
@@ -359,7 +358,7 @@ impl Part {
         self.seen(at);
         self.row(RowKey::Counters { process });
         let room = Room {
-            names: self.limits.definitions,
+            names: self.granted.limits().definitions,
             text: self.most_text(),
         };
         let left_out = self.counters.add(process, at, values, room);
@@ -372,7 +371,7 @@ impl Part {
 
     /// Most bytes of texts that are put together from others: a few bytes of a file can ask for many.
     pub(crate) fn most_text(&self) -> u64 {
-        super::most_text(&self.limits)
+        super::most_text(self.granted.limits())
     }
 
     pub(crate) fn process_name(&mut self, process: Sym, name: String) {
