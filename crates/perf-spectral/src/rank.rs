@@ -128,8 +128,8 @@ impl<T: Real> Spectra<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Io`](crate::Error::Io),
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Length`](crate::Error::Length) for a reference of
+    /// another shape, [`Error::Io`](crate::Error::Io), [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn rank_with(
         &self,
         reference: Option<&Reference<T>>,
@@ -150,6 +150,9 @@ impl<T: Real> Spectra<T> {
         params: &CheckedRank,
         watch: (&dyn Progress, &CancelToken),
     ) -> Result<Ranking> {
+        for given in [reference, plain].into_iter().flatten() {
+            given.check(self.plan.dims())?;
+        }
         let mut ranking = self.unmeasured(reference, candidates, params, watch)?;
         if params.0.pearson {
             self.add_pearson(plain, &mut ranking.matches, watch.1)?;

@@ -5,7 +5,7 @@ use crate::extremes::Peak;
 use crate::par::{LOOK, Looks};
 use crate::real::{Real, vectors, vectors_mut};
 use crate::transform::{Scratch, Transform};
-use crate::{Filter, Result};
+use crate::{Error, Filter, Result};
 use perf_core::CancelToken;
 use pulp::{Simd, WithSimd};
 use std::sync::Arc;
@@ -51,6 +51,8 @@ pub struct Bound {
 /// A spectrum and a filter, prepared to be correlated with many others.
 #[derive(Debug)]
 pub struct Reference<T: Real> {
+    /// The shape it is of: what follows is in the order of its packed spectra.
+    dims: Vec<usize>,
     /// `w conj(A)`, packed; real places are `w A`.
     pub(crate) product: Vec<T>,
     /// `w |A|` of the runs. Surrogates share it, and the weights.
@@ -68,6 +70,7 @@ impl<T: Real> Reference<T> {
     /// Another of the same magnitudes.
     pub(crate) fn with_product(&self, product: Vec<T>) -> Self {
         Reference {
+            dims: self.dims.clone(),
             product,
             magnitude: self.magnitude.clone(),
             power: self.power,
@@ -76,13 +79,32 @@ impl<T: Real> Reference<T> {
             roots: self.roots.clone(),
         }
     }
+
+    /// Whether it is of this shape: another one of as many points has another order.
+    pub(crate) fn check(&self, dims: &[usize]) -> Result<()> {
+        if self.dims.len() != dims.len() {
+            return Err(Error::Length {
+                what: "axes of a reference",
+                expected: dims.len(),
+                got: self.dims.len(),
+            });
+        }
+        match dims.iter().zip(&self.dims).find(|(here, own)| here != own) {
+            Some((&expected, &got)) => Err(Error::Length {
+                what: "length of an axis of a reference",
+                expected,
+                got,
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 impl<T: Real> Transform<T> {
     /// Prepares a spectrum as the reference of many correlations.
     ///
     /// # Errors
-    /// [`Error::Length`](crate::Error::Length) if the spectrum is not of |T| reals, or a cosine filter not of one weight an
+    /// [`Error::Length`] if the spectrum is not of |T| reals, or a cosine filter not of one weight an
     /// axis.
     pub fn reference(
         &self,
@@ -108,7 +130,7 @@ impl<T: Real> Transform<T> {
         if let Some(f) = &f
             && f.len() != self.dims().len()
         {
-            return Err(crate::Error::Length {
+            return Err(Error::Length {
                 what: "weights of axes",
                 expected: self.dims().len(),
                 got: f.len(),
@@ -141,6 +163,7 @@ impl<T: Real> Transform<T> {
             }
         }
         Ok(Reference {
+            dims: self.dims().to_vec(),
             roots: roots(&self.layout, &product, cancel)?,
             product,
             magnitude: Arc::new(magnitude),

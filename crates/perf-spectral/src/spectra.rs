@@ -305,10 +305,12 @@ impl<T: Real> Spectra<T> {
         Ok(self.varies(view, reference.power).then_some(reference))
     }
 
-    /// R of a reference and a view over all shifts.
+    /// R of a reference and a view over all shifts. The reference may be one of other spectra of the same
+    /// shape.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], and [`Error::Io`] if the file cannot be read.
+    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a reference of another shape, and
+    /// [`Error::Io`] if the file cannot be read.
     pub fn correlate(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
         T::correlate(self, reference, view)
     }
@@ -338,6 +340,7 @@ impl<T: Real> Spectra<T> {
         cancel: Option<&CancelToken>,
     ) -> Result<Correlation> {
         let view = self.taken(view)?;
+        reference.check(self.plan.dims())?;
         let Some(slot) = view.slot else {
             return Ok(Correlation::default());
         };
@@ -355,7 +358,8 @@ impl<T: Real> Spectra<T> {
     /// What one pass over both spectra tells of R, without a transform.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], and [`Error::Io`] if the file cannot be read.
+    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a reference of another shape, and
+    /// [`Error::Io`] if the file cannot be read.
     pub fn bound(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
         T::bound(self, reference, view, None)
     }
@@ -380,6 +384,7 @@ impl<T: Real> Spectra<T> {
         cancel: Option<&CancelToken>,
     ) -> Result<Bound> {
         let view = self.taken(view)?;
+        reference.check(self.plan.dims())?;
         let Some(slot) = view.slot else {
             return Ok(Bound::default());
         };

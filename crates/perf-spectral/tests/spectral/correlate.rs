@@ -1,9 +1,10 @@
 //! Correlations against the sums that define them, and what section 2 says of them.
 
 use crate::common::{self, correlation, digits, noise, pearson};
+use perf_core::CancelToken;
 use perf_spectral::{
-    AxisFilter, Band, Both, Correlation, Filter, Frequencies, Harmonics, Real, Spectra, Wave,
-    Without,
+    AxisFilter, Band, Both, Correlation, Error, Filter, Frequencies, Harmonics, RankParams, Real,
+    Spectra, Transform, Wave, Without,
 };
 use proptest::prelude::*;
 
@@ -327,4 +328,55 @@ fn other_filters_weigh_what_they_say() {
     let (rest, _) = correlate::<f64>(dims, &[mixed, weak], &Without(known));
     assert!(all.best().r.abs() < 0.2);
     assert!((rest.best().r - 1.0).abs() < 1e-9 && rest.best().at == 0);
+}
+
+/// References may come from elsewhere: those of another shape are refused, and not looked at.
+#[test]
+fn references_of_other_shapes_are_refused() {
+    let (dims, points) = ([4, 6], 24);
+    let constant = vec![1.0; points];
+    let built = spectra::<f64>(&dims, &[noise(points, 1), noise(points, 2), constant]);
+    let params = RankParams::default().check().expect("in range");
+    // Smaller, larger, of as many points in another order, and the same one once more.
+    let shapes = [
+        &[4][..],
+        &[4, 7],
+        &[6, 4],
+        &[2, 12],
+        &[24],
+        &[4, 6, 1],
+        &dims,
+    ];
+    for shape in shapes {
+        let plan = Transform::<f64>::new(shape).expect("a shape");
+        let (all, view) = (AxisFilter::all(shape.len()), noise(plan.len(), 3));
+        let mut spectrum = vec![0.0; plan.len()];
+        plan.forward(&view, &mut spectrum, &mut plan.scratch())
+            .expect("of the shape");
+        let given = plan.reference(&spectrum, &all).expect("of the shape");
+        let rank = |reference, plain, views: &[usize]| {
+            built
+                .rank_with(reference, plain, views, &params, &(), &CancelToken::new())
+                .map(|_| ())
+        };
+        let mut found = vec![
+            rank(Some(&given), None, &[]),
+            rank(None, Some(&given), &[0, 1]),
+        ];
+        // View 2 does not vary.
+        for view in 0..3 {
+            found.push(built.correlate(&given, view).map(|_| ()));
+            found.push(built.bound(&given, view).map(|_| ()));
+            found.push(rank(Some(&given), Some(&given), &[view]));
+        }
+        for found in found {
+            match shape == dims {
+                true => assert!(found.is_ok(), "{found:?}"),
+                false => assert!(
+                    matches!(found, Err(Error::Length { .. })),
+                    "{shape:?}: {found:?}"
+                ),
+            }
+        }
+    }
 }
