@@ -6,6 +6,7 @@ mod common;
 use perf_anomaly::provenance::{Entry, Query, Sqlite, Store};
 use perf_live::Error;
 use perf_live::hub::{Finished, Hub, HubParams, Message, Told};
+use perf_live::web::{Offline, Service, Source};
 use perf_live::wire::{Bundle, Hello, NO_VIEW, Push};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -325,6 +326,112 @@ fn who_is_silent_is_forgotten_and_what_it_told_stays() {
     let again = push(&hub, &silent[1]).expect("it is sound");
     assert_eq!((again.delta, stored(&place)), (2, Some(1)));
     assert_eq!(calls(&hub), told + common::CALLS);
+}
+
+/// Function, and function of the model, of each record of a database that names one.
+fn judged(place: &Place, source: impl Into<Source>) -> Vec<(u32, String, String)> {
+    let database = rusqlite::Connection::open(&place.0).expect("it is there");
+    let sql = "select id from call join entry using (id) where json_extract(body, '$.model') > 0";
+    let mut found = database.prepare(sql).expect("it is a question");
+    let found = found.query_map([], |row| row.get(0)).expect("it is one");
+    let found: Vec<i64> = found.map(|id| id.expect("a number")).collect();
+    let web = Service::params().token("a-token-of-a-test").check();
+    let web = Offline::new(source, web.expect("in range")).expect("it has a runtime");
+    let ask = |id: i64| {
+        let path = format!("/api/record?id={id}");
+        let reply = web.answer("GET", &path, &[("host", b"localhost")], Vec::new());
+        let all: serde_json::Value = serde_json::from_slice(&reply.body).expect("it is JSON");
+        let text = |of: &str| all[of]["function"].as_str().unwrap_or("none").to_string();
+        let rank = all["record"]["rank"].as_u64().expect("a number") as u32;
+        (rank, text("record"), text("model"))
+    };
+    found.into_iter().map(ask).collect()
+}
+
+/// Models are found by the records that name them, whatever becomes of who sent them: their numbers are not given out
+/// again.
+#[test]
+fn records_of_who_was_forgotten_keep_their_models() {
+    let place = Place::new("forgotten-models");
+    let params = || Hub::params().forget(std::time::Duration::from_secs(1));
+    let hub = open(&place, params());
+    push(&hub, &pushes(0, 0, 5, 25)[0]).expect("it is sound");
+    while hub.counts().forgotten == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        hub.say(hello(6), 10).expect("it answers");
+    }
+    hub.close();
+    drop(hub);
+    let hub = open(&place, params());
+    push(&hub, &pushes(0, 1, 7, 25)[0]).expect("it is sound");
+    let all = judged(&place, hub.clone());
+    for rank in 0..2 {
+        assert!(
+            all.iter().filter(|one| one.0 == rank).count() > 2,
+            "{all:?}"
+        );
+    }
+    for (rank, function, model) in all {
+        assert_eq!(function, model, "rank {rank}");
+    }
+    hub.close();
+}
+
+/// A database of before: where models are was forgotten with their clients, and their numbers were given out again.
+#[test]
+fn a_database_of_an_earlier_version_finds_its_models_again() {
+    let place = Place::new("earlier");
+    let checked = || Hub::params().check().expect("defaults");
+    let earlier = |sql: &str| {
+        let database = rusqlite::Connection::open(&place.0).expect("it is there");
+        let earlier = "drop table if exists live_body; delete from live_model;
+            update live_fact set value = 1 where name = 'schema';";
+        database.execute_batch(earlier).expect("it can");
+        database.execute_batch(sql).expect("it can");
+    };
+    let hub = open(&place, Hub::params());
+    push(&hub, &pushes(0, 0, 5, 25)[0]).expect("it is sound");
+    hub.close();
+    drop(hub);
+    earlier("");
+    let before = judged(
+        &place,
+        Finished::open(&place.0, checked()).expect("it is there"),
+    );
+    assert!(
+        before.len() > 2 && before.iter().all(|one| one.1 == one.2),
+        "{before:?}"
+    );
+    // The numbers begin anew, as they did.
+    let hub = open(&place, Hub::params());
+    let models = number(&place, "select max(number) from live_body").expect("some");
+    push(&hub, &pushes(0, 1, 6, 25)[0]).expect("it is sound");
+    hub.close();
+    drop(hub);
+    assert_eq!(
+        number(&place, "select value from live_fact where name = 'schema'"),
+        Some(2)
+    );
+    assert!(number(&place, "select max(number) from live_body") > Some(models));
+    let renumber = |path: &str| {
+        let value = format!("json_extract(body, '{path}')");
+        format!(
+            "update entry set body = json_set(body, '{path}', {value} - {models})
+             where {value} > {models};"
+        )
+    };
+    earlier(&[renumber("$.id"), renumber("$.model")].concat());
+    for source in [
+        Source::from(Finished::open(&place.0, checked()).expect("it is there")),
+        Source::from(open(&place, Hub::params())),
+    ] {
+        let all = judged(&place, source.clone());
+        assert!(all.len() > before.len(), "{all:?}");
+        assert!(all.iter().all(|one| one.1 == one.2), "{all:?}");
+        if let Source::Live(hub) = source {
+            hub.close();
+        }
+    }
 }
 
 /// A number of a database.

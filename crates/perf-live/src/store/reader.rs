@@ -2,7 +2,7 @@
 
 use super::failed;
 use super::question::{Axis, Filter, Order, Table};
-use super::schema::bound;
+use super::schema::{MODELS, bound};
 use super::writer::{self, Stored};
 use crate::Result;
 use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
@@ -20,6 +20,8 @@ pub(crate) struct Reader {
     database: Connection,
     /// It has no tables of a server.
     is_plain: bool,
+    /// It tells where models are.
+    has_bodies: bool,
 }
 
 const STEPS: &[&str] = &[
@@ -37,21 +39,25 @@ impl Reader {
         // Without it the first question would fail, with words that tell nobody what is wrong.
         std::fs::metadata(path).map_err(|error| failed(path, error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let open = |uri: Option<String>| -> rusqlite::Result<(Connection, i64, bool)> {
+        let open = |uri: Option<String>| -> rusqlite::Result<(Connection, i64, [bool; 2])> {
             let database = match uri {
                 Some(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?,
                 None => Connection::open_with_flags(path, flags)?,
             };
             let whose = database.query_row("pragma application_id", [], |row| row.get(0))?;
-            let sql = "select 1 from sqlite_schema where name = 'live_fact'";
-            let found = database.query_row(sql, [], |_| Ok(())).optional()?;
-            Ok((database, whose, found.is_none()))
+            let has = |table: &str| {
+                let sql = "select count(*) > 0 from sqlite_schema where name = ?";
+                database.query_row(sql, [table], |row| row.get::<_, bool>(0))
+            };
+            let tables = [has("live_fact")?, has("live_body")?];
+            Ok((database, whose, tables))
         };
         let opened = match (open(None), unchanging(path)) {
             (Err(_), Some(uri)) => open(Some(uri)),
             (opened, _) => opened,
         };
-        let (database, whose, is_plain) = opened.map_err(|error| failed(path, error))?;
+        let (database, whose, [has_facts, has_bodies]) =
+            opened.map_err(|error| failed(path, error))?;
         if whose != i64::from(u32::from_be_bytes(*b"PKAN")) {
             return Err(failed(path, "the database holds no provenance"));
         }
@@ -63,7 +69,8 @@ impl Reader {
         Ok(Reader {
             path: path.into(),
             database,
-            is_plain,
+            is_plain: !has_facts,
+            has_bodies,
         })
     }
 
@@ -219,22 +226,22 @@ impl Reader {
         )
     }
 
-    /// The line of a model by its number.
-    pub(crate) fn model(&self, number: u64) -> Result<Option<String>> {
-        let sql = match self.is_plain {
-            // Few are not calls, and they are told from others by how they begin.
-            true => {
-                "select body from entry where id not in (select id from call)
-                 and json_extract(body, '$.type') = 'model' and json_extract(body, '$.id') = ?"
-            }
-            false => {
-                "select body from live_model join entry on entry.id = live_model.entry where number = ?"
-            }
-        };
-        let found = self
-            .database
-            .query_row(sql, [bound(number)], |row| row.get(0));
-        self.fail(found.optional())
+    /// The line of the model with a number that a record names: of several the last one before it.
+    pub(crate) fn model(&self, number: u64, record: i64) -> Result<Option<String>> {
+        let from = if self.has_bodies { "live_body" } else { MODELS };
+        let sql = format!(
+            "select body from {from} found join entry on entry.id = found.entry
+             where number = ? order by entry.id < ? desc, entry.id desc limit 1"
+        );
+        let found = self.fail(
+            self.database
+                .prepare_cached(&sql)
+                .and_then(|mut statement| {
+                    let values = [bound(number), record];
+                    statement.query_row(values, |row| row.get(0)).optional()
+                }),
+        );
+        found
     }
 
     /// Gives steps with recorded anomalies.

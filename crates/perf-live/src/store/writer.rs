@@ -1,7 +1,7 @@
 //! [`Writer`]: the one that writes.
 
 use super::failed;
-use super::schema::{TABLES, VERSION, bits, bound};
+use super::schema::{MODELS, TABLES, VERSION, bits, bound};
 use crate::Result;
 use crate::wire::Hello;
 use perf_anomaly::provenance::{Entry, Sqlite, Store};
@@ -63,6 +63,9 @@ pub(crate) struct Stored {
     pub(crate) dropped: u64,
 }
 
+/// Numbers of models that are gone on from: what is beyond was not counted to.
+const NUMBERS: i64 = 1 << 53;
+
 /// Bytes of a part of the state.
 const PART: usize = 4 << 20;
 
@@ -102,7 +105,7 @@ impl Writer {
     pub(crate) fn load(&mut self) -> Result<Stored> {
         let stored = self.store.within(load);
         let models = self.store.within(|database| {
-            let sql = "select coalesce(max(number), 0) from live_model";
+            let sql = "select coalesce(max(number), 0) from live_body";
             database.query_row(sql, [], |row| row.get::<_, i64>(0))
         });
         let kept = self.store.within(|database| {
@@ -160,7 +163,10 @@ impl Writer {
                 let own = std::mem::replace(&mut model.id, number);
                 self.models = number;
                 self.store.put(&entry)?;
-                let sql = "insert or replace into live_model values (?, ?, ?, last_insert_rowid())";
+                let sql = "insert into live_body values (?, last_insert_rowid())";
+                self.run(sql, [bits(number)])?;
+                let sql = "insert or replace into live_model
+                    select ?, ?, number, entry from live_body where number = ?";
                 return self.run(sql, params![bits(client), bits(own), bits(number)]);
             }
             Entry::Call(record) if record.model > 0 => {
@@ -183,9 +189,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Forgets a client: its last numbers, and those of its models.
+    /// Forgets a client: its last numbers. Those of its models stay, should it come again.
     pub(crate) fn forget(&mut self, client: u64) -> Result<()> {
-        self.run("delete from live_model where client = ?", [bits(client)])?;
         self.run("delete from live_client where client = ?", [bits(client)])
     }
 
@@ -358,14 +363,24 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Write-ahead logging, so that it can be read meanwhile; and the tables.
+/// Write-ahead logging, so that it can be read meanwhile; and the tables. Those of an earlier version become ours.
 fn prepare(path: &Path) -> rusqlite::Result<()> {
     let database = Connection::open(path)?;
     database.query_row("pragma journal_mode = wal", [], |_| Ok(()))?;
     database.execute_batch("begin")?;
     database.execute_batch(TABLES)?;
-    let sql = "insert or ignore into live_fact values ('schema', ?), ('session', ?)";
-    database.execute(sql, [VERSION, bound(fresh())])?;
+    let sql = "select value from live_fact where name = 'schema'";
+    let version = database.query_row(sql, [], |row| row.get::<_, i64>(0));
+    if version.optional()?.is_none_or(|version| version == 1) {
+        // Numbers go on after all that records name, also where a recorder wrote them.
+        let sql =
+            format!("insert into live_body select * from {MODELS} where number between 1 and ?");
+        database.execute(&sql, [NUMBERS])?;
+        let sql = "insert or replace into live_fact values ('schema', ?)";
+        database.execute(sql, [VERSION])?;
+    }
+    let sql = "insert or ignore into live_fact values ('session', ?)";
+    database.execute(sql, [bound(fresh())])?;
     database.execute_batch("commit")
 }
 

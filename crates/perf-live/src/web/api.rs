@@ -330,7 +330,7 @@ pub(super) async fn record(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             let model = match call.model {
                 0 => None,
                 number => reader
-                    .model(number)?
+                    .model(number, id)?
                     .filter(|line| line.parse::<Entry>().is_ok()),
             };
             let model = model.as_deref().unwrap_or("null");
