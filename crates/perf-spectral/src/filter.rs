@@ -80,6 +80,27 @@ pub trait Filter: Sync {
     fn cosine(&self) -> Option<&[f64]> {
         None
     }
+
+    /// Whether it is one for these axis lengths. Asked once, before any weight.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if it is for another number of axes. The default takes any.
+    fn check(&self, dims: &[usize]) -> Result<()> {
+        let _ = dims;
+        Ok(())
+    }
+}
+
+/// One of something an axis.
+fn one_an_axis(what: &'static str, got: usize, dims: &[usize]) -> Result<()> {
+    match got == dims.len() {
+        true => Ok(()),
+        false => Err(Error::Length {
+            what,
+            expected: dims.len(),
+            got,
+        }),
+    }
 }
 
 /// The filter of the paper: `w(k) = sum f_i W_i(k)^2` with the cosine weighting
@@ -158,6 +179,10 @@ impl Filter for AxisFilter {
     fn cosine(&self) -> Option<&[f64]> {
         (self.unit == Frequencies::Index).then_some(&self.f)
     }
+
+    fn check(&self, dims: &[usize]) -> Result<()> {
+        one_an_axis("weights of axes", self.f.len(), dims)
+    }
 }
 
 /// Frequencies in a band: of one axis, or of the length of the wave vector.
@@ -180,6 +205,17 @@ impl Filter for Band {
             None => wave.square(self.unit).sqrt(),
         };
         f64::from(u8::from((self.low..=self.high).contains(&at)))
+    }
+
+    fn check(&self, dims: &[usize]) -> Result<()> {
+        match self.axis {
+            Some(axis) if axis >= dims.len() => Err(Error::Length {
+                what: "axes that a band needs",
+                expected: axis.saturating_add(1),
+                got: dims.len(),
+            }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -205,6 +241,10 @@ impl Filter for Harmonics {
         let found = (1..=i64::from(self.count)).any(|times| hit(times) || hit(-times));
         f64::from(u8::from(found))
     }
+
+    fn check(&self, dims: &[usize]) -> Result<()> {
+        one_an_axis("frequencies of a wave vector", self.k.len(), dims)
+    }
 }
 
 /// All that another filter leaves out: `1 - w`. A notch is `Without(Band { .. })`.
@@ -214,6 +254,10 @@ pub struct Without<F>(pub F);
 impl<F: Filter> Filter for Without<F> {
     fn weight(&self, wave: Wave<'_>) -> f64 {
         1.0 - self.0.weight(wave)
+    }
+
+    fn check(&self, dims: &[usize]) -> Result<()> {
+        self.0.check(dims)
     }
 }
 
@@ -225,6 +269,11 @@ impl<A: Filter, B: Filter> Filter for Both<A, B> {
     fn weight(&self, wave: Wave<'_>) -> f64 {
         self.0.weight(wave) * self.1.weight(wave)
     }
+
+    fn check(&self, dims: &[usize]) -> Result<()> {
+        self.0.check(dims)?;
+        self.1.check(dims)
+    }
 }
 
 impl<F: Filter + ?Sized> Filter for &F {
@@ -234,5 +283,9 @@ impl<F: Filter + ?Sized> Filter for &F {
 
     fn cosine(&self) -> Option<&[f64]> {
         (**self).cosine()
+    }
+
+    fn check(&self, dims: &[usize]) -> Result<()> {
+        (**self).check(dims)
     }
 }

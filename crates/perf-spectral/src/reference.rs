@@ -104,8 +104,7 @@ impl<T: Real> Transform<T> {
     /// Prepares a spectrum as the reference of many correlations.
     ///
     /// # Errors
-    /// [`Error::Length`] if the spectrum is not of |T| reals, or a cosine filter not of one weight an
-    /// axis.
+    /// [`Error::Length`] if the spectrum is not of |T| reals, or the filter is for another number of axes.
     pub fn reference(
         &self,
         spectrum: &[T],
@@ -126,16 +125,8 @@ impl<T: Real> Transform<T> {
         cancel: &CancelToken,
     ) -> Result<Reference<T>> {
         self.check("values of a spectrum", spectrum.len())?;
+        self.check_filter(filter)?;
         let f = filter.cosine().map(<[f64]>::to_vec);
-        if let Some(f) = &f
-            && f.len() != self.dims().len()
-        {
-            return Err(Error::Length {
-                what: "weights of axes",
-                expected: self.dims().len(),
-                got: f.len(),
-            });
-        }
         let cancel = Some(cancel);
         let weights = self.weights(filter, cancel)?;
         let power = self.power(&weights, spectrum, cancel)?;
@@ -171,6 +162,19 @@ impl<T: Real> Transform<T> {
             weights: f.is_none().then(|| Arc::new(weights)),
             f,
         })
+    }
+
+    /// Whether a filter is one for these axes.
+    pub(crate) fn check_filter(&self, filter: &dyn Filter) -> Result<()> {
+        filter.check(self.dims())?;
+        match filter.cosine() {
+            Some(f) if f.len() != self.dims().len() => Err(Error::Length {
+                what: "weights of axes",
+                expected: self.dims().len(),
+                got: f.len(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// `sum w |V|^2` over all frequencies.

@@ -296,6 +296,7 @@ impl<T: Real> Spectra<T> {
         cancel: &CancelToken,
     ) -> Result<Option<Reference<T>>> {
         let view = self.taken(view)?;
+        self.plan.check_filter(filter)?;
         let Some(slot) = view.slot else {
             return Ok(None);
         };

@@ -1,8 +1,10 @@
 //! Other filters and the score of the paper's text, against the sums that define them.
 
 use crate::common::{self, correlated, correlation, cosine, noise, weighted};
+use perf_core::CancelToken;
 use perf_spectral::{
-    AxisFilter, Correlation, Filter, Frequencies, Harmonics, RankParams, Score, Spectra, Without,
+    AxisFilter, Band, Both, Correlation, Error, Filter, Frequencies, Harmonics, NullParams,
+    RankParams, Score, Spectra, Wave, Without,
 };
 
 const DIMS: &[usize] = &[12, 5, 4];
@@ -163,4 +165,85 @@ fn the_text_of_the_paper_ranks_by_arg_max() {
     let best = spectra.rank(0, &filter, &params).expect("a view").matches[0];
     assert!(best.view == 6 && (best.r() + 1.0).abs() < 1e-9);
     assert!((common::pearson(&views[0], &views[6]) + 1.0).abs() < 1e-12);
+}
+
+/// Whatever the filter weighs by, and whether or not the view varies.
+#[test]
+fn filters_for_other_axes_are_refused() {
+    struct Own;
+    impl Filter for Own {
+        fn weight(&self, _: Wave<'_>) -> f64 {
+            1.0
+        }
+        fn cosine(&self) -> Option<&[f64]> {
+            Some(&[1.0])
+        }
+    }
+    let mut views = views(2);
+    views.push(vec![1.0; views[0].len()]);
+    let spectra = spectra(&views);
+    let axes = |axes| AxisFilter::all(axes);
+    let physical = |axes| AxisFilter::all(axes).frequencies(Frequencies::Physical);
+    let harmonics = |axes| Harmonics {
+        k: vec![1; axes],
+        count: 1,
+    };
+    let band = |axis| Band {
+        axis: Some(axis),
+        low: 0.0,
+        high: 2.0,
+        unit: Frequencies::Index,
+    };
+    let refused: [&dyn Filter; 11] = [
+        &Own,
+        &axes(2),
+        &axes(4),
+        &physical(1),
+        &physical(4),
+        &harmonics(2),
+        &band(3),
+        &band(usize::MAX),
+        &Without(physical(2)),
+        &Both(axes(3), physical(2)),
+        &Both(harmonics(4), axes(3)),
+    ];
+    let taken: [&dyn Filter; 6] = [
+        &axes(3),
+        &physical(3),
+        &harmonics(3),
+        &band(2),
+        &Without(harmonics(3)),
+        &Both(physical(3), band(0)),
+    ];
+    let params = RankParams::default().check().expect("in range");
+    let null = NullParams::default().count(1).check().expect("in range");
+    let stop = CancelToken::new();
+    for (filter, is_fit) in refused
+        .map(|filter| (filter, false))
+        .into_iter()
+        .chain(taken.map(|filter| (filter, true)))
+    {
+        for view in 0..3 {
+            let found = [
+                spectra.reference(view, filter).map(|_| ()),
+                spectra.rank(view, filter, &params).map(|_| ()),
+                spectra.pairs(filter, &params, &(), &stop).map(|_| ()),
+                spectra
+                    .correlate_pairs(&[(view, 1)], filter, &params)
+                    .map(|_| ()),
+                spectra
+                    .confidence(view, &[1], filter, &null, &(), &stop)
+                    .map(|_| ()),
+            ];
+            for found in found {
+                match is_fit {
+                    true => assert!(found.is_ok(), "{found:?}"),
+                    false => assert!(matches!(found, Err(Error::Length { .. })), "{found:?}"),
+                }
+            }
+        }
+        let plan = spectra.plan();
+        let prepared = plan.reference(&vec![1.0; plan.len()], filter);
+        assert_eq!(prepared.is_ok(), is_fit);
+    }
 }
