@@ -228,17 +228,73 @@ pub struct Harmonics {
     pub count: u32,
 }
 
+/// Multiples that are tried one by one, which takes less time than to divide.
+const FEW: u32 = 8;
+
+impl Harmonics {
+    /// Whether so many times k, of either sign, is the wave vector.
+    fn is_hit(&self, wave: Wave<'_>, times: i64) -> bool {
+        let mut axes = wave.k.iter().zip(&self.k).zip(wave.dims);
+        // No product is larger than 2^31 (2^32 - 1).
+        axes.all(|((k, own), len)| {
+            let len = (*len as i64).max(1);
+            (i64::from(*k) - i64::from(*own) * times).rem_euclid(len) == 0
+        })
+    }
+
+    /// The same of any of the multiples, by division: those that hit along the axes so far are `first`
+    /// and all that are multiples of `period` away. Each axis is one linear congruence more.
+    fn is_any_hit(&self, wave: Wave<'_>) -> bool {
+        let most = i128::from(self.count);
+        let (mut first, mut period) = (0_i128, 1_i128);
+        for ((k, own), len) in wave.k.iter().zip(&self.k).zip(wave.dims) {
+            let (k, own) = (i128::from(*k), i128::from(*own));
+            let len = i128::from((*len as i64).max(1));
+            // own (first + s period) = k
+            let missing = (k - own * first).rem_euclid(len);
+            let (common, inverse) = divisor((own * period).rem_euclid(len), len);
+            if missing % common != 0 {
+                return false;
+            }
+            let own_period = len / common;
+            let s = (missing / common * inverse).rem_euclid(own_period);
+            (first, period) = (first + s * period, period * own_period);
+            if period > 2 * most {
+                // One multiple is near enough, and may be 0 times.
+                let near = if first <= most { first } else { first - period };
+                let is_near = near != 0 && near.abs() <= most;
+                return is_near && self.is_hit(wave, near as i64);
+            }
+        }
+        let nearest = match first {
+            0 => period,
+            _ => first.min(period - first),
+        };
+        nearest <= most
+    }
+}
+
+/// The greatest common divisor of a number and a length above it, and by what the number is to be
+/// multiplied to give it, but for multiples of the length.
+fn divisor(number: i128, len: i128) -> (i128, i128) {
+    let (mut a, mut b) = ((number, 1), (len, 0));
+    while b.0 != 0 {
+        let times = a.0 / b.0;
+        (a, b) = (b, (a.0 - times * b.0, a.1 - times * b.1));
+    }
+    a
+}
+
 impl Filter for Harmonics {
     fn weight(&self, wave: Wave<'_>) -> f64 {
-        let hit = |times: i64| {
-            let pairs = wave.k.iter().zip(&self.k).zip(wave.dims);
-            self.k.len() == wave.k.len()
-                && pairs.into_iter().all(|((k, own), len)| {
-                    let len = *len as i64;
-                    (i64::from(*k) - i64::from(*own) * times).rem_euclid(len.max(1)) == 0
-                })
-        };
-        let found = (1..=i64::from(self.count)).any(|times| hit(times) || hit(-times));
+        let mut multiples = 1..=i64::from(self.count);
+        let found = self.k.len() == wave.k.len()
+            && match self.count <= FEW {
+                true => {
+                    multiples.any(|times| self.is_hit(wave, times) || self.is_hit(wave, -times))
+                }
+                false => self.is_any_hit(wave),
+            };
         f64::from(u8::from(found))
     }
 

@@ -15,6 +15,9 @@ use crate::transform::Transform;
 use crate::{Error, Filter, Result};
 use perf_core::{CancelToken, Progress};
 
+/// Surrogates there can be: p-values of a millionth.
+const MOST_SURROGATES: usize = 1 << 20;
+
 /// Parameters of a null distribution: set them, then [`check`](Self::check).
 ///
 /// ```
@@ -43,7 +46,7 @@ impl Default for NullParams {
 }
 
 impl NullParams {
-    /// Number of surrogates, default 99, at least 1. The smallest p-value is `1 / (count + 1)`.
+    /// Number of surrogates, default 99, at least 1, at most 2^20. The smallest p-value is `1 / (count + 1)`.
     pub fn count(mut self, surrogates: usize) -> Self {
         self.count = surrogates;
         self
@@ -70,12 +73,13 @@ impl NullParams {
     /// Checks them.
     ///
     /// # Errors
-    /// [`Error::Parameter`] without surrogates, or for a level that is not between 0 and 1.
+    /// [`Error::Parameter`] without surrogates or with more than there can be, or for a level that is not
+    /// between 0 and 1.
     pub fn check(self) -> Result<CheckedNull> {
-        if self.count == 0 {
+        if !(1..=MOST_SURROGATES).contains(&self.count) {
             return Err(Error::Parameter {
                 what: "the number of surrogates",
-                got: 0.0,
+                got: self.count as f64,
             });
         }
         if self.level > 0.0 && self.level < 1.0 {
@@ -161,7 +165,7 @@ impl<T: Real> Spectra<T> {
                 Some(cancel),
             )?))
         })?;
-        let total = (views.len() * params.count) as u64;
+        let total = (views.len() as u64).saturating_mul(params.count as u64);
         let chance = par::map(params.count, |number| {
             let random = Random::of(params.seed, number as u64);
             let surrogate = self.plan.surrogate(&prepared, random, cancel)?;

@@ -247,3 +247,82 @@ fn filters_for_other_axes_are_refused() {
         assert_eq!(prepared.is_ok(), is_fit);
     }
 }
+
+/// Against all multiples, tried one by one.
+#[test]
+fn many_harmonics_are_those_of_the_definition() {
+    let shapes: [&[usize]; 6] = [
+        &[12, 5, 4],
+        &[1, 6, 9],
+        &[16, 24],
+        &[7, 35],
+        &[64],
+        &[30, 1, 2, 8],
+    ];
+    for (dims, seed) in shapes.iter().zip(0..) {
+        let cells = dims.iter().product();
+        let all: Vec<Vec<i32>> = (0..cells)
+            .map(|cell| {
+                let digits = common::digits(cell, dims).into_iter().zip(*dims);
+                digits
+                    .map(|(k, len)| common::signed(k, *len) as i32)
+                    .collect()
+            })
+            .collect();
+        // Frequencies beyond the axis, too: they are those of what is left.
+        let random = noise(40 * dims.len(), seed);
+        let random = random
+            .chunks(dims.len())
+            .zip([0_u32, 1, 2, 7, 8, 9, 10, 13, 29, 60, 500].iter().cycle());
+        for (own, &count) in random {
+            let own: Vec<i32> = own
+                .iter()
+                .map(|k| (k * 1.5).powi(3).mul_add(12.0, 0.4) as i32)
+                .collect();
+            let filter = Harmonics {
+                k: own.clone(),
+                count,
+            };
+            for k in &all {
+                let same = |times: i64| {
+                    let mut axes = k.iter().zip(&own).zip(*dims);
+                    axes.all(|((k, own), len)| {
+                        (i64::from(*k) - times * i64::from(*own)).rem_euclid(*len as i64) == 0
+                    })
+                };
+                let hit = (1..=i64::from(count)).any(|times| same(times) || same(-times));
+                let found = filter.weight(Wave { k, dims });
+                assert_eq!(
+                    found,
+                    f64::from(u8::from(hit)),
+                    "{count} times {own:?}: {k:?} of {dims:?}"
+                );
+            }
+        }
+    }
+}
+
+/// No more work than a few.
+#[test]
+fn harmonics_may_be_as_many_as_can_be_counted() {
+    let all = Harmonics {
+        k: vec![1, 0],
+        count: u32::MAX,
+    };
+    let weight = |filter: &Harmonics, k: &[i32], dims: &[usize]| filter.weight(Wave { k, dims });
+    for k in 0..512 {
+        assert_eq!(weight(&all, &[k, 0], &[1024, 1024]), 1.0);
+        assert_eq!(weight(&all, &[k, 1 + k], &[1024, 1024]), 0.0);
+    }
+    // Axes far longer than a grid has, and numbers at the ends of their types.
+    let far = Harmonics {
+        k: vec![i32::MIN, i32::MAX, 3],
+        count: u32::MAX,
+    };
+    let dims = [usize::MAX, 1 << 40, (1 << 62) + 1];
+    assert_eq!(weight(&far, &[i32::MIN, i32::MAX, 3], &dims), 1.0);
+    assert_eq!(weight(&far, &[i32::MAX, i32::MIN, 3], &dims), 0.0);
+    let long = [(1 << 40) - 1, (1 << 40) + 1, (1 << 62) + 1];
+    assert_eq!(weight(&far, &[i32::MIN, i32::MAX, 3], &long), 1.0);
+    assert_eq!(weight(&far, &[i32::MIN, i32::MAX, 4], &long), 0.0);
+}

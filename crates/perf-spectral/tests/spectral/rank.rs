@@ -319,3 +319,20 @@ fn wrong_use_is_an_error() {
     assert!(builder.extend(&[[1.0, 2.0, 3.0]]).is_ok());
     assert_eq!(builder.finish().views()[0].same_as, None);
 }
+
+#[test]
+fn surrogates_are_no_more_than_can_be_kept() {
+    for (count, is_fit) in [
+        (0, false),
+        (1, true),
+        (1 << 20, true),
+        ((1 << 20) + 1, false),
+        (usize::MAX, false),
+    ] {
+        let checked = NullParams::default().count(count).check();
+        match is_fit {
+            true => assert!(checked.is_ok()),
+            false => assert!(matches!(checked, Err(Error::Parameter { .. })), "{count}"),
+        }
+    }
+}
