@@ -41,7 +41,7 @@ impl std::fmt::Display for ClusterId {
 /// assert_eq!((labels.clusters(), labels.noise()), (2, 1));
 /// // The first point alone lasts longer than the others together: it keeps the first number.
 /// let labels = labels.by_weight(&[9.0, 2.0, 5.0, 3.0])?;
-/// assert_eq!(labels.sizes(), [1, 2]);
+/// assert_eq!(labels.sizes()?, [1, 2]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,13 +82,29 @@ impl Labels {
         self.of.iter().filter(|id| id.is_noise()).count()
     }
 
-    /// Points of each cluster, without noise.
-    pub fn sizes(&self) -> Vec<usize> {
-        let mut sizes = vec![0; self.clusters()];
+    /// Points of each cluster, without noise, at [`ClusterId::index`].
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a cluster of a number above that of the points: only labels made
+    /// elsewhere have one, and [`by_weight`](Self::by_weight) numbers them anew.
+    pub fn sizes(&self) -> Result<Vec<usize>> {
+        let mut sizes = vec![0; self.numbered()?];
         for size in self.of.iter().filter_map(|id| id.index()) {
             sizes[size] += 1;
         }
-        sizes
+        Ok(sizes)
+    }
+
+    /// How many numbers of clusters there are, for a table of them that is no longer than the points.
+    pub(crate) fn numbered(&self) -> Result<usize> {
+        match self.clusters() <= self.len() {
+            true => Ok(self.clusters()),
+            false => Err(Error::Unknown {
+                what: "cluster",
+                id: self.clusters(),
+                count: self.len(),
+            }),
+        }
     }
 
     /// Numbers the clusters 1, 2, ... by the falling sum of their points' weights; equal sums go
@@ -104,7 +120,8 @@ impl Labels {
                 got: weights.len(),
             });
         }
-        let mut seen: Vec<(f64, usize)> = vec![(0.0, usize::MAX); self.clusters()];
+        let present = Present::new(self);
+        let mut seen: Vec<(f64, usize)> = vec![(0.0, usize::MAX); present.len()];
         for (point, (id, &weight)) in self.of.iter().zip(weights).enumerate() {
             if !weight.is_finite() {
                 return Err(Error::NotFinite {
@@ -113,14 +130,12 @@ impl Labels {
                     value: weight,
                 });
             }
-            if let Some(cluster) = id.index().and_then(|index| seen.get_mut(index)) {
+            if let Some(cluster) = present.place(*id).and_then(|place| seen.get_mut(place)) {
                 cluster.0 += weight;
                 cluster.1 = cluster.1.min(point);
             }
         }
-        let mut order: Vec<usize> = (0..seen.len())
-            .filter(|&c| seen[c].1 != usize::MAX)
-            .collect();
+        let mut order: Vec<usize> = (0..seen.len()).collect();
         order.sort_unstable_by(|&a, &b| {
             let ((wa, fa), (wb, fb)) = (seen[a], seen[b]);
             wb.total_cmp(&wa).then(fa.cmp(&fb))
@@ -130,10 +145,89 @@ impl Labels {
             new[old] = ClusterId(rank as u32 + 1);
         }
         let of = self.of.iter();
-        let of = of.map(|id| id.index().map_or(ClusterId::NOISE, |index| new[index]));
+        let of = of.map(|id| {
+            present
+                .place(*id)
+                .map_or(ClusterId::NOISE, |place| new[place])
+        });
         Ok(Labels {
             of: of.collect(),
             clusters: order.len() as u32,
         })
+    }
+}
+
+/// The clusters that have points: what tables of them go by where ids may be anything. No longer
+/// than the points are.
+#[derive(Debug)]
+pub(crate) struct Present {
+    /// Ascending, without noise.
+    ids: Vec<ClusterId>,
+}
+
+impl Present {
+    pub(crate) fn new(labels: &Labels) -> Self {
+        let all = labels.of.iter().filter(|id| !id.is_noise());
+        let Ok(numbers) = labels.numbered() else {
+            let mut ids: Vec<ClusterId> = all.copied().collect();
+            ids.sort_unstable();
+            ids.dedup();
+            return Present { ids };
+        };
+        let mut seen = vec![false; numbers];
+        for index in all.filter_map(|id| id.index()) {
+            seen[index] = true;
+        }
+        let ids = (1..).map(ClusterId).zip(seen);
+        let ids = ids.filter_map(|(id, is_seen)| is_seen.then_some(id));
+        Present { ids: ids.collect() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Where a cluster is among them.
+    pub(crate) fn place(&self, id: ClusterId) -> Option<usize> {
+        // At its number, unless one before it has no points.
+        let index = id.index()?;
+        match self.ids.get(index) == Some(&id) {
+            true => Some(index),
+            false => self.ids.binary_search(&id).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As if the ids were the places.
+    #[test]
+    fn ids_of_any_size_take_memory_by_the_points() {
+        let far = [7, u32::MAX, 0, 7, 9, u32::MAX].map(ClusterId);
+        let near = [1, 3, 0, 1, 2, 3].map(ClusterId);
+        let weights = [1.0, 2.0, 50.0, 1.0, 8.0, 2.0];
+        let (far, near) = (Labels::new(far.to_vec()), Labels::new(near.to_vec()));
+        let dense = far.by_weight(&weights).expect("a weight a point");
+        assert_eq!(dense, near.by_weight(&weights).expect("a weight a point"));
+        assert_eq!(dense.as_slice(), [3, 2, 0, 3, 1, 2].map(ClusterId));
+        assert_eq!(dense.sizes().expect("dense"), [1, 2, 2]);
+        // A table by number would be far longer than the points.
+        let unknown = far.sizes().expect_err("too long");
+        assert_eq!(
+            unknown.to_string(),
+            "cluster 4294967295 is not there: there are 6"
+        );
+    }
+
+    #[test]
+    fn numbers_may_be_left_out() {
+        let gaps = Labels::new([4, 2, 2, 0].map(ClusterId).to_vec());
+        assert_eq!(gaps.sizes().expect("few"), [0, 2, 0, 1]);
+        let present = Present::new(&gaps);
+        assert_eq!(present.len(), 2);
+        let places = [0, 1, 2, 3, 4, 5].map(|id| present.place(ClusterId(id)));
+        assert_eq!(places, [None, None, Some(0), None, Some(1), None]);
     }
 }

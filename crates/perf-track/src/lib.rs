@@ -94,6 +94,11 @@
 //!   points a neighbourhood or a larger radius help, and [`EpsChoice`](cluster::EpsChoice) says how much
 //!   depends on it.
 //! * Numbers of clusters mean nothing from frame to frame: they go by time. Objects do.
+//!
+//! # Features
+//!
+//! * `parallel` (default): bursts are clustered, aligned and tracked on all cores.
+//! * `linfa`: `cluster::linfa`, the DBSCAN, OPTICS, k-means and Gaussian mixtures of linfa-clustering.
 
 mod bursts;
 pub mod cluster;

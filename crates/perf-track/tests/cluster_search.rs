@@ -219,7 +219,10 @@ fn refinement_finds_phases_of_different_density() {
         .check()
         .expect("in range");
     let single = Dbscan::new(single).cluster(points, &(), &CancelToken::new());
-    assert_ne!(single.expect("nobody cancels").sizes(), [300, 300, 300]);
+    assert_ne!(
+        single.expect("nobody cancels").sizes().expect("dense"),
+        [300, 300, 300]
+    );
     let params = Refinement::params()
         .min_points(4)
         .steps(24)

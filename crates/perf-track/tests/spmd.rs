@@ -127,6 +127,11 @@ fn shares_and_sequences_are_those_of_complete_bursts() {
     assert_eq!(sequences.get(2), None);
     let few = Labels::new(ids(&[0]));
     assert!(Sequences::of(&bursts, &few).is_err() && time_shares(&bursts, &few).is_err());
+    // A share a number up to the highest one: no more than there are bursts.
+    let far = |id| time_shares(&bursts, &Labels::new(ids(&[0, 1, 0, id])));
+    assert_eq!(far(4).unwrap().len(), 5);
+    assert!(matches!(far(5), Err(Error::Unknown { id: 5, .. })));
+    assert!(matches!(far(u32::MAX), Err(Error::Unknown { .. })));
 }
 
 #[test]

@@ -54,7 +54,7 @@ use perf_core::{CancelToken, Progress};
 /// let clusterer: Box<dyn Clusterer> = Box::new(Dbscan::new(Dbscan::params().eps(1.0).check()?));
 /// let values = vec![0.5; 20];
 /// let labels = clusterer.cluster(Points::new(&values, 2)?, &(), &CancelToken::new())?;
-/// assert_eq!(labels.sizes(), [10]);
+/// assert_eq!(labels.sizes()?, [10]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 pub trait Clusterer: Sync {

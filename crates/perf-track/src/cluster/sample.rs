@@ -51,7 +51,7 @@ pub fn stratified(strata: &[u32], most: usize) -> Vec<u32> {
 /// let threads = vec![0; 3000];
 /// let sampled = Sampled::new(&dbscan, &threads, 300, 0.05)?;
 /// let labels = sampled.cluster(Points::new(&values, 1)?, &(), &CancelToken::new())?;
-/// assert_eq!(labels.sizes(), [1000, 1000, 1000]);
+/// assert_eq!(labels.sizes()?, [1000, 1000, 1000]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Copy)]

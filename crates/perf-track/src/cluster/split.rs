@@ -1,5 +1,6 @@
 //! [`split_by_key`]: clusters that mix code are taken apart.
 
+use crate::labels::Present;
 use crate::{ClusterId, Error, Labels, Result};
 use std::collections::BTreeMap;
 
@@ -61,10 +62,11 @@ pub fn split_by_key<K: Ord>(
         });
     }
     let mut of_cluster: Vec<BTreeMap<&K, f64>> = Vec::new();
-    of_cluster.resize_with(labels.clusters(), BTreeMap::new);
+    let present = Present::new(labels);
+    of_cluster.resize_with(present.len(), BTreeMap::new);
     let points = labels.as_slice().iter().zip(keys).zip(weights);
     for ((id, key), weight) in points {
-        if let (Some(cluster), Some(key)) = (id.index(), key) {
+        if let (Some(cluster), Some(key)) = (present.place(*id), key) {
             *of_cluster[cluster].entry(key).or_insert(0.0) += weight;
         }
     }
@@ -87,7 +89,7 @@ pub fn split_by_key<K: Ord>(
         })
         .collect();
     let split = labels.as_slice().iter().zip(keys).map(|(id, key)| {
-        let Some((named, rest)) = id.index().and_then(|cluster| parts.get(cluster)) else {
+        let Some((named, rest)) = present.place(*id).and_then(|place| parts.get(place)) else {
             return ClusterId::NOISE;
         };
         let own = key.as_ref().and_then(|key| named.get(key));
@@ -125,6 +127,15 @@ mod tests {
         let keys = [Some(1), Some(2), Some(1), Some(2)];
         let weightless = split_by_key(&before, &keys, &[0.0; 4], 0.0).expect("in range");
         assert_eq!(weightless, before);
+    }
+
+    #[test]
+    fn ids_may_be_far_apart() {
+        let keys = [Some(1), Some(2), Some(1), None];
+        let split = |ids: &[u32]| split_by_key(&labels(ids), &keys, &[3.0, 2.0, 4.0, 1.0], 0.1);
+        let near = split(&[2, 2, 1, 1]).expect("in range");
+        assert_eq!(near, labels(&[2, 3, 1, 1]));
+        assert_eq!(split(&[u32::MAX, u32::MAX, 40, 40]), Ok(near));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl ScaledFrame {
     /// let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);
     /// let labels = dbscan.cluster(scaled.frames[0].points()?, &(), &CancelToken::new())?;
     /// let frame = scaled.frames[0].frame("run 7", bursts, &labels)?;
-    /// assert_eq!(frame.labels().sizes(), [4, 8]);
+    /// assert_eq!(frame.labels().sizes()?, [4, 8]);
     /// assert_eq!(frame.labels().as_slice()[0], ClusterId(2));
     /// # Ok::<(), perf_track::Error>(())
     /// ```

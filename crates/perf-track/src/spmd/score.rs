@@ -87,7 +87,7 @@ impl SpmdScore {
 /// ```
 ///
 /// # Errors
-/// Not one label a burst.
+/// Not one label a burst, or a cluster of a number above that of the bursts.
 pub fn time_shares(bursts: &Bursts, labels: &Labels) -> Result<Vec<f64>> {
     if labels.len() != bursts.len() {
         return Err(Error::Length {
@@ -96,7 +96,7 @@ pub fn time_shares(bursts: &Bursts, labels: &Labels) -> Result<Vec<f64>> {
             got: labels.len(),
         });
     }
-    let mut times = vec![0.0; labels.clusters() + 1];
+    let mut times = vec![0.0; labels.numbered()? + 1];
     let each = bursts.durations().into_iter().zip(bursts.kinds());
     for ((time, kind), label) in each.zip(labels.as_slice()) {
         if *kind == Kind::Complete

@@ -30,7 +30,7 @@ use perf_core::CancelToken;
 /// let points = Points::new(&values, 1)?;
 /// let refined = refinement.run(points, &bursts.durations(), &scorer, &(), &CancelToken::new())?;
 /// // What the two threads do differently is one phase all the same.
-/// assert_eq!(refined.labels.sizes(), [20, 20]);
+/// assert_eq!(refined.labels.sizes()?, [20, 20]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug)]

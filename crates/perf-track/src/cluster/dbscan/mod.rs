@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// let params = Dbscan::params().eps(0.15).min_points(2).check()?;
 /// let points = Points::new(&values, 1)?;
 /// let scan = Dbscan::new(params).scan(points, &(), &CancelToken::new())?;
-/// assert_eq!(scan.labels().sizes(), [3, 3]);
+/// assert_eq!(scan.labels().sizes()?, [3, 3]);
 /// assert_eq!(scan.labels().as_slice()[6], ClusterId::NOISE);
 /// assert_eq!((scan.core_points(), scan.border_points(), scan.noise_points()), (6, 0, 1));
 /// # Ok::<(), perf_track::Error>(())
@@ -140,7 +140,7 @@ impl Clusterer for Dbscan {
 /// let values = [0.0, 0.1, 0.2, 0.29, 5.0, 5.1, 5.2, 9.0];
 /// let dbscan = Dbscan::new(Dbscan::params().eps(0.15).min_points(3).check()?);
 /// let found = dbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
-/// assert_eq!(found.labels().sizes(), [4, 3]);
+/// assert_eq!(found.labels().sizes()?, [4, 3]);
 /// assert_eq!((found.core_points(), found.border_points(), found.noise_points()), (3, 4, 1));
 /// assert!(found.core()[1] && !found.core()[0]);
 /// # Ok::<(), perf_track::Error>(())

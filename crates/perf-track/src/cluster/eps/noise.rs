@@ -43,7 +43,7 @@ impl EpsSearch {
             }
             if tried.noise <= wanted {
                 let tried = self.least((points, weights), below, tried, cancel)?;
-                let tied = self.tied(&base.labels, &tried.labels, weights);
+                let tied = self.tied(&base.labels, &tried.labels, weights)?;
                 return Ok((tied <= base.noise - tried.noise).then_some(tried));
             }
             below = eps;
@@ -86,8 +86,8 @@ impl EpsSearch {
     /// The share of the weight that lies in clusters of `before` that share a cluster of `after` with
     /// a heavier one. Clusters of less than twice the points of a neighbourhood do not count: so few
     /// are as a rule what a small eps left of a sparse phase.
-    fn tied(&self, before: &Labels, after: &Labels, weights: &[f64]) -> f64 {
-        let sizes = before.sizes();
+    fn tied(&self, before: &Labels, after: &Labels, weights: &[f64]) -> Result<f64> {
+        let sizes = before.sizes()?;
         let mut parts: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         let pairs = before.as_slice().iter().zip(after.as_slice());
         for ((from, to), weight) in pairs.zip(weights) {
@@ -104,7 +104,7 @@ impl EpsSearch {
         }
         let all: f64 = parts.values().sum();
         let kept: f64 = heaviest.values().sum();
-        (all - kept) / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE)
+        Ok((all - kept) / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE))
     }
 }
 

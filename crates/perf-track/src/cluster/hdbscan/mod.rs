@@ -32,7 +32,7 @@ use perf_core::{CancelToken, Progress};
 /// values.push(50.0);
 /// let hdbscan = Hdbscan::new(Hdbscan::params().min_cluster_size(5).check()?);
 /// let found = hdbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
-/// assert_eq!(found.labels().sizes(), [20, 20]);
+/// assert_eq!(found.labels().sizes()?, [20, 20]);
 /// assert_eq!(found.labels().noise(), 1);
 /// # Ok::<(), perf_track::Error>(())
 /// ```

@@ -19,7 +19,7 @@ use perf_core::{CancelToken, Progress};
 /// impl Score for Least {
 ///     fn scores(&self, labels: &Labels) -> Result<Vec<f64>> {
 ///         let score = |size: usize| (size as f64 / self.0 as f64).min(1.0);
-///         Ok(labels.sizes().into_iter().map(score).collect())
+///         Ok(labels.sizes()?.into_iter().map(score).collect())
 ///     }
 /// }
 /// let labels = Labels::new([1, 1, 1, 1, 2].map(ClusterId).to_vec());
@@ -73,13 +73,13 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 /// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
 /// // Content with clusters of twenty.
 /// let score = |labels: &Labels| {
-///     let sizes = labels.sizes().into_iter();
+///     let sizes = labels.sizes()?.into_iter();
 ///     Ok(sizes.map(|size| if size == 20 { 1.0 } else { 0.5 }).collect::<Vec<f64>>())
 /// };
 /// let refinement = Refinement::new(Refinement::params().min_points(3).check()?);
 /// let points = Points::new(&values, 1)?;
 /// let refined = refinement.run(points, &[1.0; 60], &score, &(), &CancelToken::new())?;
-/// assert_eq!(refined.labels.sizes(), [20, 20, 20]);
+/// assert_eq!(refined.labels.sizes()?, [20, 20, 20]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! Clusters that always appear together.
 
+use crate::labels::Present;
 use crate::{ClusterId, Error, Labels, Result};
 use std::collections::BTreeMap;
 
@@ -24,17 +25,18 @@ use std::collections::BTreeMap;
 /// ```
 ///
 /// # Errors
-/// A cluster that the labels do not have.
+/// A cluster that has no points.
 pub fn merge_together(labels: &Labels, simultaneous: &[Vec<ClusterId>]) -> Result<Labels> {
-    let mut columns: Vec<Vec<usize>> = vec![Vec::new(); labels.clusters()];
+    let present = Present::new(labels);
+    let mut columns: Vec<Vec<usize>> = vec![Vec::new(); present.len()];
     for (column, set) in simultaneous.iter().enumerate() {
-        for id in set {
-            let Some(index) = id.index() else { continue };
-            let count = labels.clusters();
-            let seen = columns.get_mut(index).ok_or(Error::Unknown {
+        for id in set.iter().filter(|id| !id.is_noise()) {
+            let place = present.place(*id);
+            let seen = place.and_then(|place| columns.get_mut(place));
+            let seen = seen.ok_or(Error::Unknown {
                 what: "cluster",
                 id: id.0 as usize,
-                count,
+                count: present.len(),
             })?;
             if seen.last() != Some(&column) {
                 seen.push(column);
@@ -54,7 +56,11 @@ pub fn merge_together(labels: &Labels, simultaneous: &[Vec<ClusterId>]) -> Resul
         number.push(ClusterId(class));
     }
     let merged = labels.as_slice().iter();
-    let merged = merged.map(|id| id.index().map_or(ClusterId::NOISE, |index| number[index]));
+    let merged = merged.map(|id| {
+        present
+            .place(*id)
+            .map_or(ClusterId::NOISE, |place| number[place])
+    });
     Ok(Labels::new(merged.collect()))
 }
 
@@ -82,6 +88,15 @@ mod tests {
             }
         }
         group
+    }
+
+    #[test]
+    fn ids_may_be_far_apart() {
+        let labels = Labels::new([5, u32::MAX, 0, 70, 5].map(ClusterId).to_vec());
+        let columns = [[5, u32::MAX], [u32::MAX, 5]].map(|set| set.map(ClusterId).to_vec());
+        let merged = merge_together(&labels, &columns).expect("they are known");
+        assert_eq!(merged.as_slice(), [1, 1, 0, 2, 1].map(ClusterId));
+        assert!(merge_together(&labels, &[vec![ClusterId(6)]]).is_err());
     }
 
     #[test]
