@@ -6,7 +6,9 @@ use crate::{Error, Result};
 use perf_anomaly::provenance::{Entry, Query, Record, Revision, Store};
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error as AnomalyError, Result as AnomalyResult};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -132,6 +134,20 @@ struct Shared {
     most: usize,
     /// The session, and the number of the latest view.
     last: Mutex<(u64, u64)>,
+    records: Mutex<Records>,
+    /// The last number of a model.
+    models: AtomicU64,
+    /// Entries that the server refused for good.
+    lost: AtomicU64,
+}
+
+/// Bundles of all stores of a client: the server counts them by client.
+#[derive(Debug, Default)]
+struct Records {
+    /// The number of the last one.
+    last: u64,
+    /// What is on its way: it comes again as it was, before any other, so that it counts once.
+    sending: Option<(u64, Vec<String>)>,
 }
 
 impl Link {
@@ -143,7 +159,8 @@ impl Link {
         Self::open_as(target, who, fresh())
     }
 
-    /// As [`open`](Self::open), with a number of the client that nobody had before.
+    /// As [`open`](Self::open), with a number of the client that nobody else speaks as. Records of one that the
+    /// server knows are counted on from there.
     ///
     /// # Errors
     /// As `open`.
@@ -168,6 +185,12 @@ impl Link {
             hello,
             most: usize::try_from(welcome.most).unwrap_or(usize::MAX),
             last: Mutex::new((welcome.session, 0)),
+            records: Mutex::new(Records {
+                last: welcome.records,
+                sending: None,
+            }),
+            models: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
         })))
     }
 
@@ -199,16 +222,21 @@ impl Link {
         }
     }
 
-    /// Carries what is kept: for a [`Recorder`](perf_anomaly::provenance::Recorder).
+    /// Carries what is kept: for a [`Recorder`](perf_anomaly::provenance::Recorder). There may be several, each for
+    /// a recorder of its own.
     pub fn store(&self) -> Kept {
         Kept {
             link: self.clone(),
             lines: Vec::new(),
             bytes: 0,
-            sending: None,
-            sequence: 0,
+            models: HashMap::new(),
             beside: None,
         }
+    }
+
+    /// Entries of all [stores](Self::store) of this client that are lost: the server refused them for good.
+    pub fn lost(&self) -> u64 {
+        self.0.lost.load(Ordering::Relaxed)
     }
 
     fn last(&self) -> MutexGuard<'_, (u64, u64)> {
@@ -216,11 +244,10 @@ impl Link {
     }
 
     /// Sends a message, and gives the answer.
-    fn push(&self, message: &[u8]) -> AnomalyResult<Answer> {
-        let answered = self.0.http.post(wire::PUSH, message);
-        match answered.map_err(exchange)? {
+    fn push(&self, message: &[u8]) -> Result<Answer> {
+        match self.0.http.post(wire::PUSH, message)? {
             (200, body) => {
-                let answer = Answer::decode(&body).map_err(exchange)?;
+                let answer = Answer::decode(&body)?;
                 let mut last = self.last();
                 last.0 = answer.session;
                 if answer.view.is_some() {
@@ -229,16 +256,14 @@ impl Link {
                 Ok(answer)
             }
             (409, body) => {
-                let answer = Answer::decode(&body).map_err(exchange)?;
+                let answer = Answer::decode(&body)?;
                 *self.last() = (answer.session, 0);
                 // Another server does not know who this is.
-                let hello = self.0.http.post(wire::HELLO, &self.0.hello.encode());
-                hello.map_err(exchange)?;
-                Err(AnomalyError::OtherSession {
-                    session: answer.session,
-                })
+                self.0.http.post(wire::HELLO, &self.0.hello.encode())?;
+                let session = answer.session;
+                Err(AnomalyError::OtherSession { session }.into())
             }
-            (status, body) => Err(exchange(self.0.http.refused(status, &body))),
+            (status, body) => Err(self.0.http.refused(status, &body)),
         }
     }
 }
@@ -281,7 +306,7 @@ impl Exchange for Requests {
         let (client, last) = (self.link.client(), self.link.last().1);
         let view = self.asks.unwrap_or(last);
         let message = Push::raw((client, view), Some(&delta.encode()), None);
-        let answer = self.link.push(&message)?;
+        let answer = self.link.push(&message).map_err(exchange)?;
         if let Some(bytes) = answer.view {
             self.view = Some(View::decode(&bytes)?);
         }
@@ -293,7 +318,8 @@ impl Exchange for Requests {
     }
 }
 
-/// What is kept goes to the server, which has it on its disk when [`commit`](Store::commit) returns. It
+/// What is kept goes to the server, which has it on its disk when [`commit`](Store::commit) returns. What it
+/// refuses for good is an error of `commit` once, and [counted](Link::lost). It
 /// cannot be read again from here, unless another store is [beside](Self::beside) it.
 #[derive(Debug)]
 pub struct Kept {
@@ -301,15 +327,17 @@ pub struct Kept {
     /// Entries that wait, and their bytes.
     lines: Vec<String>,
     bytes: usize,
-    /// What is on its way: it comes again as it was, so that it counts once.
-    sending: Option<(u64, Vec<String>)>,
-    sequence: u64,
+    /// The numbers of models for the server, where another store of the client has theirs.
+    models: HashMap<u64, u64>,
     /// Another store, which is asked.
     beside: Option<Box<dyn Store>>,
 }
 
 /// Bytes of a bundle of entries.
 const BUNDLE: usize = 1 << 20;
+
+/// The server understood who speaks, and will never take the message: it is none, too large or makes no sense.
+const FOR_GOOD: [u16; 3] = [400, 413, 422];
 
 /// Bytes of entries that wait for a server that is not there.
 const WAITING: usize = 64 << 20;
@@ -323,7 +351,7 @@ impl Kept {
     }
 
     /// The next bundle: some of what waits.
-    fn bundle(&mut self) -> Option<(u64, Vec<String>)> {
+    fn bundle(&mut self) -> Option<Vec<String>> {
         let mut bytes = 0;
         let fits = |line: &&String| {
             bytes += line.len() + 4;
@@ -333,44 +361,93 @@ impl Kept {
         if self.lines.is_empty() {
             return None;
         }
-        self.sequence += 1;
         let lines: Vec<String> = self.lines.drain(..count.min(self.lines.len())).collect();
         self.bytes -= lines.iter().map(String::len).sum::<usize>();
-        Some((self.sequence, lines))
+        Some(lines)
+    }
+
+    /// An entry as the server is to have it.
+    fn line(&mut self, entry: &Entry) -> String {
+        match entry {
+            Entry::Model(model) => {
+                let number = self.link.0.models.fetch_add(1, Ordering::Relaxed) + 1;
+                self.models.insert(model.id, number);
+                if model.id != number {
+                    let mut model = model.clone();
+                    model.id = number;
+                    return Entry::Model(model).to_string();
+                }
+            }
+            Entry::Call(record) if record.model > 0 => {
+                let number = self.models.get(&record.model).copied();
+                let number = number.unwrap_or_default();
+                if record.model != number {
+                    let mut record = record.clone();
+                    record.model = number;
+                    return Entry::Call(record).to_string();
+                }
+            }
+            _ => {}
+        }
+        entry.to_string()
+    }
+
+    /// Sends all that waits. What the server refuses for good is counted and given up.
+    fn send(&mut self) -> AnomalyResult<()> {
+        let shared = Arc::clone(&self.link.0);
+        // Nobody else of the client may send until this is answered: bundles come in order.
+        let records = shared.records.lock();
+        let mut records = records.unwrap_or_else(PoisonError::into_inner);
+        let mut refused: Option<(usize, String)> = None;
+        let outcome = loop {
+            if records.sending.is_none() {
+                let next = records.last.saturating_add(1);
+                records.sending = self.bundle().map(|lines| (next, lines));
+            }
+            let Some(bundle) = &records.sending else {
+                break Ok(());
+            };
+            let (number, lines) = (bundle.0, bundle.1.len());
+            let message = Push::raw((self.link.client(), NO_VIEW), None, Some(bundle));
+            match self.link.push(&message) {
+                Ok(_) => records.last = number,
+                Err(error @ Error::Refused { status, .. }) if FOR_GOOD.contains(&status) => {
+                    refused.get_or_insert((0, error.to_string())).0 += lines;
+                }
+                Err(error) => break Err(exchange(error)),
+            }
+            records.sending = None;
+        };
+        let Some((lost, why)) = refused else {
+            return outcome;
+        };
+        // What waits yet is told of when it is tried again.
+        shared.lost.fetch_add(lost as u64, Ordering::Relaxed);
+        let what = format!("entries that are lost: {lost}: {why}");
+        Err(AnomalyError::Exchange(what))
     }
 }
 
 impl Store for Kept {
     fn put(&mut self, entry: &Entry) -> AnomalyResult<u64> {
-        let line = entry.to_string();
+        let line = self.line(entry);
         let length = line.len();
         if self.bytes + length > WAITING {
             let what = format!("{} bytes of records wait for it", self.bytes);
             return Err(AnomalyError::Exchange(what));
         }
-        self.bytes += length;
-        self.lines.push(line);
         if let Some(beside) = &mut self.beside {
             beside.put(entry)?;
         }
+        self.bytes += length;
+        self.lines.push(line);
         Ok(length as u64 + 1)
     }
 
     fn commit(&mut self) -> AnomalyResult<()> {
-        if let Some(beside) = &mut self.beside {
-            beside.commit()?;
-        }
-        loop {
-            if self.sending.is_none() {
-                self.sending = self.bundle();
-            }
-            let Some(bundle) = &self.sending else {
-                return Ok(());
-            };
-            let message = Push::raw((self.link.client(), NO_VIEW), None, Some(bundle));
-            self.link.push(&message)?;
-            self.sending = None;
-        }
+        let beside = self.beside.as_mut().map_or(Ok(()), |one| one.commit());
+        let sent = self.send();
+        beside.and(sent)
     }
 
     fn each(&mut self, take: &mut dyn FnMut(Entry) -> AnomalyResult<()>) -> AnomalyResult<()> {

@@ -233,15 +233,12 @@ impl Reader {
             "select body from {from} found join entry on entry.id = found.entry
              where number = ? order by entry.id < ? desc, entry.id desc limit 1"
         );
-        let found = self.fail(
-            self.database
-                .prepare_cached(&sql)
-                .and_then(|mut statement| {
-                    let values = [bound(number), record];
-                    statement.query_row(values, |row| row.get(0)).optional()
-                }),
-        );
-        found
+        let ask = || {
+            let mut statement = self.database.prepare_cached(&sql)?;
+            let values = [bound(number), record];
+            statement.query_row(values, |row| row.get(0)).optional()
+        };
+        self.fail(ask())
     }
 
     /// Gives steps with recorded anomalies.
