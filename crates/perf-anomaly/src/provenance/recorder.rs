@@ -23,6 +23,8 @@ pub struct Recorder {
     store: Box<dyn Store>,
     counts: Reduction,
     is_begun: bool,
+    /// The last commit failed: what waits in the store goes before all else.
+    is_behind: bool,
     worst: Functions<Worst>,
     /// Records that wait, with the step in which they began to.
     waiting: VecDeque<Waiting>,
@@ -63,6 +65,7 @@ impl Recorder {
             store,
             counts: Reduction::default(),
             is_begun: false,
+            is_behind: false,
             worst: Functions::default(),
             waiting: VecDeque::new(),
             anomalies: HashSet::new(),
@@ -81,15 +84,42 @@ impl Recorder {
     /// a call of [`Calls::batch`].
     ///
     /// # Errors
-    /// Those of the store.
+    /// The first of those of the store, of which none keeps the rest of the step from it. Records that it could not take
+    /// are [counted](Reduction::lost).
     pub fn step(
         &mut self,
         calls: &Calls,
         judgements: &[Judgement],
         detector: &dyn Detector,
     ) -> Result<()> {
-        self.begin(detector)?;
-        self.describe_streams(calls)?;
+        // What waits may leave no room for more.
+        let before = match self.is_behind {
+            true => self.commit(),
+            false => Ok(()),
+        };
+        let kept = self.judged(calls, judgements, detector);
+        match before {
+            Ok(()) => kept.and(self.commit()),
+            // It was just tried, and may have taken its time.
+            Err(error) => Err(error),
+        }
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let committed = self.store.commit();
+        self.is_behind = committed.is_err();
+        committed
+    }
+
+    /// Keeps what is worth it of a step.
+    fn judged(
+        &mut self,
+        calls: &Calls,
+        judgements: &[Judgement],
+        detector: &dyn Detector,
+    ) -> Result<()> {
+        let mut outcome = self.begin(detector);
+        outcome = outcome.and(self.describe_streams(calls));
         let batch = calls.batch();
         let is_anomaly = |judgement: &Judgement| judgement.label.is_anomaly();
         let found: Vec<usize> = judgements
@@ -106,14 +136,14 @@ impl Recorder {
         }
         // What is abnormal in a step is known before the surroundings of a call of it are told.
         let known: HashSet<CallKey> = self.anomalies.union(&self.before).copied().collect();
-        self.complete(calls, &known)?;
+        outcome = outcome.and(self.complete(calls, &known));
         for row in found {
-            self.anomaly(calls, row, judgements, &known, detector)?;
+            outcome = outcome.and(self.anomaly(calls, row, judgements, &known, detector));
         }
         if self.wanted > 0 {
-            self.find_normals(calls, judgements, &known, detector)?;
+            outcome = outcome.and(self.find_normals(calls, judgements, &known, detector));
         }
-        self.store.commit()
+        outcome
     }
 
     /// After the last step: writes what waits, and gives the store.
@@ -131,10 +161,13 @@ impl Recorder {
     /// As [`finish`](Self::finish), but the store is there even if it failed. Each record is tried.
     pub(crate) fn close(mut self) -> (Box<dyn Store>, Reduction, Option<Error>) {
         let mut first = None;
+        if self.is_behind {
+            first = self.commit().err();
+        }
         while let Some(waiting) = self.waiting.pop_front() {
             first = first.or(self.write(waiting.record).err());
         }
-        first = first.or(self.store.commit().err());
+        first = first.or(self.commit().err());
         (self.store, self.counts, first)
     }
 
@@ -169,9 +202,10 @@ impl Recorder {
     }
 
     fn begin(&mut self, detector: &dyn Detector) -> Result<()> {
-        if std::mem::replace(&mut self.is_begun, true) {
+        if self.is_begun {
             return Ok(());
         }
+        let given = self.params.facts.clone();
         let params = self.params.clone();
         for (name, value) in detector.options() {
             self.fact(&name, value);
@@ -191,11 +225,14 @@ impl Recorder {
         ] {
             self.fact(name, value);
         }
+        let facts = std::mem::replace(&mut self.params.facts, given);
         self.put(&Entry::Run(RunRecord {
             version: env!("CARGO_PKG_VERSION").into(),
             detector: detector.name().into(),
-            facts: self.params.facts.clone(),
+            facts,
         }))?;
+        // If it could not be put, it comes with the next step.
+        self.is_begun = true;
         Ok(())
     }
 
@@ -206,9 +243,8 @@ impl Recorder {
             if self.facts.len() <= stream.index() {
                 self.facts.resize(stream.index() + 1, usize::MAX);
             }
-            match self.facts.get_mut(stream.index()) {
-                Some(known) if *known != facts.len() => *known = facts.len(),
-                _ => continue,
+            if self.facts.get(stream.index()) == Some(&facts.len()) {
+                continue;
             }
             let key = calls.stream_key(*stream).unwrap_or_default();
             self.put(&Entry::Stream(StreamRecord {
@@ -217,6 +253,9 @@ impl Recorder {
                 thread: key.thread,
                 facts: facts.to_vec(),
             }))?;
+            if let Some(known) = self.facts.get_mut(stream.index()) {
+                *known = facts.len();
+            }
         }
         Ok(())
     }
@@ -268,7 +307,8 @@ impl Recorder {
         }
         let most = (self.params.frames, self.params.notes);
         let mut record = record(calls, (call, sample, judgement), Kind::Anomaly, known, most);
-        record.model = self.model(calls, sample.function, detector)?;
+        let model = self.model(calls, sample.function, detector);
+        record.model = model.inspect_err(|_| self.counts.lost += 1)?;
         // Work without a correlation id has no launch to wait for.
         let needs_launch =
             calls.is_gpu(call.stream) && call.flags.is_correlated() && record.launch.is_none();
@@ -305,7 +345,8 @@ impl Recorder {
 
     fn write(&mut self, record: Record) -> Result<()> {
         let kind = record.kind;
-        if self.put(&Entry::Call(Box::new(record)))? {
+        let put = self.put(&Entry::Call(Box::new(record)));
+        if put.inspect_err(|_| self.counts.lost += 1)? {
             match kind {
                 Kind::Anomaly => self.counts.recorded += 1,
                 Kind::Normal => self.counts.normals += 1,
@@ -316,7 +357,7 @@ impl Recorder {
 
     /// Gives records that wait what this step brought.
     fn complete(&mut self, calls: &Calls, known: &HashSet<CallKey>) -> Result<()> {
-        let step = calls.batch().step();
+        let (step, mut outcome) = (calls.batch().step(), Ok(()));
         let links: HashMap<CallKey, _> = calls
             .batch()
             .links()
@@ -340,12 +381,12 @@ impl Recorder {
             }
             let is_complete = one.record.after.len() >= calls.context_calls() && !one.needs_launch;
             if is_complete || step.saturating_sub(one.since) >= self.params.patience {
-                self.write(one.record)?;
+                outcome = outcome.and(self.write(one.record));
             } else {
                 self.waiting.push_back(one);
             }
         }
-        Ok(())
+        outcome
     }
 
     /// The number of the model of a function. It is written when it is new, and whenever it is of twice
@@ -427,11 +468,11 @@ impl Recorder {
             ) else {
                 continue;
             };
-            self.normals.insert(key, true);
-            self.wanted -= 1;
             let most = (self.params.frames, self.params.notes);
             let mut record = record(calls, (call, sample, judgement), Kind::Normal, known, most);
             record.model = self.model(calls, sample.function, detector)?;
+            self.normals.insert(key, true);
+            self.wanted -= 1;
             self.keep(calls, call.key(), record, false)?;
         }
         Ok(())

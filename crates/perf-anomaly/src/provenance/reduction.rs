@@ -31,6 +31,8 @@ pub struct Reduction {
     pub not_among_worst: u64,
     /// Entries that did not fit into the budget.
     pub over_budget: u64,
+    /// Records of calls that are lost: the store could not take them.
+    pub lost: u64,
 }
 
 impl Reduction {

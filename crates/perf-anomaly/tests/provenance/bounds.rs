@@ -1,6 +1,7 @@
 //! What a record and all of them may cost.
 
 use super::*;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 #[test]
 fn budgets_and_filters_count_what_they_leave_out() {
@@ -117,4 +118,133 @@ fn what_is_left_out_is_read_back() {
         let found = store.query(&Query::default()).expect("it was just written");
         assert_eq!(found, std::slice::from_ref(&record));
     }
+}
+
+/// A store that is elsewhere: what was put waits, in a room for so many, until a commit gets through.
+#[derive(Clone, Debug, Default)]
+struct Far(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    is_gone: bool,
+    waiting: Vec<Entry>,
+    there: Memory,
+    commits: u64,
+}
+
+const ROOM: usize = 8;
+
+impl Far {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().expect("nobody panics")
+    }
+}
+
+impl Store for Far {
+    fn put(&mut self, entry: &Entry) -> perf_anomaly::Result<u64> {
+        let mut inner = self.inner();
+        if inner.waiting.len() == ROOM {
+            return Err(Error::Exchange("too much waits".into()));
+        }
+        inner.waiting.push(entry.clone());
+        Ok(entry.to_string().len() as u64 + 1)
+    }
+
+    fn commit(&mut self) -> perf_anomaly::Result<()> {
+        let mut inner = self.inner();
+        inner.commits += 1;
+        if inner.is_gone {
+            return Err(Error::Exchange("it is gone".into()));
+        }
+        for entry in std::mem::take(&mut inner.waiting) {
+            inner.there.put(&entry)?;
+        }
+        Ok(())
+    }
+
+    fn each(
+        &mut self,
+        take: &mut dyn FnMut(Entry) -> perf_anomaly::Result<()>,
+    ) -> perf_anomaly::Result<()> {
+        self.inner().there.each(take)
+    }
+
+    fn revise(&mut self, _: &mut dyn FnMut(&Record) -> Revision) -> perf_anomaly::Result<u64> {
+        Ok(0)
+    }
+}
+
+/// A store that was gone for some steps has all that it had room for, and what comes after; the rest is counted.
+#[test]
+fn after_an_outage_a_store_is_written_again() {
+    let far = Far::default();
+    let recorder = Recorder::params().normals(false).per_function(1000);
+    let mut monitor = monitor(Calls::params(), recorder, Box::new(far.clone()));
+    let stream = monitor.stream(key(0, 0));
+    let mut program = Program { stream, at: 0 };
+    for step in 0..40 {
+        far.inner().is_gone = (10..30).contains(&step);
+        let before = far.inner().commits;
+        for at in 0..200 {
+            let slow = if at == 150 {
+                40 + (step * step) as i64
+            } else {
+                1
+            };
+            program.call(&mut monitor, "solve", slow * (100_000 + at * 37 % 1000));
+        }
+        monitor.end_step(step);
+        // Two in the step in which what waited goes first.
+        let commits = if step == 30 { 2 } else { 1 };
+        assert_eq!(far.inner().commits - before, commits, "step {step}");
+        let error = monitor.take_error();
+        assert_eq!(
+            error.is_some(),
+            (10..30).contains(&step),
+            "{step} {error:?}"
+        );
+    }
+    let report = monitor.finish().expect("it is there again");
+    let (mut store, counts) = report.store.expect("it has a recorder");
+    assert!(counts.lost > 3 && counts.recorded > 10, "{counts:?}");
+    let told = counts.recorded + counts.lost + counts.filtered + counts.not_among_worst;
+    assert_eq!(told, counts.anomalies);
+    let found = records(&mut *store, Kind::Anomaly);
+    assert_eq!(found.len() as u64, counts.recorded);
+    let lost = |one: &Record| (10..30).contains(&one.step);
+    assert!(found.iter().filter(|one| one.step > 30).count() >= 5);
+    assert!(found.iter().any(lost), "what there was room for is there");
+}
+
+/// A store that is gone as a run begins is told of the run when it is there.
+#[test]
+fn what_a_run_is_comes_once_a_store_is_there() {
+    let far = Far::default();
+    far.inner().waiting = vec![Entry::Run(RunRecord::default()); ROOM];
+    far.inner().is_gone = true;
+    let mut monitor = monitor(Calls::params(), Recorder::params(), Box::new(far.clone()));
+    let stream = monitor.stream(key(0, 0));
+    monitor.metadata(stream, "Hostname", "node7");
+    let mut program = Program { stream, at: 0 };
+    for step in 0..4 {
+        program.call(&mut monitor, "solve", 1000);
+        monitor.end_step(step);
+        assert_eq!(monitor.take_error().is_some(), step < 2);
+        far.inner().is_gone = step < 1;
+    }
+    assert!(monitor.finish().is_ok());
+    let mut kinds = Vec::new();
+    let each = far.clone().each(&mut |entry| {
+        match entry {
+            Entry::Run(run) if !run.detector.is_empty() => kinds.push(("run", run.facts.len())),
+            Entry::Stream(stream) => kinds.push(("stream", stream.facts.len())),
+            _ => {}
+        }
+        Ok(())
+    });
+    each.expect("memory does not fail");
+    assert!(
+        matches!(kinds[..], [("run", 11..), ("stream", 1)]),
+        "{kinds:?}"
+    );
 }
