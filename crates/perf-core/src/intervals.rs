@@ -102,6 +102,34 @@ pub fn intervals_with(
     })
 }
 
+/// The regions that are open before event `index` of a location whose regions may overlap, in the order in
+/// which they were entered: what [`open_frames`](crate::open_frames) is where they nest.
+///
+/// ```
+/// use perf_core::{Events, RegionId, Ticks, open_intervals};
+/// let mut events = Events::default();
+/// events.push_enter(Ticks(0), RegionId(0));
+/// events.push_enter(Ticks(5), RegionId(1));
+/// events.push_leave(Ticks(9), RegionId(0));
+/// assert_eq!(open_intervals(&events, 2), [RegionId(0), RegionId(1)]);
+/// assert_eq!(open_intervals(&events, 3), [RegionId(1)]);
+/// ```
+pub fn open_intervals(events: &Events, index: usize) -> Vec<RegionId> {
+    let mut open = Open::default();
+    for index in 0..index.min(events.len()) {
+        match events.event(index) {
+            Some(Event::Enter { region }) => open.enter(index, Ticks(0), region),
+            Some(Event::Leave { region }) => drop(open.leave(region)),
+            _ => {}
+        }
+    }
+    open.calls
+        .iter()
+        .flatten()
+        .map(|call| call.region)
+        .collect()
+}
+
 /// What a walk over a location meets inside its window.
 pub(crate) enum Step<'a> {
     /// Something is open from here on; within a window also what was open before it.

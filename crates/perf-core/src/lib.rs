@@ -114,7 +114,7 @@ pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
-pub use intervals::{Interval, intervals, intervals_with};
+pub use intervals::{Interval, intervals, intervals_with, open_intervals};
 pub use limits::Limits;
 pub use merge::Merge;
 pub use messages::{

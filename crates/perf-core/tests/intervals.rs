@@ -131,6 +131,22 @@ fn any_calls() -> impl Strategy<Value = Vec<(u64, bool, u32)>> {
     })
 }
 
+#[test]
+fn sums_of_long_work_that_overlaps_end_at_the_largest_number() {
+    let long = [
+        (0, false, 0),
+        (0, false, 0),
+        (u64::MAX, true, 0),
+        (u64::MAX, true, 0),
+    ];
+    let trace = trace(LocationKind::AcceleratorStream, &long);
+    let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default()).unwrap();
+    let time = profile.metric("time").unwrap();
+    let path = profile.paths(time)[0];
+    let row = profile.row(time, path).unwrap().unwrap();
+    assert!(row.to_f64()[0] > 9e18, "{row:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -489,6 +489,115 @@ fn events_of_two_bytes_stop_at_the_limit_of_memory() {
     assert!(read.0.into_inner() < size / 2, "it stops early");
 }
 
+/// Work of a stream of an accelerator, of which the first part ends while the second goes on.
+fn overlapping() -> Trace {
+    let mut definitions = definitions(1);
+    let stream = Location {
+        kind: LocationKind::AcceleratorStream,
+        ..Location::default()
+    };
+    definitions.system = SystemTree::new(vec![], vec![], vec![stream], &Limits::default()).unwrap();
+    let mut events = Events::default();
+    for (at, is_leave, region) in [(0, false, 0), (5, false, 1), (10, true, 0), (100, true, 1)] {
+        events.push_call(Ticks(at), is_leave, RegionId(region));
+    }
+    Trace::new(definitions, vec![events]).unwrap()
+}
+
+#[test]
+fn windows_keep_work_that_is_open_beside_other_work() {
+    let trace = overlapping();
+    let whole = written(trace.view(), &WriteOptions::default());
+    let options = OpenOptions::new();
+    let reader = Reader::new(&whole, &options).unwrap();
+    let work = |trace: &Trace| {
+        let mut found = Vec::new();
+        let counts = intervals(trace.location(LocationId(0)).unwrap(), |it| {
+            found.push((it.region.0, it.start.0, it.end.0));
+        });
+        assert_eq!(counts.repairs(), 0);
+        found
+    };
+    for (start, end, expected) in [
+        (20, 60, vec![(1, 20, 59)]),
+        (20, 200, vec![(1, 20, 100)]),
+        (7, 60, vec![(0, 7, 10), (1, 7, 59)]),
+        (7, 9, vec![(1, 7, 8), (0, 7, 8)]),
+    ] {
+        let window = TimeRange::new(Ticks(start), Ticks(end)).unwrap();
+        let part = written(trace.view().between(window), &WriteOptions::default());
+        let (part, _) = read(&part, OpenOptions::new());
+        let cut = cut_of(&reader, &Cut::new().window(window));
+        let (cut, _) = read(&cut, OpenOptions::new());
+        for part in [part, cut] {
+            let mut found = work(&part);
+            found.sort_unstable();
+            let mut expected = expected.clone();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "from {start} to {end}");
+        }
+    }
+}
+
+#[test]
+fn events_before_the_origin_keep_their_wall_clock_time() {
+    let region = RegionId(0);
+    let mut events = Events::default();
+    events.push(Ticks(400), Event::Enter { region }).unwrap();
+    events.push(Ticks(1500), Event::Leave { region }).unwrap();
+    let mut definitions = definitions(1);
+    definitions.clock = Clock::new(1_000_000_000, Ticks(1000)).unwrap();
+    definitions.clock.realtime = Some(1_700_000_000_000_000_000);
+    let trace = Trace::new(definitions, vec![events]).unwrap();
+    let (again, _) = read(
+        &written(trace.view(), &WriteOptions::default()),
+        OpenOptions::new(),
+    );
+    let wall = |trace: &Trace, at: u64| {
+        let clock = trace.definitions().clock;
+        clock.realtime.unwrap() as i64 + clock.nanos(Ticks(at)).unwrap().0
+    };
+    for at in [400, 1000, 1500] {
+        assert_eq!(wall(&again, at), wall(&trace, at), "{at}");
+    }
+}
+
+#[test]
+fn ids_that_are_not_defined_are_limited_in_sum() {
+    let trace = one_call();
+    let archive = written(trace.view(), &WriteOptions::default());
+    let (mut events, count) = (Events::default(), 100_000);
+    for at in 0..count {
+        events.push_enter(Ticks(at), RegionId(at as u32));
+        events.push_leave(Ticks(at), RegionId(at as u32));
+    }
+    // The definitions of another archive, which has only two regions.
+    let mut definitions = definitions(1);
+    definitions.regions = (0..count).map(|at| Region::named(at.to_string())).collect();
+    let many = Trace::new(definitions, vec![events]).unwrap();
+    let many = written(many.view(), &WriteOptions::default());
+    let mut mixed = many.clone();
+    mixed.insert("traces.def", archive.get("traces.def").unwrap().to_vec());
+    let limits = Limits::default().with_definitions(60_000);
+    for (limits, is_enough) in [(limits, false), (Limits::default(), true)] {
+        let options = OpenOptions::new().limits(limits).threads(1);
+        let reader = Reader::new(&mixed, &options).unwrap();
+        assert_eq!(reader.read().is_ok(), is_enough);
+        let mut merged = reader.merged().unwrap();
+        let outcome = loop {
+            match merged.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        match is_enough {
+            true => outcome.unwrap(),
+            false => assert!(matches!(outcome, Err(Error::Limit { limit: 60_000, .. }))),
+        }
+    }
+}
+
 #[test]
 fn a_part_of_the_locations_reads_strictly_and_keeps_its_ranks() {
     let trace = perf_testdata::wide::trace(4, 100);

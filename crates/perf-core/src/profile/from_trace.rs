@@ -318,8 +318,8 @@ impl Sums {
             Step::End(call) => {
                 let time = call.end.saturating_since(call.start);
                 if let Some(sum) = path_of(call.region).and_then(|path| self.at(path)) {
-                    sum.inclusive += time;
-                    sum.exclusive += time;
+                    sum.inclusive = sum.inclusive.saturating_add(time);
+                    sum.exclusive = sum.exclusive.saturating_add(time);
                 }
             }
             Step::Other(event, newest) => {

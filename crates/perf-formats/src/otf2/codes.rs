@@ -71,6 +71,52 @@ pub(crate) fn of_role(role: RegionRole) -> u8 {
     }
 }
 
+/// Role and paradigm of the one type that regions of version 1.0 have instead, by that type. Functions were of
+/// several paradigms, which nothing tells.
+const OLD_REGIONS: [(u8, u8); 36] = [
+    (0, 0),
+    (1, 0),
+    (3, 1),
+    (1, 0),
+    (27, 1),
+    (5, 3),
+    (3, 3),
+    (6, 3),
+    (7, 3),
+    (8, 3),
+    (9, 3),
+    (11, 3),
+    (12, 3),
+    (14, 3),
+    (15, 3),
+    (16, 3),
+    (17, 3),
+    (13, 3),
+    (10, 3),
+    (2, 3),
+    (20, 3),
+    (22, 3),
+    (15, 4),
+    (23, 4),
+    (24, 4),
+    (25, 4),
+    (26, 4),
+    (4, 1),
+    (4, 1),
+    (4, 1),
+    (3, 1),
+    (1, 1),
+    (3, 1),
+    (21, 3),
+    (18, 3),
+    (19, 3),
+];
+
+/// Role and paradigm of a type of regions of version 1.0; `None` if there is no such type.
+pub(crate) fn old_region(code: u8) -> Option<(u8, u8)> {
+    OLD_REGIONS.get(usize::from(code)).copied()
+}
+
 const PARADIGMS: [(u8, Paradigm); 14] = [
     (0, Paradigm::Unknown),
     (1, Paradigm::User),

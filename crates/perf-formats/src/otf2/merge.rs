@@ -209,7 +209,7 @@ impl<'r> Merged<'r> {
             if !unresolved.is_empty() {
                 // The block is decoded again, now that all its ids are known.
                 events.clear();
-                reader.check_placeholders(&unresolved)?;
+                reader.check_placeholders(resolved, &unresolved)?;
                 resolved.add_placeholders(&unresolved)?;
                 let before = stream.state.clone();
                 let decoded = stream.decode(reader, resolved, before, (block, buffer), events)?;

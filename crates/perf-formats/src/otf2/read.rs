@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
         let mut resolved = None;
         if !again.is_empty() {
-            self.check_placeholders(&unresolved)?;
+            self.check_placeholders(&self.resolved, &unresolved)?;
             let mut more = self.resolved.clone();
             more.add_placeholders(&unresolved)?;
             let second = pass(&more);
@@ -175,13 +175,19 @@ impl Reader<'_> {
         }
     }
 
-    pub(crate) fn check_placeholders(&self, unresolved: &Unresolved) -> Result<()> {
+    /// Whether there is room for more ids that are not defined, beside those there were.
+    pub(crate) fn check_placeholders(
+        &self,
+        before: &Resolved,
+        unresolved: &Unresolved,
+    ) -> Result<()> {
         let limit = self.options.get_limits().definitions;
-        if unresolved.len() > limit as usize {
+        let got = before.undefined + unresolved.len() as u64;
+        if got > u64::from(limit) {
             return Err(Error::Limit {
                 place: Place::file(self.source.anchor()),
                 what: "the number of ids that are not defined",
-                got: unresolved.len() as u64,
+                got,
                 limit: limit.into(),
             });
         }

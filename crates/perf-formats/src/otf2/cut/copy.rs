@@ -10,7 +10,8 @@ use crate::otf2::records::RawEvent;
 use crate::otf2::schema::{self, Record, Space, internal};
 use crate::otf2::wire::{ByteOrder, Cursor};
 use crate::otf2::write::{Chunks, Encoder, Sink};
-use perf_core::{CancelToken, FrameStack, LocationId, RegionId, TimeRange};
+use perf_core::{CancelToken, FrameStack, LocationId, LocationKind, RegionId, TimeRange};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 /// Records between two looks at the token.
@@ -31,14 +32,15 @@ pub(super) fn events(
         anchor.byte_order,
         event_chunk(anchor),
     )?;
+    let defined = reader.resolved.definitions.system.location(location);
+    let kind = defined.map(|it| it.kind).unwrap_or_default();
     let mut copy = Copy {
         local: &local,
         maps: &reader.resolved.maps,
         window,
         chunks,
         record: Encoder::new(anchor.byte_order),
-        stack: FrameStack::default(),
-        names: Vec::new(),
+        open: Open::of(kind),
         phase: Phase::Before,
         last: None,
         order: anchor.byte_order,
@@ -78,13 +80,77 @@ struct Copy<'a> {
     window: TimeRange,
     chunks: Chunks,
     record: Encoder,
-    stack: FrameStack,
-    /// What the frames on the stack are to the file.
-    names: Vec<Name>,
+    open: Open,
     phase: Phase,
     /// Raw time of the last record.
     last: Option<u64>,
     order: ByteOrder,
+}
+
+/// What is open, as the file names it: frames, or work that may overlap.
+#[derive(Debug)]
+enum Open {
+    Frames(FrameStack, Vec<Name>),
+    Work(Work),
+}
+
+/// Each leave closes the first entered of its region that is still open, or else the last entered of all.
+#[derive(Debug, Default)]
+struct Work {
+    next: u64,
+    /// In the order in which they were entered.
+    names: BTreeMap<u64, (RegionId, Name)>,
+    places: HashMap<RegionId, VecDeque<u64>>,
+}
+
+impl Open {
+    fn of(kind: LocationKind) -> Self {
+        match kind.may_overlap() {
+            true => Open::Work(Work::default()),
+            false => Open::Frames(FrameStack::default(), Vec::new()),
+        }
+    }
+
+    /// In the order in which they were entered.
+    fn names(&self) -> Vec<Name> {
+        match self {
+            Open::Frames(_, names) => names.clone(),
+            Open::Work(work) => work.names.values().map(|(_, name)| *name).collect(),
+        }
+    }
+
+    fn enter(&mut self, region: RegionId, name: Name) {
+        match self {
+            Open::Frames(stack, names) => {
+                stack.enter(region);
+                names.push(name);
+            }
+            Open::Work(work) => {
+                work.places.entry(region).or_default().push_back(work.next);
+                work.names.insert(work.next, (region, name));
+                work.next += 1;
+            }
+        }
+    }
+
+    fn leave(&mut self, region: RegionId) {
+        match self {
+            Open::Frames(stack, names) => {
+                stack.leave(region, |_, _, _| ());
+                names.truncate(stack.frames().len());
+            }
+            Open::Work(work) => {
+                let first = work.places.get_mut(&region).and_then(VecDeque::pop_front);
+                if let Some(place) = first {
+                    work.names.remove(&place);
+                } else if let Some((_, (region, _))) = work.names.pop_last()
+                    && let Some(places) = work.places.get_mut(&region)
+                {
+                    places.pop_back();
+                }
+            }
+        }
+    }
 }
 
 /// How a file names a frame: by local id.
@@ -147,14 +213,15 @@ impl Copy<'_> {
 
     /// Enters what is open at the start of the window, at the first raw time inside it.
     fn open(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
-        if self.names.is_empty() {
+        let names = self.open.names();
+        if names.is_empty() {
             return Ok(());
         }
         let start = self.window.start;
         let at = first(self.last.unwrap_or(next), next, |raw| {
             self.local.correct(raw) >= start
         });
-        for name in self.names.clone() {
+        for name in names {
             self.frame(true, name, at, sink)?;
         }
         Ok(())
@@ -162,7 +229,8 @@ impl Copy<'_> {
 
     /// Leaves what is open at the end of the window, at the last raw time inside it.
     fn close(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
-        if self.names.is_empty() {
+        let names = self.open.names();
+        if names.is_empty() {
             return Ok(());
         }
         let end = self.window.end;
@@ -171,7 +239,7 @@ impl Copy<'_> {
         let start = self.window.start;
         let inside = first(last, next, |raw| self.local.correct(raw) >= start);
         let at = beyond.saturating_sub(1).max(last).max(inside.min(beyond));
-        for name in self.names.clone().into_iter().rev() {
+        for name in names.into_iter().rev() {
             self.frame(false, name, at, sink)?;
         }
         Ok(())
@@ -205,11 +273,9 @@ impl Copy<'_> {
         };
         let region = self.region(name);
         if event.id == ENTER || event.id == CONTEXT_ENTER {
-            self.stack.enter(region);
-            self.names.push(name);
+            self.open.enter(region, name);
         } else {
-            self.stack.leave(region, |_, _, _| ());
-            self.names.truncate(self.stack.frames().len());
+            self.open.leave(region);
         }
     }
 

@@ -48,7 +48,13 @@ impl<'a> Resolver<'a> {
             Some(line).filter(|line| *line != 0 && *line != u32::MAX)
         };
         let file = self.text(row, 4);
-        let (role, paradigm) = (row.byte(8), row.byte(9));
+        let (role, paradigm) = match row.number(8) {
+            Some(role) => (role as u8, row.byte(9)),
+            None => codes::old_region(row.byte(3)).unwrap_or_else(|| {
+                self.unknown(row, row.byte(3));
+                Default::default()
+            }),
+        };
         // The highest of each that versions up to 3.1 write.
         for (code, highest) in [(role, 38), (paradigm, 24)] {
             if code > highest {

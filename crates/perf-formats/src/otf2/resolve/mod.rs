@@ -33,6 +33,9 @@ pub(crate) struct Resolved {
     pub(crate) span: Option<(u64, u64)>,
     /// Number of placeholders, and those that stand for all further ids of a space.
     placeholders: usize,
+    /// Ids that are not defined, so far, and how many there were when tables of ids were settled.
+    pub(crate) undefined: u64,
+    settled: u64,
     shared: BTreeMap<Space, u32>,
 }
 
@@ -300,15 +303,16 @@ impl Resolved {
 
     /// Makes placeholders, named by their number, for what events refer to and nobody defined.
     pub(crate) fn add_placeholders(&mut self, unresolved: &Unresolved) -> Result<()> {
-        let mut spaces = Vec::new();
+        self.undefined += unresolved.len() as u64;
         for (space, id) in unresolved.ids() {
             self.add_placeholder(space, id)?;
-            // In order, so that those of a space come together.
-            if spaces.last() != Some(&space) {
-                spaces.push(space);
-            }
         }
-        for space in spaces {
+        // Settling looks at all ids: those that come bit by bit wait until there are twice as many.
+        if self.undefined < 2 * self.settled {
+            return Ok(());
+        }
+        self.settled = self.undefined;
+        for space in Space::MAPPED {
             if let Some(map) = self.maps.of_mut(space) {
                 map.settle();
             }

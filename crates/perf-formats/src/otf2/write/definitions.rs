@@ -91,11 +91,16 @@ impl Records {
         // The window of the clock must hold every event.
         let start = seen.range.map_or(origin, |range| range.start.0.min(origin));
         let end = seen.range.map_or(start, |range| range.end.0);
+        // The wall-clock time is that of the start, which may be before the origin.
+        let earlier = clock.duration(origin - start).unwrap_or_default();
+        let realtime = clock
+            .realtime
+            .map(|at| at.saturating_sub(earlier.0.cast_unsigned()));
         let args = vec![
             clock.ticks_per_second().into(),
             start.into(),
             end.saturating_sub(start).into(),
-            clock.realtime.unwrap_or(u64::MAX).into(),
+            realtime.unwrap_or(u64::MAX).into(),
         ];
         self.add("ClockProperties", args);
     }

@@ -17,8 +17,8 @@ pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
 use perf_core::{
-    CancelToken, Definitions, Diagnostics, Event, LocationView, Place, Progress, Rule, Ticks,
-    TimeRange, TraceView, Weight, open_frames,
+    CancelToken, Definitions, Diagnostics, Event, Events, LocationView, Place, Progress, RegionId,
+    Rule, Ticks, TimeRange, TraceView, Weight, open_frames, open_intervals,
 };
 use std::collections::HashSet;
 
@@ -261,7 +261,11 @@ impl<'a> Writer<'a> {
         let written = if location.all().is_absent() {
             0
         } else {
-            self.events(location, format!("{member}.evt"))?
+            let open = match defined.kind.may_overlap() {
+                true => open_intervals,
+                false => open_frames,
+            };
+            self.events(location, format!("{member}.evt"), open)?
         };
         if let Some(events) = self.seen.events.get_mut(location.id().index()) {
             *events = Some(written);
@@ -274,7 +278,13 @@ impl<'a> Writer<'a> {
         Chunks::new(format!("{member}.def"), order, definition_chunk)?.finish(self.sink)
     }
 
-    fn events(&mut self, location: LocationView<'_>, member: String) -> Result<u64> {
+    /// `open` says which regions are open before an event.
+    fn events(
+        &mut self,
+        location: LocationView<'_>,
+        member: String,
+        open: fn(&Events, usize) -> Vec<RegionId>,
+    ) -> Result<u64> {
         let mut chunks = Chunks::new(member, self.options.order, self.options.event_chunk)?;
         let mut record = Encoder::new(self.options.order);
         let (range, window) = (location.range(), location.window());
@@ -282,7 +292,7 @@ impl<'a> Writer<'a> {
         // A window without a tick has no place for the frames that are open around it.
         let has_room = window.start < window.end;
         if range.start > 0 && cut_before && has_room {
-            for region in open_frames(location.all(), range.start) {
+            for region in open(location.all(), range.start) {
                 self.event(
                     &mut chunks,
                     &mut record,
@@ -304,7 +314,7 @@ impl<'a> Writer<'a> {
         if range.end < location.all().len() && has_room {
             let last = location.times().last().copied().unwrap_or(window.start);
             let end = Ticks(window.end.0.saturating_sub(1)).max(last);
-            for region in open_frames(location.all(), range.end).into_iter().rev() {
+            for region in open(location.all(), range.end).into_iter().rev() {
                 self.event(&mut chunks, &mut record, end, Event::Leave { region }, &[])?;
             }
         }
