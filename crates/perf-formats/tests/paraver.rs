@@ -264,10 +264,37 @@ fn a_header_allocates_nothing_for_threads_that_cannot_be() {
     let reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
     let error = into_trace(reader, &Pcf::default(), &Row::default()).unwrap_err();
     assert!(matches!(error, Error::Limit { .. }), "{error}");
-    let limits = Limits::default().with_memory(10);
-    let options = OpenOptions::new().limits(limits);
-    let error = read("1:1:1:1:1:0:5:1\n1:1:1:1:1:5:9:1\n", &options).unwrap_err();
-    assert!(matches!(error, Error::Limit { .. }), "{error}");
+    // More than a short trace or one of unknown length may have, and what few threads take.
+    let size = |threads: u32, bytes: u64| {
+        let text = format!("#Paraver (x):1_ns:0:1:1({threads}:1)\n1:1:1:1:1:0:1:1\n");
+        let path = std::env::temp_dir().join(format!("perfkit-threads-{}.prv", std::process::id()));
+        let mut all = text.clone().into_bytes();
+        all.resize(bytes as usize, b'#');
+        std::fs::write(&path, all).unwrap();
+        let known = perf_formats::paraver::read_trace(&path, &OpenOptions::new()).map(drop);
+        std::fs::remove_file(path).unwrap();
+        let reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+        let unknown = into_trace(reader, &Pcf::default(), &Row::default()).map(drop);
+        (known.is_ok(), unknown.is_ok())
+    };
+    assert_eq!(size(65_536, 100), (true, true));
+    assert_eq!(size(65_537, 100), (false, true));
+    assert_eq!(size(65_537, 16 * 65_537), (true, true));
+    assert_eq!(size(2_000_000, 100), (false, false));
+    for (memory, expected) in [
+        (10, "memory for threads in bytes"),
+        (4 << 10, "bytes of events in memory"),
+    ] {
+        let limits = Limits::default().with_memory(memory);
+        let options = OpenOptions::new().limits(limits);
+        let line = |at: u32| format!("1:1:1:1:1:{at}:{}:1\n", at + 1);
+        let body: String = (0..500).map(line).collect();
+        let error = read(&body, &options).unwrap_err();
+        assert!(
+            matches!(error, Error::Limit { what, .. } if what == expected),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -223,8 +223,9 @@ fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
     cursor.colon()?;
     let mut applications = Vec::new();
     for index in 0..count {
-        if index > 0 && !cursor.eat(b',') {
-            return Err("`,` and the next application");
+        // Traces that Paraver itself cut or filtered have a colon there.
+        if index > 0 && !cursor.eat(b',') && !cursor.eat(b':') {
+            return Err("`,` or `:` and the next application");
         }
         applications.push(application(cursor)?);
     }
@@ -332,6 +333,8 @@ mod tests {
             (TimeUnit::Milli, &Resources::Single(3))
         );
         assert_eq!((two.applications.len(), two.communicators), (2, Some(0)));
+        let cut = parse("#Paraver (x):5_ns:0:2:1(1:1):2(1:1,1:1),1").unwrap();
+        assert_eq!((cut.applications.len(), cut.threads()), (2, 3));
         let us = parse("new format\n#Paraver (x):5_us:1(4):1:1(1:1)").unwrap();
         assert_eq!(us.unit, TimeUnit::Micro);
         assert_eq!(us.unit.clock().ticks_per_second(), 1_000_000);

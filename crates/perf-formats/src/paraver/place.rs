@@ -14,6 +14,15 @@ use std::collections::{BTreeMap, HashMap};
 /// Most threads that any header may have, however short the trace.
 const THREADS: u64 = 1 << 16;
 
+/// Most threads of a trace whose size nobody knows.
+const STREAMED: u64 = 1 << 20;
+
+/// Bytes of a short line.
+const LINE: u64 = 16;
+
+/// About how many bytes are kept of a thread: its location with what it is called, and its stream.
+const THREAD: u64 = 1 << 10;
+
 /// The threads of a trace, numbered in the order of the header.
 #[derive(Debug)]
 pub(super) struct Threads {
@@ -22,7 +31,8 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// The threads of a header of a trace of at most `bytes`. There is no thread without a line.
+    /// The threads of a header of a trace of at most `bytes`. Hardly a thread has no line, and what is kept of
+    /// each is far more than a line is.
     pub(super) fn new(
         header: &Header,
         bytes: Option<u64>,
@@ -30,7 +40,7 @@ impl Threads {
         options: &OpenOptions<'_>,
     ) -> Result<Self> {
         let limits = options.get_limits();
-        let limit = bytes.unwrap_or(u64::MAX).max(THREADS);
+        let limit = bytes.map_or(STREAMED, |bytes| (bytes / LINE).max(THREADS));
         let limit = limit.min(u64::from(limits.definitions));
         let threads = header.threads();
         if threads > limit {
@@ -39,6 +49,14 @@ impl Threads {
                 what: "number of threads",
                 got: threads,
                 limit,
+            });
+        }
+        if threads.saturating_mul(THREAD) > limits.memory {
+            return Err(Error::Limit {
+                place: Place::file(name).at(0).record("line 1"),
+                what: "memory for threads in bytes",
+                got: threads.saturating_mul(THREAD),
+                limit: limits.memory,
             });
         }
         let mut next = 0;
@@ -106,6 +124,8 @@ pub fn object_of(location: &Location) -> Option<Object> {
 
 /// The machine and the threads of a header, with the labels of the `.row`.
 pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> Result<SystemTree> {
+    let [node_labels, task_labels, thread_labels] =
+        ["NODE", "TASK", "THREAD"].map(|level| row.labels(level));
     // Nodes by number: those with CPUs and those that tasks name.
     let mut nodes: BTreeMap<u32, Vec<(String, String)>> = BTreeMap::new();
     if let Resources::Nodes(all) = &header.resources {
@@ -122,9 +142,11 @@ pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> R
         .filter_map(|(index, number)| Some((*number, SystemNodeId::from_index(index)?)))
         .collect();
     let nodes = nodes.into_iter().map(|(number, properties)| {
-        let label = row.label("NODE", number.into());
+        let label = (number as usize)
+            .checked_sub(1)
+            .and_then(|at| node_labels.get(at));
         SystemNode {
-            name: label.map_or_else(|| format!("node {number}"), str::to_string),
+            name: label.map_or_else(|| format!("node {number}"), String::clone),
             class: "node".into(),
             parent: None,
             properties: properties.into(),
@@ -133,8 +155,8 @@ pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> R
     let (mut groups, mut locations) = (Vec::new(), Vec::new());
     for (application, tasks) in (1_u32..).zip(&header.applications) {
         for (number, task) in (1_u32..).zip(tasks) {
-            let label = row.label("TASK", groups.len() as u64 + 1);
-            let name = label.map_or_else(|| format!("TASK {application}.{number}"), str::to_string);
+            let label = task_labels.get(groups.len());
+            let name = label.map_or_else(|| format!("TASK {application}.{number}"), String::clone);
             let id = LocationGroupId::from_index(groups.len());
             let named = |name: &str, number: u32| (name.to_string(), number.to_string());
             let of_task = [named("application", application), named("task", number)];
@@ -146,12 +168,12 @@ pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> R
             });
             for thread in 1..=task.threads {
                 let key = locations.len() as u64;
-                let label = row.label("THREAD", key + 1);
+                let label = thread_labels.get(locations.len());
                 let usual = || format!("THREAD {application}.{number}.{thread}");
                 let mut properties = of_task.to_vec();
                 properties.push(named("thread", thread));
                 locations.push(Location {
-                    name: label.map_or_else(usual, str::to_string),
+                    name: label.map_or_else(usual, String::clone),
                     group: id,
                     key,
                     properties: properties.into(),

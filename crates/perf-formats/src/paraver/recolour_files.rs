@@ -91,8 +91,8 @@ pub fn recolour_files(
     }
     let mut reader = Reader::open(from, options)?;
     let limits = options.get_limits();
-    let pcf = beside(from, "pcf", limits)?;
-    let row = beside(from, "row", limits)?;
+    let pcf = beside(from, "pcf", limits, options.token())?;
+    let row = beside(from, "row", limits, options.token())?;
     let name = to.to_string_lossy();
     let file = File::create(to).map_err(|error| failed(to, error))?;
     let done = if to.extension().is_some_and(|end| end == "gz") {

@@ -37,7 +37,7 @@ pub fn read_trace(
     let mut found = Diagnostics::default();
     let trace = path.to_string_lossy();
     let mut companion = |end: &str, rule| -> Result<Option<(String, Vec<u8>)>> {
-        let file = beside(path, end, limits)?;
+        let file = beside(path, end, limits, options.token())?;
         if file.is_none() {
             found.add(rule, Place::file(&*trace));
         }
