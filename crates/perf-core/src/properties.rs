@@ -55,11 +55,14 @@ impl Properties {
         }
     }
 
-    /// Adds a fact before the others.
-    pub fn add_first(&mut self, name: &str, value: &str) {
+    /// Puts a fact before the others, in the place of the first if that has its name.
+    pub fn set_first(&mut self, name: &str, value: &str) {
         match self.only(name, value) {
             Some(short) => self.0 = short,
-            None => self.change(|facts| facts.insert(0, (name.into(), value.into()))),
+            None => self.change(|facts| match facts.first_mut() {
+                Some((first, old)) if first == name => *old = value.into(),
+                _ => facts.insert(0, (name.into(), value.into())),
+            }),
         }
     }
 
@@ -273,8 +276,11 @@ mod tests {
             let mut list = facts.clone();
             let mut properties: Properties = facts.iter().map(|(n, v)| (n, v)).collect();
             if let Some((name, value)) = first {
-                properties.add_first(&name, &value);
-                list.insert(0, (name, value));
+                properties.set_first(&name, &value);
+                match list.first_mut() {
+                    Some((own, old)) if *own == name => *old = value,
+                    _ => list.insert(0, (name, value)),
+                }
             }
             prop_assert_eq!(&properties, list.as_slice());
             prop_assert_eq!(properties.len(), list.len());

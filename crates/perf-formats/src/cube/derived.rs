@@ -13,7 +13,7 @@ use perf_core::{
     CallPathId, Combine, Diagnostics, MetricId, Place, Profile, Result, RowStore, Scope,
     Severities, Value,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 /// Rows of a profile, with those of derived metrics.
@@ -50,6 +50,13 @@ impl DerivedRows {
     /// Understands what can be of the derived metrics; `None` if there are none.
     pub(super) fn new(base: &Profile, file: &Arc<str>, found: &mut Diagnostics) -> Option<Self> {
         let mut waiting = BTreeMap::new();
+        // By name; of two the first counts.
+        let mut names = HashMap::new();
+        for (about, at) in base.metrics().iter().zip(0u32..) {
+            names
+                .entry(about.metric.name.as_str())
+                .or_insert(MetricId(at));
+        }
         for (about, at) in base.metrics().iter().zip(0u32..) {
             let value = |name: &str| {
                 let own = about.properties.iter().find(|(own, _)| own == name);
@@ -61,37 +68,56 @@ impl DerivedRows {
                 && kind != "PREDERIVED_EXCLUSIVE"
                 && value(property::INIT).is_none();
             let expression = value(property::EXPRESSION).filter(|_| is_plain);
-            let expression =
-                expression.and_then(|text| Expression::parse(text, &|name| base.metric(name)));
+            let expression = expression
+                .and_then(|text| Expression::parse(text, &|name| names.get(name).copied()));
             waiting.insert(MetricId(at), expression);
         }
         if waiting.is_empty() {
             return None;
         }
         // A derived metric may refer to others, in any order but not in a circle, and not so
-        // often that evaluating it takes for ever.
-        let mut expressions = BTreeMap::new();
-        let mut weights: BTreeMap<MetricId, u64> = BTreeMap::new();
-        loop {
-            let weight = |expression: &Expression| {
-                let mut weight = Some(1u64);
-                expression.metrics(&mut |metric| {
-                    let own = match waiting.contains_key(&metric) {
-                        true => None,
-                        false => Some(weights.get(&metric).copied().unwrap_or(1)),
-                    };
-                    weight = weight.zip(own).map(|(sum, own)| sum.saturating_add(own));
-                });
-                weight.filter(|weight| *weight <= HEAVIEST)
+        // often that evaluating it takes for ever. Who waits for how many, and for whom who waits.
+        let mut missing: HashMap<MetricId, usize> = HashMap::new();
+        let mut needed_by: HashMap<MetricId, Vec<MetricId>> = HashMap::new();
+        let mut ready = Vec::new();
+        for (metric, expression) in &waiting {
+            let Some(expression) = expression else {
+                continue;
             };
-            let ready = waiting.iter().find_map(|(metric, expression)| {
-                let weight = expression.as_ref().and_then(weight)?;
-                Some((*metric, weight))
+            let mut count = 0;
+            expression.metrics(&mut |needed| {
+                if waiting.contains_key(&needed) {
+                    needed_by.entry(needed).or_default().push(*metric);
+                    count += 1;
+                }
             });
-            let Some((metric, weight)) = ready else { break };
-            if let Some(expression) = waiting.remove(&metric) {
-                weights.insert(metric, weight);
-                expressions.insert(metric, Derived::of(expression));
+            match count {
+                0 => ready.push(*metric),
+                _ => drop(missing.insert(*metric, count)),
+            }
+        }
+        let mut expressions = BTreeMap::new();
+        let mut weights: HashMap<MetricId, u64> = HashMap::new();
+        while let Some(metric) = ready.pop() {
+            let Some(Some(expression)) = waiting.get(&metric) else {
+                continue;
+            };
+            let mut weight = 1_u64;
+            expression.metrics(&mut |metric| {
+                weight = weight.saturating_add(weights.get(&metric).copied().unwrap_or(1));
+            });
+            if weight > HEAVIEST {
+                continue;
+            }
+            weights.insert(metric, weight);
+            expressions.insert(metric, Derived::of(waiting.remove(&metric).flatten()));
+            for next in needed_by.remove(&metric).unwrap_or_default() {
+                if let Some(count) = missing.get_mut(&next) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(next);
+                    }
+                }
             }
         }
         for metric in waiting.into_keys() {

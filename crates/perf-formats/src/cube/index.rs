@@ -31,9 +31,9 @@ pub(super) struct Table {
     pub(super) row: u64,
     /// First byte of the rows that are not packed.
     start: u64,
-    /// Call path and place in the index, by ascending call path.
+    /// Call path and place in the index, or in `packed`, by ascending call path.
     rows: Vec<(CallPathId, u32)>,
-    /// Where packed rows are, by place in the index.
+    /// Where packed rows are.
     packed: Vec<Span>,
 }
 
@@ -141,6 +141,16 @@ impl Files<'_> {
         let rows = (0u32..).map(CallPathId).zip(places);
         let rows = rows.filter_map(|(path, place)| Some((path, place?)));
         table.rows = rows.filter(|(_, place)| is_stored(*place)).collect();
+        if table.is_packed {
+            // Of rows that are there: an index alone may name all call paths of a profile.
+            let rows = table.rows.iter_mut().zip(0u32..);
+            table.packed = rows
+                .filter_map(|((_, place), number)| {
+                    let place = std::mem::replace(place, number);
+                    table.packed.get(place as usize).copied()
+                })
+                .collect();
+        }
         found.add_many(rules::BAD_ROWS, lost, self.place(self.index, "index", HEAD));
         Ok(table)
     }

@@ -10,10 +10,10 @@
 //! rows cost what zlib takes.
 //!
 //! All rows of an unpacked file take little more than their bytes do: of 105.9 MB in rows of 32 KiB
-//! 25 ms of processor time, where a loop in C that reads these bytes and adds them up takes 24 ms and
-//! pycubexr 192 ms (cached, Linux, two cores of a virtual machine). No reader that copies bytes from
+//! 17 ms of processor time, where a loop in C that reads these bytes and adds them up takes 17 ms, too,
+//! and pycubexr 167 ms (cached, Linux, two cores of a virtual machine). No reader that copies bytes from
 //! the system could be 20 times as fast as pycubexr there. With rows of 512 bytes, 9.2 MB, opening is
-//! about half: 5.2 ms, against 2 ms for the bytes alone and 75 ms. `cargo xtask compare cube`
+//! some 2 of 5.3 ms, against 1.9 ms for the bytes alone and 70 ms. `cargo xtask compare cube`
 //! measures it.
 //!
 //! # Limits

@@ -139,9 +139,9 @@ fn of_location(location: &mut Location, name: &[u8], text: &str) -> bool {
     true
 }
 
-/// What the format has a field for stands before attributes.
+/// What the format has a field for stands before attributes; of two of one name the last counts.
 fn first(properties: &mut Properties, name: &str, value: &str) {
     if !value.is_empty() {
-        properties.add_first(name, value);
+        properties.set_first(name, value);
     }
 }

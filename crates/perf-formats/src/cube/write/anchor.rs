@@ -123,13 +123,17 @@ impl<'a> Anchor<'a> {
             .map(|about| about.metric.parent)
             .map(|parent| parent.filter(|parent| parent.index() < metrics.len()))
             .collect();
+        // By whose walk to its root each was passed last: who comes by again on the same one is in a circle.
+        let mut passed = vec![usize::MAX; metrics.len()];
         for start in 0..metrics.len() {
-            let mut at = parents[start];
-            for _ in 0..=metrics.len() {
-                at = at.and_then(|id| parents[id.index()]);
-            }
-            if at.is_some() {
-                parents[start] = None;
+            let mut at = start;
+            while passed[at] == usize::MAX {
+                passed[at] = start;
+                let Some(parent) = parents[at] else { break };
+                at = parent.index();
+                if passed[at] == start {
+                    parents[at] = None;
+                }
             }
         }
         let mut children = vec![Vec::new(); metrics.len()];

@@ -16,6 +16,7 @@ use perf_core::{
     CallPathId, CancelToken, Combine, Diagnostics, MetricId, Place, Profile, ProfileMetric,
     Progress, Severities,
 };
+use std::collections::HashSet;
 use std::io::Write;
 
 /// Which rows of a metric are written.
@@ -153,12 +154,10 @@ pub(super) fn write_members(
     let mut lost = Diagnostics::default();
     let (names, others): (Vec<&str>, Vec<&str>) =
         names.iter().copied().partition(|name| is_free(name));
+    let known: HashSet<&str> = names.iter().chain(&others).copied().collect();
     let of_profile = profile.properties().iter();
-    let missing = of_profile.filter(|(name, own)| {
-        name == property::MEMBER
-            && !names.contains(&own.as_str())
-            && !others.contains(&own.as_str())
-    });
+    let missing =
+        of_profile.filter(|(name, own)| name == property::MEMBER && !known.contains(own.as_str()));
     for name in missing
         .map(|(_, own)| own.as_str())
         .chain(others.iter().copied())
