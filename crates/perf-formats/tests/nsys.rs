@@ -308,6 +308,32 @@ fn two_processes_of_one_id_space_are_two_ranks() {
     assert_eq!(locations(trace, LocationKind::AcceleratorStream).len(), 4);
 }
 
+#[test]
+fn names_of_devices_are_given_to_as_many_processes_as_there_is_room_for() {
+    let name = "x".repeat(10_000);
+    let mut sql = format!(
+        "{OLD} CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);
+         INSERT INTO TARGET_INFO_GPU VALUES (2, '{name}');"
+    );
+    for process in 10..50_i64 {
+        sql += &format!(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL
+             SELECT * FROM (SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL LIMIT 1);
+             UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = {process} * 16777216
+             WHERE rowid = (SELECT MAX(rowid) FROM CUPTI_ACTIVITY_KIND_KERNEL);"
+        );
+    }
+    let path = database("names.sqlite", &sql);
+    let limits = perf_core::Limits::default().with_string(1_000);
+    let options = OpenOptions::new().limits(limits);
+    let recording = nsys::open(&[&path], &options).unwrap();
+    let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
+    // 256 times the longest text are granted.
+    assert!((10..41).contains(&left_out), "{}", recording.diagnostics);
+    let all = nsys::open(&[&path], &OpenOptions::new()).unwrap();
+    assert_eq!(all.diagnostics.count(nsys::rules::DEFINITIONS), 0);
+}
+
 /// When the recording began: two files of it lie on one clock.
 fn began(at: i64) -> String {
     format!(

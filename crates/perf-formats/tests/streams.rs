@@ -405,6 +405,30 @@ fn damaged_headers_are_mended() {
     }
 }
 
+#[test]
+fn counters_of_large_and_of_negative_values_keep_their_sizes() {
+    use perf_core::{EventSink, Nanos, StreamEvent, StreamKey, Value};
+    let large = Value::U64(u64::MAX);
+    for values in [[large, Value::I64(-1)], [Value::I64(-1), large]] {
+        let mut trace = perf_formats::streams::TraceBuilder::default();
+        let stream = trace.stream(StreamKey::default());
+        let counter = trace.counter("c");
+        for (at, value) in (0..).zip(values) {
+            trace.push(stream, Nanos(at), StreamEvent::Counter(counter, value));
+        }
+        let trace = trace.build().unwrap();
+        let metrics = &trace.definitions().metrics;
+        assert_eq!(metrics[0].value_type, perf_core::ValueType::F64);
+        let read = trace.location(perf_core::LocationId(0)).unwrap().iter();
+        let read = read.filter_map(|(_, event)| match event {
+            perf_core::Event::Metric { values, .. } => Some(f64::from_bits(values[0])),
+            _ => None,
+        });
+        let expected = values.map(Value::as_f64);
+        assert_eq!(read.collect::<Vec<_>>(), expected);
+    }
+}
+
 const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\n";
 
 /// A table as a file that is opened as a trace.

@@ -37,6 +37,7 @@ use crate::{Error, OpenOptions, Result};
 use names::Programs;
 use one::{Next, OneFile};
 use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Place};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tau::{Scratch, Tables};
@@ -63,6 +64,8 @@ pub struct Adios {
     /// What was asked for, where files may come later.
     roots: Vec<PathBuf>,
     files: Vec<OneFile>,
+    /// Their paths.
+    known: HashSet<PathBuf>,
     programs: Programs,
     follow: Option<Follow>,
     definitions: u32,
@@ -121,6 +124,7 @@ impl Adios {
     fn new(files: Vec<OneFile>, options: &OpenOptions<'_>) -> Self {
         Adios {
             roots: Vec::new(),
+            known: files.iter().map(|one| one.path().to_path_buf()).collect(),
             files,
             programs: Programs::default(),
             follow: None,
@@ -139,7 +143,7 @@ impl Adios {
     fn scan(&mut self) -> Result<()> {
         for root in &self.roots {
             for path in format::files_by_now(root)? {
-                if self.files.iter().all(|one| one.path() != path) {
+                if self.known.insert(path.clone()) {
                     self.files.push(OneFile::later(path));
                 }
             }

@@ -44,10 +44,6 @@ impl<T> Numbered<T> {
         }
         true
     }
-
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
 }
 
 /// The names that attributes of the steps so far have given numbers.

@@ -11,6 +11,7 @@ use perf_core::{
     Diagnostics, EventSink, MetricId, Nanos, Peer, RegionId, Rule, StreamEvent, StreamKey, Value,
 };
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// A table of `N` columns: its variable, and that of how many rows there are.
 struct Known<const N: usize>(&'static str, &'static str);
@@ -73,7 +74,9 @@ impl Tables {
             programs,
             sink,
             found,
+            first: None,
             regions: Numbered::default(),
+            others: HashMap::new(),
             counters: Numbered::default(),
             program: None,
             lanes,
@@ -139,9 +142,13 @@ struct Resolver<'a> {
     programs: &'a mut Programs,
     sink: &'a mut dyn EventSink,
     found: &'a mut Diagnostics,
-    /// The column of the last row, its number, and what the sink calls its timers.
+    /// The column of the last row, and its number.
     program: Option<(u64, u32)>,
+    /// The column of the first row, which mostly is that of all, and what the sink calls its timers.
+    first: Option<u64>,
     regions: Numbered<RegionId>,
+    /// What it calls the timers of other columns.
+    others: HashMap<(u64, u64), RegionId>,
     counters: Numbered<MetricId>,
     lanes: &'a mut Lanes,
 }
@@ -171,7 +178,7 @@ impl Resolver<'_> {
             _ => {
                 let name = self.names.programs.get(column);
                 let program = self.programs.number(name, column as u32);
-                self.regions.clear();
+                self.first.get_or_insert(column);
                 self.program = Some((column, program));
                 program
             }
@@ -206,15 +213,23 @@ impl Resolver<'_> {
     #[inline]
     fn function(&mut self, row: &[u64; 6]) -> Result<(), Rule> {
         let (key, at) = self.place(row)?;
-        let [_, _, _, kind, timer, _] = *row;
+        let [program, _, _, kind, timer, _] = *row;
         let kind = self.kind(kind)?;
-        let region = match self.regions.get(timer) {
-            Some(region) => *region,
+        let is_first = self.first == Some(program);
+        let known = match is_first {
+            true => self.regions.get(timer),
+            false => self.others.get(&(program, timer)),
+        };
+        let region = match known.copied() {
+            Some(region) => region,
             None => {
                 let name = self.names.timers.get(timer).ok_or(rules::UNNAMED)?;
                 let region = self.sink.region(key.program, name);
-                // Numbers that have names are within the limit.
-                self.regions.insert(timer, region, u32::MAX);
+                match is_first {
+                    // Numbers that have names are within the limit.
+                    true => drop(self.regions.insert(timer, region, u32::MAX)),
+                    false => drop(self.others.insert((program, timer), region)),
+                }
                 region
             }
         };

@@ -353,13 +353,32 @@ impl Reader {
             }
             Ok(())
         })?;
-        for part in &mut self.parts {
+        let all: usize = devices.values().map(String::len).sum();
+        for part in self.granted_names(all, "TARGET_INFO_GPU") {
             for (number, name) in &devices {
                 let device = part.symbol(number.to_string().as_bytes());
                 part.devices.insert(device, name.clone());
             }
         }
         Ok(())
+    }
+
+    /// The parts that may have names of so many bytes, each of its own: all, or as many as there is room for.
+    /// Others are counted.
+    fn granted_names(&mut self, bytes: usize, table: &str) -> &mut [Part] {
+        let most = self.parts.first().map_or(0, Part::most_text);
+        let room = most.checked_div(bytes as u64).unwrap_or(u64::MAX);
+        let count = self
+            .parts
+            .len()
+            .min(usize::try_from(room).unwrap_or(usize::MAX));
+        let left_out = self.parts.len() - count;
+        if left_out > 0 {
+            let place = Place::file(Arc::clone(&self.file)).record(table.to_owned());
+            self.found
+                .add_many(rules::DEFINITIONS, left_out as u64, place);
+        }
+        self.parts.get_mut(..count).unwrap_or_default()
     }
 
     fn export(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
@@ -387,9 +406,12 @@ impl Reader {
                 Ok(())
             })?;
         }
+        let length = host.as_ref().map_or(0, String::len);
+        for part in self.granted_names(length, "TARGET_INFO_SYSTEM_ENV") {
+            part.host.clone_from(&host);
+        }
         for part in &mut self.parts {
             part.base = base;
-            part.host.clone_from(&host);
         }
         // Of the first that has work: others may be no rank.
         let has_work = self.parts.iter().position(Part::has_work);

@@ -8,7 +8,7 @@ use perf_core::{
     MetricId, MetricMode, MetricSet, MetricSetId, Nanos, Place, Region, RegionId, StreamEvent,
     StreamId, StreamKey, SystemTree, Ticks, Trace, Transfer, Value, ValueType,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A sink that keeps all events, and makes a [`Trace`] of them: one location a stream, in
 /// nanoseconds from the first event on.
@@ -19,6 +19,8 @@ pub struct TraceBuilder {
     counters: Vec<String>,
     counter_types: Vec<ValueType>,
     counter_ids: HashMap<String, MetricId>,
+    /// Counters with a value that no signed number is.
+    large_counters: HashSet<MetricId>,
     streams: Vec<Stream>,
     stream_ids: HashMap<StreamKey, StreamId>,
     /// What findings about all of it call it.
@@ -325,9 +327,16 @@ impl EventSink for TraceBuilder {
         if let StreamEvent::Counter(counter, value) = event
             && let Some(kind) = self.counter_types.get_mut(counter.index())
         {
-            // The widest type of its values.
+            // The widest type of its values: signed ones have no room for what only unsigned ones have.
+            let is_large = matches!(value, Value::U64(value) if i64::try_from(value).is_err());
+            if is_large {
+                self.large_counters.insert(counter);
+            }
+            let has_large =
+                !self.large_counters.is_empty() && self.large_counters.contains(&counter);
             *kind = match (*kind, value) {
                 (ValueType::F64, _) | (_, Value::F64(_)) => ValueType::F64,
+                (ValueType::I64, _) | (_, Value::I64(_)) if has_large => ValueType::F64,
                 (ValueType::I64, _) | (_, Value::I64(_)) => ValueType::I64,
                 _ => ValueType::U64,
             };

@@ -157,7 +157,7 @@ impl Tau {
         names.metrics.push(metric.unwrap_or_else(|| TIME.into()));
         let mut merge = Merge::default();
         merge.add(0, Key::default(), file);
-        let tables = merge.finish(names, 1);
+        let tables = merge.finish(names, 1)?;
         Tau::new(tables, name, options, found)
     }
 
@@ -348,8 +348,12 @@ fn texts(
         ));
         found.add_many(rules::MISSING_FILE, missing as u64, place);
     }
-    Ok(merge.finish(names, metrics.len()))
+    merge.finish(names, metrics.len())
 }
+
+/// Values that a thread may have room for, for each it has, and room that any may have.
+const SPARSE: usize = 64;
+const FEW: usize = 1 << 20;
 
 /// Threads whose metrics come from several files.
 #[derive(Debug, Default)]
@@ -394,17 +398,33 @@ impl Merge {
         }
     }
 
-    fn finish(self, names: Names, metrics: usize) -> Tables {
+    fn finish(self, names: Names, metrics: usize) -> Result<Tables> {
         let threads = self.threads.into_values().map(|merging| {
             let mut thread = merging.thread;
-            thread.values = vec![(0.0, 0.0); thread.entries.len() * metrics];
+            let cells = thread.entries.len().saturating_mul(metrics);
+            // Mostly each function has a value of each metric.
+            let most = merging.values.len().saturating_mul(SPARSE).max(FEW);
+            if cells > most {
+                let Key {
+                    node,
+                    context,
+                    thread,
+                } = thread.key;
+                return Err(Error::Limit {
+                    place: Place::file(format!("profile.{node}.{context}.{thread}")),
+                    what: "values of a thread, of all its functions and metrics",
+                    got: cells as u64,
+                    limit: most as u64,
+                });
+            }
+            thread.values = vec![(0.0, 0.0); cells];
             for (metric, place, exclusive, inclusive) in merging.values {
                 thread.values[place * metrics + metric] = (exclusive, inclusive);
             }
-            thread
+            Ok(thread)
         });
-        Tables {
-            threads: threads.collect(),
+        Ok(Tables {
+            threads: threads.collect::<Result<_>>()?,
             metrics: match names.metrics.is_empty() {
                 true => vec!["TIME".into()],
                 false => names.metrics,
@@ -412,6 +432,6 @@ impl Merge {
             functions: names.functions,
             events: names.events,
             metadata: Vec::new(),
-        }
+        })
     }
 }

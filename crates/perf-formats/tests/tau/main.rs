@@ -260,6 +260,28 @@ fn threads_of_several_metrics_meet_by_key() {
 }
 
 #[test]
+fn folders_without_files_take_no_memory_for_values() {
+    let names: Vec<String> = (0..2_000).map(|at| format!("f{at}")).collect();
+    let functions: Vec<_> = names.iter().map(|name| (name.as_str(), 1.0, 1.0)).collect();
+    let folder = Folder::new(
+        "sparse",
+        &[("MULTI__TIME/profile.0.0.0", text("TIME", &functions))],
+    );
+    assert_eq!(open(&folder.0).metrics(), ["TIME"]);
+    for at in 0..600 {
+        std::fs::create_dir(folder.0.join(format!("MULTI__{at}"))).unwrap();
+    }
+    let error = Tau::open(&folder.0, &OpenOptions::new()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Limit { got: 1_202_000, .. } | Error::Limit { got: 1_200_000, .. }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn files_name_their_metric_before_folders() {
     let plain = |name: &str| {
         let inside = "1 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #";
