@@ -9,7 +9,6 @@ mod features;
 mod files;
 mod tools;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -43,13 +42,8 @@ const STEPS: &[Step] = &[
     ),
     Step(
         "licences",
-        "licences and sources of dependencies (deny.toml)",
+        "licences, sources and second versions of dependencies (deny.toml)",
         licences,
-    ),
-    Step(
-        "duplicates",
-        "crates in more than one version, for information",
-        duplicates,
     ),
     Step("test", "cargo test, on the corpus where there is one", test),
     Step(
@@ -117,6 +111,14 @@ fn fuzz(_: &mut Gate) -> Outcome {
         println!("   fuzzers are left out: there is no C++ compiler");
         return Ok(());
     }
+    let check = ["clippy", "--quiet", "--locked", "--manifest-path", FUZZ];
+    let target = target_folder()?;
+    let mut clippy = cargo(&check);
+    execute(
+        clippy
+            .args(["--", "--deny", "warnings"])
+            .env("CARGO_TARGET_DIR", target),
+    )?;
     crate::fuzz::run(&["--seconds".into(), "5".into()])
 }
 
@@ -134,6 +136,9 @@ fn pages(_: &mut Gate) -> Outcome {
 
 /// Pinned, so that a new release cannot turn the gate red.
 const CARGO_DENY: &str = "0.20.2";
+
+/// The fuzzers, a workspace of their own.
+const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// Crates that need a program of the system, and the program that tells whether it is there.
 const NEEDS: &[(&str, &str)] = &[("perf-mpi", "mpicc")];
@@ -264,7 +269,8 @@ fn seconds(time: Duration) -> String {
 }
 
 fn fmt(_: &mut Gate) -> Outcome {
-    execute(&mut cargo(&["fmt", "--all", "--check"]))
+    execute(&mut cargo(&["fmt", "--all", "--check"]))?;
+    execute(&mut cargo(&["fmt", "--manifest-path", FUZZ, "--check"]))
 }
 
 /// One crate at a time: a workspace build unifies features, and so hides a crate that only builds
@@ -335,31 +341,18 @@ fn msrv(_: &mut Gate) -> Outcome {
 /// would take to get right, with expressions, exceptions and files that disagree with the manifest.
 fn licences(_: &mut Gate) -> Outcome {
     install("cargo-deny", CARGO_DENY)?;
-    execute(
-        cargo(&["deny", "--workspace", "--locked"]).args(["check", "licenses", "bans", "sources"]),
-    )
-}
-
-fn duplicates(_: &mut Gate) -> Outcome {
-    let arguments = ["tree", "--workspace", "--locked", "--duplicates"];
-    let text = output_of(cargo(&arguments).args(["--depth", "0", "--prefix", "none"]))?;
-    let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        if let (Some(name), Some(version)) = (words.next(), words.next()) {
-            let known = versions.entry(name).or_default();
-            // The same version twice is a build script's copy with other features.
-            if !known.contains(&version) {
-                known.push(version);
-            }
-        }
-    }
-    versions.retain(|_, known| known.len() > 1);
-    for (name, known) in &versions {
-        println!("   {name}: {}", known.join(", "));
-    }
-    if versions.is_empty() {
-        println!("   none");
+    for manifest in ["Cargo.toml", FUZZ] {
+        let arguments = [
+            "deny",
+            "--manifest-path",
+            manifest,
+            "--workspace",
+            "--locked",
+        ];
+        // What is left out for one of the two is not there in the other.
+        let check = ["--config", "deny.toml", "--log-level", "error", "check"];
+        let what = ["licenses", "bans", "sources"];
+        execute(cargo(&arguments).args(check).args(what))?;
     }
     Ok(())
 }
@@ -455,7 +448,7 @@ fn instructions(_: &mut Gate) -> Outcome {
 /// `cargo xtask golden`: the tests of the examples, told to write instead of compare. They are named as a
 /// test of the workspace, not of its package, so that what `cargo test` compiled serves.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
-    let mut command = cargo(&["test", "--quiet", "--test", "golden"]);
+    let mut command = cargo(&["test", "--quiet", "--test", "golden", "--test", "devices"]);
     let count = run_tests(command.args(arguments).env("PERFKIT_GOLDEN", "write"))?;
     if count.passed == 0 {
         return Err("no test of the examples ran, so nothing was written".into());
@@ -464,7 +457,7 @@ pub(crate) fn golden(arguments: &[String]) -> Outcome {
 }
 
 /// The recordings that are too large to be bundled, beside the working copy unless told otherwise.
-fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("PERFKIT_CORPUS")
         .map_or_else(|| root().join("../shared/corpus"), PathBuf::from);
     std::fs::canonicalize(folder).ok()

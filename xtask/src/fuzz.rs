@@ -62,7 +62,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     targets.retain(|target| named.is_empty() || named.contains(&target.name.as_str()));
     let folder = target_folder()?.join("fuzz");
-    execute(Command::new(&program).env("PERFKIT_FUZZ_SEEDS", folder.join("seeds")))?;
+    let mut seeds = Command::new(&program);
+    if let Some(corpus) = crate::ci::corpus() {
+        seeds.env("PERFKIT_CORPUS", corpus);
+    }
+    execute(seeds.env("PERFKIT_FUZZ_SEEDS", folder.join("seeds")))?;
     let all = fuzz_all(&program, &folder, &targets, seconds)?;
     println!(
         "   {:<12} {:>12} {:>10}",

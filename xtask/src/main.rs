@@ -79,7 +79,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "scaling",
-        arguments: "[--repeats N]",
+        arguments: "[--repeats N] [--only WORD] [--draw]",
         what: "measure how costs grow with size, and write docs/scaling.md",
         run: scaling::run,
     },
