@@ -279,6 +279,93 @@ fn values_fall_into_bins() {
     }
 }
 
+/// Whatever a width or the values are: memory is bounded, and each value is counted.
+#[test]
+fn no_width_makes_too_many_bins_or_loses_values() {
+    let values: Vec<f64> = (0..1000).map(|at| 1.0 + f64::from(at * at % 997)).collect();
+    for width in [
+        0.0,
+        -0.0,
+        1e-12,
+        -3.0,
+        f64::NAN,
+        f64::INFINITY,
+        5e-324,
+        f64::MAX,
+        1e80,
+    ] {
+        let made = Histogram::with_width(&values, width);
+        assert!(
+            made.counts().len() <= 50_001,
+            "{width}: {}",
+            made.counts().len()
+        );
+        assert_eq!(
+            (made.total(), made.min(), made.max()),
+            (1000, 1.0, 997.0),
+            "{width}"
+        );
+        assert!(made.bin_width() > 0.0 && made.bin_width().is_finite());
+    }
+    let wide = Histogram::with_width(&values, 10.0);
+    assert_eq!(wide.counts().len(), 100);
+    for values in [
+        &[1e-200, 2e-200][..],
+        &[5e-324, 1e-323],
+        &[0.0, 5e-324],
+        &[1.0, 1.0 + f64::EPSILON],
+        &[-1e90, 1e90],
+        &[-1e90, 0.0, 5e-324],
+    ] {
+        let same = [1e300, f64::NAN, values[0], f64::INFINITY, values[1]];
+        for made in [
+            Histogram::scott(values),
+            Histogram::with_bins(values, u16::MAX),
+            Histogram::with_width(values, 0.0),
+        ] {
+            assert!(made.counts().len() <= 65_536);
+            assert_eq!(made.total(), values.len() as u64, "{values:?}");
+            let mut twice = made.clone();
+            twice.merge(&made);
+            twice.merge(&wide);
+            assert_eq!(twice.total(), 2 * values.len() as u64 + 1000);
+        }
+        // What is no number is left out.
+        assert_eq!(Histogram::scott(&same), Histogram::scott(&values[..2]));
+    }
+    assert!(Histogram::scott(&[f64::NAN, f64::INFINITY]).is_empty());
+}
+
+#[test]
+fn edges_and_counts_that_are_none_make_no_histogram() {
+    let infinite = f64::INFINITY;
+    for (start, width, min, max) in [
+        (0.0, infinite, 1.0, 5.0),
+        (-infinite, 1.0, 1.0, 5.0),
+        (0.0, infinite, 1.0, infinite),
+        (-f64::MAX, f64::MAX, -f64::MAX, 0.0),
+        (0.0, f64::NAN, 0.0, 1.0),
+    ] {
+        assert!(Histogram::from_counts(vec![1], start, width, min, max).is_none());
+    }
+    for (counts, fits) in [
+        (vec![u64::MAX, 1], false),
+        (vec![1 << 52, 1 << 52], false),
+        (vec![1 << 52, (1 << 52) - 1], true),
+    ] {
+        let made = Histogram::from_counts(counts, 0.0, 1.0, 0.5, 2.0);
+        assert_eq!(made.is_some(), fits);
+    }
+    // Those of many are as many as can be.
+    let most = Histogram::from_counts(vec![(1 << 53) - 1], 0.0, 1.0, 0.5, 1.0);
+    let mut all = most.expect("they are less than 2^53");
+    for _ in 0..20 {
+        all.merge(&all.clone());
+    }
+    assert_eq!(all.total(), u64::MAX);
+    assert!((0.0..=1.0).contains(&all.distribution(0.75)));
+}
+
 #[test]
 fn the_empirical_distribution_is_linear_in_a_bin() {
     let counts = vec![2, 40, 24, 10, 3, 1, 0, 1];

@@ -7,9 +7,13 @@ use perf_core::Merge;
 
 /// How far the first edge lies below the smallest value, in bins: lower edges are exclusive.
 const SHIFT: f64 = 1e-6;
-/// Most bins of a merged histogram. Where one of Scott's width would have more, the original stops
+/// Most bins where a width says how many. Where one of Scott's width would have more, the original stops
 /// with an error; here it gets this many.
 const MOST_BINS: f64 = 50_000.0;
+/// Sums of powers of values beyond may be no numbers.
+const LARGEST: f64 = 1e90;
+/// Counts are less in sum: those of a thousand years of calls do not come near.
+const MOST_COUNTS: u64 = 1 << 53;
 
 /// How wide bins are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +69,7 @@ impl Histogram {
     /// A histogram of `counts` in bins of `width` from `start` on, of values from `min` to `max`.
     ///
     /// `None` unless `min` lies in the first bin, `max` is the upper edge of the last one (within
-    /// 1e-8 of a bin) and all numbers are finite.
+    /// 1e-8 of a bin), all numbers are within 1e90, and the counts less than 2^53 in sum.
     pub fn from_counts(
         counts: Vec<u64>,
         start: f64,
@@ -74,8 +78,15 @@ impl Histogram {
         max: f64,
     ) -> Option<Self> {
         let end = start + counts.len() as f64 * width;
+        let total = counts
+            .iter()
+            .try_fold(0_u64, |sum, count| sum.checked_add(*count));
         // Written so that it is false of what is not a number.
         let sound = !counts.is_empty()
+            && total.is_some_and(|total| total < MOST_COUNTS)
+            && [start, width, min, max]
+                .iter()
+                .all(|value| value.abs() <= LARGEST)
             && width > 0.0
             && start <= min
             && min <= start + width
@@ -91,17 +102,20 @@ impl Histogram {
         })
     }
 
-    /// A histogram of `values` with bins of [Scott's](Self::scott) width. Empty of no values.
+    /// A histogram of `values` with bins of the width of Scott's rule, `3.5 s n^(-1/3)`, or as much wider as
+    /// 50,000 bins need. Values that are not within 1e90 are left out. Empty of no values.
     pub fn scott(values: &[f64]) -> Self {
         Self::new(values, Width::Scott)
     }
 
-    /// A histogram of `values` in `bins` bins over their range. Empty of no values.
+    /// A histogram of `values` in `bins` bins over their range. Values that are not within 1e90 are left
+    /// out. Empty of no values.
     pub fn with_bins(values: &[f64], bins: u16) -> Self {
         Self::new(values, Width::Bins(bins.max(1)))
     }
 
-    /// A histogram of `values` in bins of about `width`. Empty of no values.
+    /// A histogram of `values` in bins of about `width`, or as much wider as 50,000 bins need; of a `width` that
+    /// is none in as many. Values that are not within 1e90 are left out. Empty of no values.
     pub fn with_width(values: &[f64], width: f64) -> Self {
         Self::make(values, Width::Scott, |_, _| width)
     }
@@ -110,24 +124,24 @@ impl Histogram {
         Self::make(values, rule, |min, max| match rule {
             Width::Bins(bins) => of_bins(bins, min, max),
             Width::Scott => {
-                let n = values.len() as f64;
-                let mean = values.iter().sum::<f64>() / n;
-                let squares = values.iter().map(|value| (value - mean).powi(2));
+                let n = counted(values).count() as f64;
+                let mean = counted(values).sum::<f64>() / n;
+                let squares = counted(values).map(|value| (value - mean).powi(2));
                 scott(squares.sum::<f64>() / n, n)
             }
         })
     }
 
     fn make(values: &[f64], rule: Width, width: impl Fn(f64, f64) -> f64) -> Self {
-        let Some(&first) = values.first() else {
+        let Some(first) = counted(values).next() else {
             return Self::default();
         };
-        let min = values.iter().copied().fold(first, f64::min);
-        let max = values.iter().copied().fold(first, f64::max);
+        let min = counted(values).fold(first, f64::min);
+        let max = counted(values).fold(first, f64::max);
         if min == max {
             let width = hair(first);
             return Histogram {
-                counts: vec![values.len() as u64],
+                counts: vec![counted(values).count() as u64],
                 start: first - width,
                 width,
                 min,
@@ -135,7 +149,15 @@ impl Histogram {
                 rule,
             };
         }
-        let width = width(min, max);
+        let mut width = width(min, max);
+        let most = match rule {
+            Width::Bins(bins) => f64::from(bins),
+            Width::Scott => MOST_BINS,
+        };
+        // Written so that it is false of what is not a number.
+        if !(width > 0.0 && width <= LARGEST && (max - min) / width <= most) {
+            width = ((max - min) / most).max(hair(max));
+        }
         let start = min - SHIFT * width;
         // The last upper edge is the largest value.
         let bins = ((max - start) / width).ceil();
@@ -147,10 +169,15 @@ impl Histogram {
             max,
             rule,
         };
-        for value in values {
-            if let Bin::Inside(bin) = histogram.bin(*value, 0.0)
-                && let Some(count) = histogram.counts.get_mut(bin)
-            {
+        let last = histogram.counts.len().saturating_sub(1);
+        for value in counted(values) {
+            // Where rounding leaves nothing below the smallest value it lies in the first bin nevertheless.
+            let bin = match histogram.bin(value, 0.0) {
+                Bin::Left => 0,
+                Bin::Inside(bin) => bin,
+                Bin::Right => last,
+            };
+            if let Some(count) = histogram.counts.get_mut(bin) {
                 *count += 1;
             }
         }
@@ -164,7 +191,8 @@ impl Histogram {
 
     /// How many values.
     pub fn total(&self) -> u64 {
-        self.counts.iter().sum()
+        let counts = self.counts.iter();
+        counts.fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Whether it has no bins.
@@ -241,10 +269,10 @@ impl Histogram {
 
     /// How many values the bins below each bin hold, and then all.
     pub(crate) fn sums(&self) -> Vec<u64> {
-        let mut sum = 0;
+        let mut sum = 0_u64;
         let mut sums = vec![0];
         sums.extend(self.counts.iter().map(|count| {
-            sum += count;
+            sum = sum.saturating_add(*count);
             sum
         }));
         sums
@@ -286,9 +314,9 @@ impl Histogram {
     /// The value that half of the values lie below, within half a bin.
     pub(crate) fn median(&self) -> f64 {
         let half = self.total().div_ceil(2);
-        let mut sum = 0;
+        let mut sum = 0_u64;
         let bin = self.counts.iter().position(|count| {
-            sum += count;
+            sum = sum.saturating_add(*count);
             sum >= half
         });
         bin.map_or(0.0, |bin| self.middle(bin).clamp(self.min, self.max))
@@ -322,9 +350,8 @@ impl Histogram {
         let mut total = 0_u64;
         for _ in 0..bins {
             let count = from.varint("the count of a bin")?;
-            // Counts of a thousand years of calls do not come near the sum where this fails.
             total = match total.checked_add(count) {
-                Some(total) if total < 1 << 53 => total,
+                Some(total) if total < MOST_COUNTS => total,
                 _ => return Err(from.error(1, "counts that are less than 2^53 in sum")),
             };
             counts.push(count);
@@ -390,6 +417,12 @@ impl Histogram {
     pub(crate) fn counts_mut(&mut self) -> &mut [u64] {
         &mut self.counts
     }
+}
+
+/// The values that a histogram can have.
+fn counted(values: &[f64]) -> impl Iterator<Item = f64> {
+    let values = values.iter().copied();
+    values.filter(|value| value.abs() <= LARGEST)
 }
 
 /// The width that makes `bins` bins, with a margin for the shifted first edge and for rounding.

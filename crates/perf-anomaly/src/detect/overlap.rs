@@ -39,7 +39,7 @@ pub(super) fn spread(source: &Histogram, target: &mut Histogram) {
     if source.min() == source.max() {
         // The edges mean nothing: all values are equal.
         let bin = (0..=last).find(|&bin| source.max() <= upper_edge(target, bin));
-        target.counts_mut()[bin.unwrap_or(last)] += source.total();
+        add(target, bin.unwrap_or(last), source.total());
         return;
     }
     let mut bin = 0;
@@ -54,16 +54,22 @@ pub(super) fn spread(source: &Histogram, target: &mut Histogram) {
         };
         lower = piece.upper;
         if index == 0 && piece.lower < start {
-            target.counts_mut()[0] += piece.cut(start);
+            add(target, 0, piece.cut(start));
         }
         while upper < piece.upper && bin < last {
             if upper > piece.lower {
-                target.counts_mut()[bin] += piece.cut(upper);
+                add(target, bin, piece.cut(upper));
             }
             bin += 1;
             upper = upper_edge(target, bin);
         }
-        target.counts_mut()[bin] += piece.count;
+        add(target, bin, piece.count);
+    }
+}
+
+fn add(target: &mut Histogram, bin: usize, more: u64) {
+    if let Some(count) = target.counts_mut().get_mut(bin) {
+        *count = count.saturating_add(more);
     }
 }
 
