@@ -58,7 +58,7 @@ impl Moments {
         match count {
             0 => Self::default(),
             count => Moments {
-                count,
+                count: count.min(MOST),
                 mean: value,
                 sum: value * count as f64,
                 min: value,
@@ -81,7 +81,7 @@ impl Moments {
     /// One more value.
     pub fn push(&mut self, value: f64) {
         let before = self.count as f64;
-        self.count += 1;
+        self.count = (self.count + 1).min(MOST);
         let n = self.count as f64;
         let delta = value - self.mean;
         let step = delta / n;
@@ -211,9 +211,13 @@ impl Moments {
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
         const EXPECTED: &str = "numbers of moments";
+        let before = *from;
         let count = from.varint(EXPECTED)?;
         if count == 0 {
             return Ok(Self::default());
+        }
+        if count > MOST {
+            return Err(before.error(0, "a count of less than 2^53"));
         }
         let flags = from.u8(EXPECTED)?;
         if flags & SAME != 0 {
@@ -268,6 +272,10 @@ impl Moments {
     }
 }
 
+/// Most values that are counted: those of a thousand years of calls do not come near, and all such counts are whole
+/// numbers as `f64`.
+const MOST: u64 = (1 << 53) - 1;
+
 /// What is given in short.
 const SAME: u8 = 1;
 const KNOWN_MEAN: u8 = 2;
@@ -319,7 +327,7 @@ impl Merge for Moments {
         self.m3 += other.m3 + spread * step * (a - b) + 3.0 * step * (a * other.m2 - b * self.m2);
         self.m2 += other.m2 + spread;
         self.mean += step * b;
-        self.count = self.count.saturating_add(other.count);
+        self.count = self.count.saturating_add(other.count).min(MOST);
         self.sum += other.sum;
         // No extreme is NaN, which `f64::min` would look for.
         if other.min < self.min {
@@ -349,6 +357,34 @@ impl FromIterator<f64> for Moments {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn counts_have_an_end() {
+        let mut all = Moments::default();
+        all.push(7.0);
+        for _ in 0..70 {
+            all.merge(&all.clone());
+            all.push(7.0);
+        }
+        assert_eq!(all.count(), MOST);
+        for (count, is_read) in [(MOST, true), (MOST + 1, false), (u64::MAX, false)] {
+            let mut to = Writer::default();
+            to.u8(9);
+            to.varint(count);
+            to.u8(SAME | SHORT_MIN);
+            to.signed(7);
+            let mut from = Reader::new(&to.0);
+            from.u8("a byte before").expect("it is there");
+            let read = Moments::decode(&mut from).map_err(|error| error.to_string());
+            match is_read {
+                true => assert_eq!(read.map(|one| (one.count(), one.mean())), Ok((MOST, 7.0))),
+                false => assert_eq!(
+                    read,
+                    Err("byte 1: expected a count of less than 2^53".into())
+                ),
+            }
+        }
+    }
 
     proptest! {
         #[test]

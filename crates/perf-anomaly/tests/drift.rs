@@ -228,6 +228,27 @@ proptest! {
     }
 }
 
+/// Counts that nobody counted are refused, and those of many add up to no more than can be read again.
+#[test]
+fn counts_of_changes_have_an_end() {
+    let params = || Drift::params().most(4).check().expect("in range");
+    let bytes = |count: &[u8]| {
+        let empty = Drift::new(params()).encode();
+        [&empty[..6], count, &empty[7..]].concat()
+    };
+    let beyond = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+    let refused = Drift::decode(params(), &bytes(&beyond)).expect_err("nobody counted so far");
+    assert!(refused.to_string().starts_with("byte 6: "), "{refused}");
+    let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
+    let mut all = Drift::decode(params(), &bytes(&most)).expect("it is less than 2^53");
+    let other = seen(5, 5000);
+    assert!(!other.changes().is_empty());
+    all.merge(&other);
+    all.merge(&all.clone());
+    assert_eq!(all.left_out() + all.changes().len() as u64, (1 << 53) - 1);
+    assert!(Drift::decode(params(), &all.encode()).is_ok());
+}
+
 #[test]
 fn damage_makes_no_reader_panic() {
     let bytes = seen(5, 2000).encode();

@@ -497,6 +497,29 @@ fn records_that_are_too_old_go() {
     assert_eq!(first, Some(0), "what all ranks were stays");
 }
 
+/// The last step of all is one as others are: the keeper goes on, and what is older goes.
+#[test]
+fn a_last_step_has_no_successor() {
+    let place = Place::new("last-step");
+    let hub = open(&place, Hub::params().keep_steps(5));
+    let all = pushes(0, 0, 9, 3);
+    push(&hub, &all[0]).expect("it is sound");
+    let mut last = all[1].clone();
+    if let Some(delta) = &mut last.delta {
+        delta.steps[0].step = u64::MAX;
+    }
+    let bytes = last.encode();
+    assert!(
+        Message::push(&bytes).is_err(),
+        "over the wire it does not come"
+    );
+    let message = Message::Push(Box::new(last), Vec::new());
+    hub.say(message, bytes.len()).expect("it is one");
+    push(&hub, &all[2]).expect("the keeper goes on");
+    assert_eq!(calls(&hub), 3 * common::CALLS);
+    hub.close();
+}
+
 #[test]
 fn numbers_out_of_their_range_are_refused() {
     let said = |params: HubParams| params.check().err().map(|error| error.to_string());

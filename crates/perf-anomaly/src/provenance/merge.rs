@@ -3,7 +3,7 @@
 use super::lines::{Lines, failed};
 use super::record::Entry;
 use super::store::Store;
-use crate::Result;
+use crate::{Error, Result};
 use perf_core::CancelToken;
 use std::fs::File;
 use std::io::Read;
@@ -52,7 +52,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
         #[cfg(feature = "sqlite")]
         return Ok(Box::new(super::Sqlite::open(path)?));
         #[cfg(not(feature = "sqlite"))]
-        return Err(crate::Error::Store {
+        return Err(Error::Store {
             file: path.display().to_string(),
             what: "it is a database, and the feature `sqlite` is off".into(),
         });
@@ -96,7 +96,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 /// ```
 ///
 /// # Errors
-/// Those of the stores.
+/// Those of the stores, and [`Error::Entry`](crate::Error::Entry) of a model whose number would be beyond 2^64.
 pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store) -> Result<u64> {
     merge_until(stores, into, &CancelToken::new())
 }
@@ -119,10 +119,10 @@ pub fn merge_until(
             match &mut entry {
                 Entry::Model(model) => {
                     last = last.max(model.id);
-                    model.id = model.id.saturating_add(first);
+                    model.id = renumbered(model.id, first)?;
                 }
                 Entry::Call(record) if record.model > 0 => {
-                    record.model = record.model.saturating_add(first);
+                    record.model = renumbered(record.model, first)?;
                 }
                 // What was the same for all ranks is told once, in whatever order.
                 Entry::Run(own) => {
@@ -140,8 +140,14 @@ pub fn merge_until(
             count += 1;
             Ok(())
         })?;
-        first += last;
+        first = first.saturating_add(last);
     }
     into.commit()?;
     Ok(count)
+}
+
+/// The number of a model behind those of the stores before.
+fn renumbered(id: u64, first: u64) -> Result<u64> {
+    let beyond = || Error::Entry(format!("model {id} has no number behind {first} others"));
+    id.checked_add(first).ok_or_else(beyond)
 }

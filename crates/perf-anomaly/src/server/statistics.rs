@@ -93,7 +93,7 @@ impl StepStats {
             Ok(StepStats {
                 program: from.varint32("a program")?,
                 rank: from.varint32("a rank")?,
-                step: from.varint("a step")?,
+                step: read_step(from)?,
                 start: Nanos(from.signed("a time")?),
                 end: Nanos(from.signed("a time")?),
                 loss: Loss::decode(from)?,
@@ -188,9 +188,18 @@ impl FunctionStats {
             stats.severities = Moments::decode(from)?;
         }
         if flags & STEPS != 0 {
-            stats.steps = Some((from.varint("a step")?, from.varint("a step")?));
+            stats.steps = Some((read_step(from)?, read_step(from)?));
         }
         Ok(stats)
+    }
+}
+
+/// The number of a step: one that can still be counted on from.
+fn read_step(from: &mut Reader<'_>) -> Result<u64> {
+    let before = *from;
+    match from.varint("a step")? {
+        step if step <= 1 << 63 => Ok(step),
+        _ => Err(before.error(0, "a step up to 2^63")),
     }
 }
 

@@ -2,6 +2,27 @@
 
 use super::*;
 
+/// A model beyond which there are no numbers: its store can be copied, but no other one behind it.
+#[test]
+fn models_without_a_number_are_no_others() {
+    let store = |id: u64| -> Box<dyn Store> {
+        let mut store = Memory::new();
+        let model = format!(
+            r#"{{"type":"model","id":{id},"program":0,"function":"f","step":0,"detector":"tail","facts":{{}}}}"#
+        );
+        let model = model.parse::<Entry>().expect("it is one");
+        store.put(&model).expect("there is room");
+        Box::new(store)
+    };
+    let mut into = Memory::new();
+    assert!(merge(&mut [store(u64::MAX)], &mut into).is_ok_and(|count| count == 1));
+    let refused =
+        merge(&mut [store(u64::MAX), store(1)], &mut into).expect_err("no number is left");
+    assert!(matches!(refused, Error::Entry(_)), "{refused}");
+    let refused = merge(&mut [store(7), store(u64::MAX), store(7)], &mut into);
+    assert!(refused.is_err());
+}
+
 #[test]
 fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
     let path = scratch("damaged.jsonl");

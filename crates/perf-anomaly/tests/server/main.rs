@@ -380,6 +380,24 @@ fn delta() -> Delta {
 }
 
 #[test]
+fn steps_that_cannot_be_counted_on_from_are_refused_with_their_place() {
+    for (step, is_read) in [(1 << 63, true), ((1 << 63) + 1, false), (u64::MAX, false)] {
+        let mut one = delta();
+        one.steps[0].step = step;
+        let bytes = one.encode();
+        let read = Delta::decode(&bytes);
+        assert_eq!(read.is_ok(), is_read, "{step}");
+        if let Err(error) = read {
+            let Error::Decode { at, expected } = error else {
+                panic!("{error}")
+            };
+            assert_eq!((bytes[at] & 0x7f) as u64, step & 0x7f);
+            assert!(expected.contains("2^63"));
+        }
+    }
+}
+
+#[test]
 fn messages_come_back_from_bytes() {
     let delta = delta();
     assert_eq!(

@@ -227,7 +227,7 @@ impl Writer {
     pub(crate) fn drop_older(&mut self, last: &BTreeMap<u32, u64>, most: u64) -> Result<u64> {
         let mut dropped = 0;
         for (program, last) in last {
-            let from = (last + 1).saturating_sub(most);
+            let from = last.saturating_add(1).saturating_sub(most);
             let before = self.from.get(program).copied().unwrap_or_default();
             if from <= before.saturating_add(most / 10) {
                 continue;

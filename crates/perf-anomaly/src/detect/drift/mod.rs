@@ -152,7 +152,7 @@ impl Drift {
     }
 
     fn insert(&mut self, change: Change) {
-        self.count += 1;
+        self.count = (self.count + 1).min(MOST);
         let key = change.key();
         let at = self.changes.partition_point(|one| one.key() < key);
         self.changes.insert(at, change);
@@ -206,7 +206,11 @@ impl Drift {
             return Err(from.error(2, "version 1 of a drift"));
         }
         let mut drift = Drift::new(params);
+        let before = from;
         let count = from.varint("a number of changes")?;
+        if count > MOST {
+            return Err(before.error(0, "less than 2^53 changes"));
+        }
         for _ in 0..from.count(27, "as many changes as there are")? {
             let change = read_change(&mut from)?;
             drift.insert(change);
@@ -220,6 +224,9 @@ impl Drift {
         Ok(drift)
     }
 }
+
+/// Most changes that are counted, as calls are.
+const MOST: u64 = (1 << 53) - 1;
 
 /// The numbers below `count` in strides of about the golden section of them, so that any part of them is
 /// spread over all.
@@ -263,7 +270,7 @@ impl Drift {
     /// same numbers.
     pub fn merge(&mut self, other: &Self) {
         self.functions.merge(&other.functions);
-        let count = self.count.saturating_add(other.count);
+        let count = self.count.saturating_add(other.count).min(MOST);
         other.changes.iter().for_each(|one| self.insert(*one));
         self.count = count;
     }
