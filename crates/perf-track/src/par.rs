@@ -5,7 +5,7 @@
 //! pointer for each job costs nothing beside what a job does.
 
 use crate::Result;
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Cancelled};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +15,37 @@ const FEW: usize = 1_024;
 const SHARES: usize = 8;
 /// Small pieces of work between two looks at a token.
 pub(crate) const LOOK: usize = 1 << 16;
+
+/// Looks at a token each time that [`LOOK`] small pieces of work were done.
+#[derive(Debug)]
+pub(crate) struct Looks<'a> {
+    cancel: &'a CancelToken,
+    left: usize,
+}
+
+impl<'a> Looks<'a> {
+    pub(crate) fn new(cancel: &'a CancelToken) -> Self {
+        Looks { cancel, left: LOOK }
+    }
+
+    /// So many more pieces come; stops if it was time to look and somebody cancelled.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, work: usize) -> Result<(), Cancelled> {
+        match self.left.checked_sub(work) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => self.look(work),
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, work: usize) -> Result<(), Cancelled> {
+        self.left = LOOK.saturating_sub(work);
+        self.cancel.check()
+    }
+}
 
 /// `job` with each number below `count`.
 #[cfg(feature = "parallel")]

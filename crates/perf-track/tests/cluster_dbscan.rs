@@ -235,3 +235,38 @@ fn work_stops_when_asked_and_reports_all_of_it() {
         assert!(matches!(stopped, Err(Error::Cancelled(_))));
     }
 }
+
+/// A few cells with many points each: the distances of one cell are far more than those between two looks.
+#[test]
+fn full_cells_are_looked_at_often() {
+    const SIDE: usize = 64;
+    const POINTS: usize = SIDE * SIDE;
+    let place = |at: usize| [at % SIDE, at / SIDE].map(|x| x as f64);
+    let values: Vec<f64> = (0..POINTS).flat_map(place).collect();
+    let points = Points::new(&values, 2).expect("finite");
+    // Balls that only those in the middle have filled; the corners are in reach of these.
+    for (index, least) in [(Index::Auto, 100), (Index::Tree, POINTS as u64)] {
+        let least_points = POINTS * 2 / 3;
+        let dbscan = dbscan(SIDE as f64 / 2.0, least_points, Border::LowestCore, index);
+        let scan = |most| {
+            let token = CancelToken::after(most);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+            let found = pool
+                .expect("a pool")
+                .install(|| dbscan.scan(points, &(), &token));
+            (found, token.looks().expect("it counts"))
+        };
+        let (found, looks) = scan(u64::MAX);
+        let found = found.expect("nobody cancels");
+        assert!(found.core_points() > 0 && found.border_points() > 0);
+        assert!(looks >= least, "{looks} looks");
+        for most in (0..looks).step_by(looks as usize / 16) {
+            let (found, seen) = scan(most);
+            assert!(
+                matches!(found, Err(Error::Cancelled(_))),
+                "{most} of {looks}"
+            );
+            assert!(seen > most);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use crate::cluster::distance::{Bounds, enclose};
 use crate::par::{self, LOOK};
 use crate::{Points, Result};
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Cancelled};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
@@ -155,16 +155,16 @@ impl<const D: usize> Cells<D> {
 
     /// Calls `visit` with each of `cells` and the cells that may hold neighbours of its points,
     /// itself left out, rows nearest first. Only cells up to `reach` away along every axis, and
-    /// only later ones if `ahead`, so that each pair comes once.
+    /// only later ones if `ahead`, so that each pair comes once. Ends with the first error.
     pub(super) fn around(
         &self,
         cells: std::ops::Range<usize>,
         reach: i64,
         ahead: bool,
-        mut visit: impl FnMut(usize, &[u32]),
-    ) {
+        mut visit: impl FnMut(usize, &[u32]) -> Result<(), Cancelled>,
+    ) -> Result<(), Cancelled> {
         let Some(&first) = self.keys.get(cells.start) else {
-            return;
+            return Ok(());
         };
         let rows = self.rows.iter();
         let wanted = |row: &&Row| row.away <= reach && (!ahead || row.delta >= 0);
@@ -195,8 +195,9 @@ impl<const D: usize> Cells<D> {
                 let others = row.filter(|&(_, other)| other != cell && (!ahead || other > cell));
                 found.extend(others.map(|(_, other)| other as u32));
             }
-            visit(cell, &found);
+            visit(cell, &found)?;
         }
+        Ok(())
     }
 }
 

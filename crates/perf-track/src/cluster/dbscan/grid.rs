@@ -11,9 +11,9 @@ use super::near::near;
 use super::{Checked, Found};
 use crate::cluster::distance::squared;
 use crate::cluster::union::Union;
-use crate::par;
+use crate::par::{self, LOOK, Looks};
 use crate::{Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::{CancelToken, Cancelled, Progress};
 use std::ops::Range;
 
 /// Cells that a thread takes at a time.
@@ -37,19 +37,30 @@ pub(super) fn scan<const D: usize>(
         least: params.min_points(),
         cells,
     };
-    let core = grid.pieces("core points", progress, cancel, |range| grid.core(range))?;
+    let core = grid.pieces("core points", progress, cancel, |range, looks| {
+        grid.core(range, looks)
+    })?;
     let core: Vec<bool> = core.concat();
     let sets = Union::new(grid.cells.len());
+    let has_core = par::collect(grid.cells.len(), false, cancel, |cell| {
+        core[grid.cells.range(cell)].contains(&true)
+    })?;
     // Cells side by side first: most of those farther apart are together by then.
     for (phase, reach) in [("adjacent cells", 1), ("distant cells", 2)] {
-        grid.pieces(phase, progress, cancel, |range| {
-            grid.merge(range, reach, &core, &sets);
+        grid.pieces(phase, progress, cancel, |range, looks| {
+            grid.merge(range, reach, (&core, &has_core), &sets, looks)
         })?;
     }
+    drop(has_core);
     let (cluster_of, seeds) = grid.number(&core, &sets, cancel)?;
     let found = Found::new(points.len());
-    grid.pieces("border points", progress, cancel, |range| {
-        grid.label(range, &core, &cluster_of, &seeds, params, &found);
+    let marks = Marks {
+        core: &core,
+        cluster_of: &cluster_of,
+        seeds: &seeds,
+    };
+    grid.pieces("border points", progress, cancel, |range, looks| {
+        grid.label(range, marks, params, &found, looks)
     })?;
     Ok(Some(found))
 }
@@ -71,28 +82,40 @@ struct Grid<const D: usize> {
     cells: Cells<D>,
 }
 
+/// What is known of points and cells once core points are united.
+#[derive(Clone, Copy)]
+struct Marks<'a> {
+    /// Whether each place has a core point.
+    core: &'a [bool],
+    /// The cluster of each cell; `u32::MAX` of one without core points.
+    cluster_of: &'a [u32],
+    /// The core point of the lowest index of each cluster.
+    seeds: &'a [u32],
+}
+
 impl<const D: usize> Grid<D> {
-    /// `work` on pieces of the cells.
+    /// `work` on pieces of the cells. It looks at the token by the distances it computes: a cell
+    /// may hold any number of points.
     fn pieces<R: Send>(
         &self,
         phase: &'static str,
         progress: &dyn Progress,
         cancel: &CancelToken,
-        work: impl Fn(Range<usize>) -> R + Send + Sync,
+        work: impl Fn(Range<usize>, &mut Looks<'_>) -> Result<R, Cancelled> + Send + Sync,
     ) -> Result<Vec<R>> {
         let all = self.cells.len();
         par::map(par::pieces(all, PIECE), |piece| {
             cancel.check()?;
             let range = par::piece_of(all, PIECE, piece);
             let done = range.len() as u64;
-            let result = work(range);
+            let result = work(range, &mut Looks::new(cancel))?;
             progress.advance(phase, done, all as u64);
             Ok(result)
         })
     }
 
     /// Which points of these cells are core.
-    fn core(&self, range: Range<usize>) -> Vec<bool> {
+    fn core(&self, range: Range<usize>, looks: &mut Looks<'_>) -> Result<Vec<bool>, Cancelled> {
         let places = self.cells.range(range.start).start..self.cells.range(range.end - 1).end;
         let mut core = Vec::with_capacity(places.len());
         self.cells.around(range, 2, false, |cell, around| {
@@ -106,15 +129,27 @@ impl<const D: usize> Grid<D> {
                 core.resize(core.len() + inside.len(), false);
             } else {
                 let missing = self.least - inside.len();
-                core.extend(inside.iter().map(|point| self.has(point, around, missing)));
+                let from = core.len();
+                core.resize(from + inside.len(), false);
+                for (core, point) in core[from..].iter_mut().zip(inside) {
+                    *core = self.has(point, around, missing, looks)?;
+                }
             }
-        });
-        core
+            Ok(())
+        })?;
+        Ok(core)
     }
 
     /// Whether at least `missing` points of these cells are within eps.
-    fn has(&self, point: &[f64; D], around: &[u32], missing: usize) -> bool {
+    fn has(
+        &self,
+        point: &[f64; D],
+        around: &[u32],
+        missing: usize,
+        looks: &mut Looks<'_>,
+    ) -> Result<bool, Cancelled> {
         let mut count = 0;
+        looks.next(around.len())?;
         for &other in around {
             let (bounds, inside) = (
                 self.cells.bounds(other as usize),
@@ -127,53 +162,61 @@ impl<const D: usize> Grid<D> {
                 count += inside.len();
             } else {
                 let within = |q: &&[f64; D]| squared(point, *q) <= self.limit;
-                count += inside.iter().filter(within).take(missing - count).count();
+                for piece in inside.chunks(LOOK) {
+                    looks.next(piece.len())?;
+                    let within = piece.iter().filter(within);
+                    count += within.take(missing - count).count();
+                }
             }
             if count >= missing {
-                return true;
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     }
 
-    /// Unites these cells with those of their neighbours that come later.
-    fn merge(&self, range: Range<usize>, reach: i64, core: &[bool], sets: &Union) {
-        let (mut left, mut right) = (Vec::new(), Vec::new());
+    /// Unites these cells with those of their neighbours that come later. Places and cells are told that
+    /// have core points.
+    fn merge(
+        &self,
+        range: Range<usize>,
+        reach: i64,
+        (core, has_core): (&[bool], &[bool]),
+        sets: &Union,
+        looks: &mut Looks<'_>,
+    ) -> Result<(), Cancelled> {
+        let mut space = (Vec::new(), Vec::new());
         self.cells.around(range, reach, true, |cell, around| {
-            if !self.any_core(cell, core) {
-                return;
+            if !has_core[cell] {
+                return Ok(());
             }
             for &other in around {
                 let later = other as usize;
-                if self.any_core(later, core)
+                if has_core[later]
                     && !sets.together(cell as u32, other)
-                    && self.linked(cell, later, core, &mut left, &mut right)
+                    && self.linked((cell, later), core, &mut space, looks)?
                 {
                     sets.unite(cell as u32, other);
                 }
             }
-        });
-    }
-
-    fn any_core(&self, cell: usize, core: &[bool]) -> bool {
-        core[self.cells.range(cell)].contains(&true)
+            Ok(())
+        })
     }
 
     /// Whether a core point of one cell is within eps of one of the other.
     fn linked(
         &self,
-        a: usize,
-        b: usize,
+        (a, b): (usize, usize),
         core: &[bool],
-        left: &mut Vec<[f64; D]>,
-        right: &mut Vec<[f64; D]>,
-    ) -> bool {
+        (left, right): &mut (Vec<[f64; D]>, Vec<[f64; D]>),
+        looks: &mut Looks<'_>,
+    ) -> Result<bool, Cancelled> {
         let (bounds_a, bounds_b) = (self.cells.bounds(a), self.cells.bounds(b));
         if bounds_a.gap_to(bounds_b) > self.limit {
-            return false;
+            return Ok(false);
         }
         if bounds_a.reach_to(bounds_b) <= self.limit {
-            return true;
+            return Ok(true);
         }
         let some = |cell: usize| {
             let range = self.cells.range(cell);
@@ -182,19 +225,28 @@ impl<const D: usize> Grid<D> {
             places.map(|place| &self.cells.points[place])
         };
         if some(a).any(|p| some(b).any(|q| squared(p, q) <= self.limit)) {
-            return true;
+            return Ok(true);
         }
-        let gather = |cell: usize, other: usize, into: &mut Vec<[f64; D]>| {
-            let bounds = self.cells.bounds(other);
-            let close =
-                |&place: &usize| core[place] && bounds.gap(&self.cells.points[place]) <= self.limit;
-            into.clear();
-            let places = self.cells.range(cell).filter(close);
-            into.extend(places.map(|place| self.cells.points[place]));
-        };
-        gather(a, b, left);
-        gather(b, a, right);
-        near(left, right, self.limit)
+        let mut gather =
+            |cell: usize, other: usize, into: &mut Vec<[f64; D]>| -> Result<(), Cancelled> {
+                let bounds = self.cells.bounds(other);
+                let close = |&place: &usize| {
+                    core[place] && bounds.gap(&self.cells.points[place]) <= self.limit
+                };
+                into.clear();
+                let mut places = self.cells.range(cell);
+                while !places.is_empty() {
+                    let piece = places.start..places.end.min(places.start + LOOK);
+                    looks.next(piece.len())?;
+                    places.start = piece.end;
+                    let places = piece.filter(close);
+                    into.extend(places.map(|place| self.cells.points[place]));
+                }
+                Ok(())
+            };
+        gather(a, b, left)?;
+        gather(b, a, right)?;
+        near(left, right, self.limit, looks)
     }
 
     /// The cluster of each cell that has core points (`u32::MAX` for others) and the core point
@@ -239,13 +291,18 @@ impl<const D: usize> Grid<D> {
     fn label(
         &self,
         range: Range<usize>,
-        core: &[bool],
-        cluster_of: &[u32],
-        seeds: &[u32],
+        marks: Marks<'_>,
         params: &Checked,
         found: &Found,
-    ) {
+        looks: &mut Looks<'_>,
+    ) -> Result<(), Cancelled> {
+        let Marks {
+            core,
+            cluster_of,
+            seeds,
+        } = marks;
         self.cells.around(range, 2, false, |cell, around| {
+            looks.next(self.cells.range(cell).len())?;
             for place in self.cells.range(cell) {
                 let index = self.cells.index[place];
                 if core[place] {
@@ -254,15 +311,24 @@ impl<const D: usize> Grid<D> {
                 }
                 let point = &self.cells.points[place];
                 let mut claim = Claim::new(params.border(), seeds);
+                looks.next(around.len())?;
                 for other in std::iter::once(cell).chain(around.iter().map(|&o| o as usize)) {
                     // Cells without core points have no cluster.
                     let cluster = cluster_of[other];
                     if cluster == u32::MAX || self.cells.bounds(other).gap(point) > self.limit {
                         continue;
                     }
-                    for place in self.cells.range(other) {
-                        if core[place] && squared(point, &self.cells.points[place]) <= self.limit {
-                            claim.offer(self.cells.index[place], cluster);
+                    let mut places = self.cells.range(other);
+                    while !places.is_empty() {
+                        let piece = places.start..places.end.min(places.start + LOOK);
+                        looks.next(piece.len())?;
+                        places.start = piece.end;
+                        for place in piece {
+                            let is_near =
+                                || squared(point, &self.cells.points[place]) <= self.limit;
+                            if core[place] && is_near() {
+                                claim.offer(self.cells.index[place], cluster);
+                            }
                         }
                     }
                 }
@@ -270,6 +336,7 @@ impl<const D: usize> Grid<D> {
                     found.set(index, cluster, false);
                 }
             }
-        });
+            Ok(())
+        })
     }
 }

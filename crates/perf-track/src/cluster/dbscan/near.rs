@@ -1,6 +1,8 @@
 //! Whether any two points of two sets are within eps of each other.
 
 use crate::cluster::distance::{Bounds, enclose, squared};
+use crate::par::Looks;
+use perf_core::Cancelled;
 
 /// Below this many pairs each is looked at.
 const PAIRS: usize = 512;
@@ -9,10 +11,16 @@ const PAIRS: usize = 512;
 ///
 /// Halves the larger set at its middle along the longer side, and leaves out halves whose boxes
 /// are too far apart or, the other way, answers at once where boxes are wholly within.
-pub(super) fn near<const D: usize>(a: &mut [[f64; D]], b: &mut [[f64; D]], limit: f64) -> bool {
+pub(super) fn near<const D: usize>(
+    a: &mut [[f64; D]],
+    b: &mut [[f64; D]],
+    limit: f64,
+    looks: &mut Looks<'_>,
+) -> Result<bool, Cancelled> {
     if a.is_empty() || b.is_empty() {
-        return false;
+        return Ok(false);
     }
+    looks.next(a.len() + b.len())?;
     let (mut a_low, mut a_high, mut b_low, mut b_high) = ([0.0; D], [0.0; D], [0.0; D], [0.0; D]);
     enclose(a.iter().map(|point| &point[..]), &mut a_low, &mut a_high);
     enclose(b.iter().map(|point| &point[..]), &mut b_low, &mut b_high);
@@ -25,13 +33,13 @@ pub(super) fn near<const D: usize>(a: &mut [[f64; D]], b: &mut [[f64; D]], limit
         high: &b_high,
     };
     if box_a.gap_to(box_b) > limit {
-        return false;
+        return Ok(false);
     }
     if box_a.reach_to(box_b) <= limit {
-        return true;
+        return Ok(true);
     }
     if a.len().saturating_mul(b.len()) <= PAIRS {
-        return a.iter().any(|p| b.iter().any(|q| squared(p, q) <= limit));
+        return Ok(a.iter().any(|p| b.iter().any(|q| squared(p, q) <= limit)));
     }
     let (large, small, low, high, other) = if a.len() >= b.len() {
         (a, b, a_low, a_high, box_b)
@@ -50,5 +58,5 @@ pub(super) fn near<const D: usize>(a: &mut [[f64; D]], b: &mut [[f64; D]], limit
     } else {
         (right, left)
     };
-    near(first, small, limit) || near(second, small, limit)
+    Ok(near(first, small, limit, looks)? || near(second, small, limit, looks)?)
 }

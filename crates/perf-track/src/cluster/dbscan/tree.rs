@@ -42,11 +42,13 @@ fn walk<const D: usize>(
     let dense = dense(view, limit, least);
     cancel.check()?;
     let core = par::map(pieces, |piece| {
-        cancel.check()?;
         let enough = |place: usize| {
-            dense[place] || view.count(view.tree.root(), view.point(place), limit, least) >= least
+            // A ball may take as many distances as there are points.
+            cancel.check()?;
+            let root = view.tree.root();
+            Ok(dense[place] || view.count(root, view.point(place), limit, least) >= least)
         };
-        let core: Vec<bool> = range(piece).map(enough).collect();
+        let core: Vec<bool> = range(piece).map(enough).collect::<Result<_>>()?;
         progress.advance("core points", core.len() as u64, count as u64);
         Ok(core)
     })?
@@ -70,8 +72,8 @@ fn walk<const D: usize>(
     let (cluster_of, seeds) = join.number();
     let found = Found::new(count);
     par::map(pieces, |piece| {
-        cancel.check()?;
         for place in range(piece) {
+            cancel.check()?;
             let index = view.tree.indices()[place];
             if core[place] {
                 found.set(index, cluster_of[place], true);
