@@ -285,6 +285,9 @@ fn strangers_and_what_is_too_much_are_refused() {
             200,
         ),
         ("/api/samples?x=body", 400),
+        ("/api/records?score=nan", 400),
+        ("/api/functions?score=-inf", 400),
+        ("/api/samples?score=1.5", 200),
         ("/api/ranking?by=%00", 400),
         ("/events?ranks=a", 400),
     ] {
@@ -299,6 +302,41 @@ fn strangers_and_what_is_too_much_are_refused() {
     }
     // All of it changed nothing.
     assert_eq!(served.json("/api/run")["total"]["calls"], 0);
+}
+
+#[test]
+fn numbers_out_of_their_range_are_refused() {
+    let params = || Service::params().token(TOKEN);
+    let (long, short) = (Duration::MAX, Duration::ZERO);
+    for (params, name) in [
+        (params().token("short"), "token"),
+        (params().body(1), "body"),
+        (params().bodies(1), "bodies"),
+        (params().bodies(usize::MAX), "bodies"),
+        (params().connections(0), "connections"),
+        (params().connections(usize::MAX), "connections"),
+        (params().pages(usize::MAX), "pages"),
+        (params().head(short), "head"),
+        (params().head(long), "head"),
+        (params().patience(long), "patience"),
+        (params().tick(short), "tick"),
+        (params().tick(long), "tick"),
+    ] {
+        let said = params.check().err().map(|error| error.to_string());
+        assert!(said.is_some_and(|what| what.starts_with(name)), "{name}");
+    }
+    // What is allowed works.
+    let day = Duration::from_secs(86_400);
+    let most = Service::params()
+        .connections(1 << 20)
+        .pages(1 << 20)
+        .bodies(1 << 40);
+    let served = Served::with(
+        "most",
+        Hub::params(),
+        most.head(day).patience(day).tick(day),
+    );
+    assert_eq!(served.get("/api/run").0, 200);
 }
 
 #[test]

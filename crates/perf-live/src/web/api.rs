@@ -262,9 +262,7 @@ fn filter(fields: &mut Fields) -> Asked<Filter> {
         thread: fields.get("thread")?,
         function: fields.text("function"),
         steps: (has_steps != (0..=u64::MAX)).then_some(has_steps),
-        score: fields
-            .get::<f64>("score")?
-            .filter(|score| score.is_finite()),
+        score: fields.real("score")?,
         severity: fields.get("severity")?,
     })
 }

@@ -55,6 +55,9 @@ impl Default for WebParams {
     }
 }
 
+/// Longer than anybody waits: clocks have an end.
+const DAY: Duration = Duration::from_secs(86_400);
+
 impl WebParams {
     /// Where it listens. Default: a free port of the loopback interface, so that nobody beyond the machine
     /// reaches it.
@@ -95,26 +98,26 @@ impl WebParams {
     }
 
     /// How long the head of a request may take, the wait for it included. Default: 15 s. A connection that is
-    /// silent for longer is closed; clients open another one.
+    /// silent for longer is closed; clients open another one. At least 10 ms, at most a day.
     pub fn head(mut self, time: Duration) -> Self {
         self.head = time;
         self
     }
 
     /// How long a body may take to come, and how long the other side may take nothing of what is sent.
-    /// Default: 30 s.
+    /// Default: 30 s; at least 10 ms, at most a day.
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
 
-    /// How often pages are told what is new, at most. Default: each 250 ms; at least 100 ms.
+    /// How often pages are told what is new, at most. Default: each 250 ms; at least 100 ms, at most a day.
     pub fn tick(mut self, time: Duration) -> Self {
         self.tick = time;
         self
     }
 
-    /// Most pages that are told. Default: 64.
+    /// Most pages that are told. Default: 64; at most 2^20.
     pub fn pages(mut self, pages: usize) -> Self {
         self.pages = pages;
         self
@@ -145,16 +148,15 @@ impl WebParams {
         )?;
         let is_many = (1..=1 << 20).contains(&self.connections);
         within(is_many, "connections", self.connections, "1 to 2^20")?;
-        let is_tick = self.tick >= Duration::from_millis(100);
-        within(
-            is_tick,
-            "tick",
-            format!("{:?}", self.tick),
-            "at least 100 ms",
-        )?;
-        for (name, time) in [("head", self.head), ("patience", self.patience)] {
-            let is_long = time >= Duration::from_millis(10);
-            within(is_long, name, format!("{time:?}"), "at least 10 ms")?;
+        let is_few = self.pages <= 1 << 20;
+        within(is_few, "pages", self.pages, "at most 2^20")?;
+        for (name, time, least, range) in [
+            ("tick", self.tick, 100, "100 ms to a day"),
+            ("head", self.head, 10, "10 ms to a day"),
+            ("patience", self.patience, 10, "10 ms to a day"),
+        ] {
+            let is_time = (Duration::from_millis(least)..=DAY).contains(&time);
+            within(is_time, name, format!("{time:?}"), range)?;
         }
         Ok(CheckedWebParams(self))
     }

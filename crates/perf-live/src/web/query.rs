@@ -50,6 +50,14 @@ impl Fields {
             .map_err(|_| format!("`{name}` cannot be `{}`", short(&text)))
     }
 
+    /// A number that is finite.
+    pub(super) fn real(&mut self, name: &str) -> Asked<Option<f64>> {
+        match self.get::<f64>(name)? {
+            Some(number) if !number.is_finite() => Err(format!("`{name}` cannot be `{number}`")),
+            number => Ok(number),
+        }
+    }
+
     /// A number that is in a range.
     pub(super) fn within(&mut self, name: &str, usual: usize, most: usize) -> Asked<usize> {
         match self.get(name)? {
@@ -153,11 +161,14 @@ mod tests {
             fields.get::<u32>("rank")?;
             fields.within("limit", 1, 10)?;
             fields.ranks(1)?;
+            fields.real("score")?;
             fields.one_of("by", &[("total", 1)])?;
             fields.end()
         };
         for (query, what) in [
             ("rank=x", "`rank` cannot be `x`"),
+            ("score=nan", "`score` cannot be `NaN`"),
+            ("score=1e999", "`score` cannot be `inf`"),
             ("limit=11", "`limit` is 11, but at most 10"),
             ("ranks=1,2", "`ranks` are 2, but at most 1"),
             ("ranks=a", "`ranks` has `a`, expected PROGRAM.RANK"),
@@ -170,5 +181,6 @@ mod tests {
             assert_eq!(said(query), Err(what.to_string()), "{query}");
         }
         assert_eq!(said(""), Ok(()));
+        assert_eq!(said("score=-2.5e3"), Ok(()));
     }
 }
