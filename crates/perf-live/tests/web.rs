@@ -709,6 +709,39 @@ fn a_server_without_a_network_answers_who_waits_for_the_keeper() {
     clear(&path);
 }
 
+/// What has a runtime of its own is made, used and dropped in a task of another one, also where it cannot begin.
+#[test]
+fn servers_are_at_home_in_a_runtime() {
+    let served = Served::new("runtime");
+    let taken = served.service.as_ref().expect("it runs").address();
+    let web = || Service::params().token(TOKEN);
+    let all = async {
+        let checked = web().check().expect("in range");
+        let offline = Offline::new(served.hub.clone(), checked).expect("there can be threads");
+        let reply = offline.answer("GET", "/api/run", &[("host", b"localhost")], Vec::new());
+        assert_eq!(reply.status, 200);
+        // From several threads at a time.
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let head: [(&str, &[u8]); 1] = [("host", b"localhost")];
+                    let reply = offline.answer("GET", "/metrics", &head, Vec::new());
+                    assert_eq!(reply.status, 200);
+                });
+            }
+        });
+        drop(offline);
+        let again = web().address(taken).check().expect("in range");
+        let refused = Service::start(served.hub.clone(), again);
+        assert!(matches!(refused, Err(perf_live::Error::Listen { .. })));
+        let other = Service::start(served.hub.clone(), web().check().expect("in range"));
+        let other = other.expect("it can listen");
+        assert_eq!(get(&other.address().to_string(), "/api/run").0, 200);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("there can be one").block_on(all);
+}
+
 /// A model and a record that names it.
 fn kept(id: u64, function: &str) -> [Entry; 2] {
     let mut model = ModelRecord::default();

@@ -30,6 +30,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use patient::Patient;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -74,33 +75,22 @@ impl Service {
     /// # Errors
     /// [`Error::Listen`] if it cannot.
     pub fn start(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
-        let address = params.0.address;
-        let failed = move |error: &dyn std::fmt::Display| Error::Listen {
-            address: address.to_string(),
-            what: error.to_string(),
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .max_blocking_threads(READERS)
-            .build();
-        let runtime = runtime.map_err(|error| failed(&error))?;
-        let listener = {
-            let _inside = runtime.enter();
-            listen(address).map_err(|error| failed(&error))?
-        };
-        let address = listener.local_addr().map_err(|error| failed(&error))?;
-        let app = Arc::new(App::new(source.into(), params.0));
-        carry(&app, &runtime);
-        let (stop, stopped) = oneshot::channel();
-        let name = std::thread::Builder::new().name("web".into());
-        let thread = name.spawn(move || {
-            runtime.spawn(accept(listener, app));
+        let wanted = params.0.address;
+        let source = source.into();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let begin = move || {
+            let listener = listen(wanted)?;
+            let address = listener.local_addr()?;
+            let app = Arc::new(App::new(source, params.0));
+            carry(&app);
+            tokio::spawn(accept(listener, app));
             // That the other end is gone means the same.
-            let _ = runtime.block_on(stopped);
-            runtime.shutdown_timeout(Duration::from_secs(1));
-        });
-        let thread = thread.map_err(|error| failed(&error))?;
+            Ok((address, async { drop(stopped.await) }))
+        };
+        let (address, thread) = beside("web", begin).map_err(|error| Error::Listen {
+            address: wanted.to_string(),
+            what: error.to_string(),
+        })?;
         Ok(Service {
             address,
             stop: Some(stop),
@@ -131,14 +121,49 @@ impl Drop for Service {
     }
 }
 
+/// Runs a server in a thread of its own, until the future that `begin` gives is ready. Who starts it may be in a runtime
+/// itself, where none may be waited in or dropped: it sees nothing of this one. Gives what `begin` tells.
+fn beside<T: Send + 'static, F: Future<Output = ()>>(
+    name: &str,
+    begin: impl FnOnce() -> std::io::Result<(T, F)> + Send + 'static,
+) -> std::io::Result<(T, JoinHandle<()>)> {
+    let (tell, told) = sync_channel(1);
+    let run = move || {
+        let begun = runtime().and_then(|runtime| {
+            let inside = runtime.enter();
+            let begun = begin()?;
+            drop(inside);
+            Ok((runtime, begun))
+        });
+        // Who started it waits for this.
+        match begun {
+            Ok((runtime, (known, until))) => {
+                let _ = tell.send(Ok(known));
+                runtime.block_on(until);
+                runtime.shutdown_timeout(Duration::from_secs(1));
+            }
+            Err(error) => drop(tell.send(Err(error))),
+        }
+    };
+    let thread = std::thread::Builder::new().name(name.into()).spawn(run)?;
+    let known = told.recv().map_err(std::io::Error::other)??;
+    Ok((known, thread))
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_io().enable_time();
+    runtime.max_blocking_threads(READERS).build()
+}
+
 /// Brings what the keeper says to who waits for it in this runtime.
-fn carry(app: &App, runtime: &tokio::runtime::Runtime) {
+fn carry(app: &App) {
     if let Source::Live(hub) = &app.source {
         let answers = Arc::downgrade(&app.answers);
         hub.after_batch(move || answers.upgrade().map(|answers| answers.give()).is_some());
     }
     let answers = Arc::clone(&app.answers);
-    runtime.spawn(async move { answers.carry().await });
+    tokio::spawn(async move { answers.carry().await });
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {

@@ -1,8 +1,7 @@
 //! [`Offline`]: a server that no network leads to.
 
-use super::{CheckedWebParams, READERS, Source, app::App, carry, router};
+use super::{CheckedWebParams, Source, app::App, beside, carry, router};
 use crate::{Error, Result};
-use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, header};
 use axum::response::Response;
@@ -11,8 +10,13 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// A server without a network: for tests, and for programs that have an HTTP server of their own.
+/// A server without a network, in a thread of its own: for tests, and for programs that have an HTTP server of
+/// their own. In a task of one an answer is waited for as a file is: the thread that the task is on does nothing
+/// else meanwhile.
 ///
 /// ```
 /// use perf_live::hub::Hub;
@@ -32,9 +36,13 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct Offline {
-    runtime: tokio::runtime::Runtime,
-    router: TowerToHyperService<Router>,
+    /// Taken from it when this is dropped, so that the thread ends.
+    requests: Option<UnboundedSender<Asked>>,
+    thread: Option<JoinHandle<()>>,
 }
+
+/// A request, and who waits for the answer.
+type Asked = (Request<Body>, SyncSender<Reply>);
 
 /// What was answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,28 +64,42 @@ impl Offline {
     /// nothing to it.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the system gives it no runtime.
+    /// [`Error::Listen`] if the system gives it no thread or runtime.
     pub fn new(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .max_blocking_threads(READERS)
-            .build();
-        let runtime = runtime.map_err(|error| Error::Listen {
+        let source = source.into();
+        let (requests, mut asked) = unbounded_channel::<Asked>();
+        let begin = move || {
+            let app = App::new(source, params.0);
+            carry(&app);
+            let router = TowerToHyperService::new(router(Arc::new(app)));
+            let answers = async move {
+                while let Some((request, to)) = asked.recv().await {
+                    let response = router.call(request);
+                    tokio::spawn(async move {
+                        let reply = match response.await {
+                            Ok(response) => reply(response).await,
+                            Err(never) => match never {},
+                        };
+                        // Who asked waits for it.
+                        let _ = to.send(reply);
+                    });
+                }
+            };
+            Ok(((), answers))
+        };
+        let ((), thread) = beside("offline", begin).map_err(|error| Error::Listen {
             address: "nowhere".into(),
             what: error.to_string(),
         })?;
-        let app = App::new(source.into(), params.0);
-        carry(&app, &runtime);
-        let router = router(Arc::new(app));
         Ok(Offline {
-            runtime,
-            router: TowerToHyperService::new(router),
+            requests: Some(requests),
+            thread: Some(thread),
         })
     }
 
     /// What a request is answered with: by its method, its path with what stands behind `?`, the names
     /// and values of its head, and its body, whose length is told unless the head tells one. A head that is
-    /// none of HTTP is answered with `400`. Of [news](super::Service), which have no end, the first two
+    /// none of HTTP is answered with `400`, and with `503` should the thread be gone. Of [news](super::Service), which have no end, the first two
     /// messages are given.
     pub fn answer(
         &self,
@@ -95,18 +117,29 @@ impl Offline {
         if length > 0 && !request.headers_ref().is_some_and(has_length) {
             request = request.header(header::CONTENT_LENGTH, length);
         }
-        let Ok(request) = request.body(Body::from(body)) else {
-            return Reply {
-                status: 400,
-                ..Reply::default()
-            };
+        let refused = |status| Reply {
+            status,
+            ..Reply::default()
         };
-        self.runtime.block_on(async {
-            match self.router.call(request).await {
-                Ok(response) => reply(response).await,
-                Err(never) => match never {},
-            }
-        })
+        let Ok(request) = request.body(Body::from(body)) else {
+            return refused(400);
+        };
+        let (to, reply) = sync_channel(1);
+        if let Some(requests) = &self.requests {
+            // If nobody takes it, nobody answers.
+            let _ = requests.send((request, to));
+        }
+        reply.recv().unwrap_or_else(|_| refused(503))
+    }
+}
+
+impl Drop for Offline {
+    fn drop(&mut self) {
+        self.requests.take();
+        if let Some(thread) = self.thread.take() {
+            // Nobody is left to hear of a failure.
+            let _ = thread.join();
+        }
     }
 }
 
