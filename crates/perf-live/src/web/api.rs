@@ -1,6 +1,6 @@
 //! The page and its questions, answered in JSON.
 
-use super::app::{App, Source, aside, refusal};
+use super::app::{App, Source, answered, come_again, refusal};
 use super::query::{Asked, Fields};
 use crate::hub::{Overview, ProgramSummary};
 use crate::store::{Axis, Filter, Order, Table};
@@ -68,9 +68,15 @@ async fn answer<Q: Send + 'static>(
         Ok(question) => question,
         Err(what) => return wrong(StatusCode::BAD_REQUEST, &what),
     };
-    match aside(move || find(&app, question)).await {
+    let own = Arc::clone(&app);
+    match answered(&app, move || find(&own, question)).await {
         Ok(Some(text)) => given(text),
         Ok(None) => wrong(StatusCode::NOT_FOUND, "there is no such record"),
+        Err(error @ Error::Busy { again }) => {
+            let mut response = wrong(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
+            come_again(&mut response, again);
+            response
+        }
         Err(Error::Store { what, .. }) => wrong(StatusCode::SERVICE_UNAVAILABLE, &what),
         Err(error) => wrong(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }

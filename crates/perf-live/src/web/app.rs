@@ -1,5 +1,6 @@
 //! [`App`]: what all requests share.
 
+use super::READERS;
 use super::answers::Answers;
 use super::guard::is_meant;
 use super::params::WebParams;
@@ -14,6 +15,7 @@ use perf_anomaly::server::{FunctionName, FunctionStats};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What is shown: a run that goes on, or one that is over.
@@ -71,6 +73,9 @@ pub(super) struct App {
     pub(super) answers: Arc<Answers>,
     bodies: Arc<Semaphore>,
     connections: Arc<Semaphore>,
+    /// Questions that are asked, and threads that ask.
+    questions: Semaphore,
+    readers_free: Arc<Semaphore>,
     /// Connections to the database that nobody uses just now.
     readers: Mutex<Vec<Reader>>,
 }
@@ -88,7 +93,12 @@ pub(super) struct Seen {
     pub(super) slow: AtomicU64,
     /// Connections that were too many.
     pub(super) connections: AtomicU64,
+    /// Questions that were too many.
+    pub(super) questions: AtomicU64,
 }
+
+/// Questions that may be asked at a time; most of them wait.
+const QUESTIONS: usize = 1024;
 
 /// Counts one.
 pub(super) fn count(counter: &AtomicU64) {
@@ -102,6 +112,8 @@ impl App {
             pages: Arc::new(Semaphore::new(params.pages)),
             bodies: Arc::new(Semaphore::new(params.bodies.min(Semaphore::MAX_PERMITS))),
             connections: Arc::new(Semaphore::new(params.connections)),
+            questions: Semaphore::new(QUESTIONS),
+            readers_free: Arc::new(Semaphore::new(READERS)),
             readers: Mutex::new(Vec::new()),
             seen: Seen::default(),
             answers: Arc::default(),
@@ -148,12 +160,33 @@ impl App {
     }
 }
 
-/// Runs what takes a while beside the connections.
+/// Runs what takes a while beside the connections, when its turn comes. Who asks no more has none.
 pub(super) async fn aside<T: Send + 'static>(
+    app: &App,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let outcome = tokio::task::spawn_blocking(work).await;
-    outcome.unwrap_or(Err(Error::Closed))
+    let free = Arc::clone(&app.readers_free).acquire_owned().await;
+    let turn = free.map_err(|_| Error::Closed)?;
+    let outcome = tokio::task::spawn_blocking(move || {
+        let outcome = work();
+        // Not before, though nobody may wait for it any more.
+        drop(turn);
+        outcome
+    });
+    outcome.await.unwrap_or(Err(Error::Closed))
+}
+
+/// Runs what answers a question [`aside`], unless too many wait.
+pub(super) async fn answered<T: Send + 'static>(
+    app: &App,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let Ok(_place) = app.questions.try_acquire() else {
+        count(&app.seen.questions);
+        let again = Duration::from_secs(1);
+        return Err(Error::Busy { again });
+    };
+    aside(app, work).await
 }
 
 /// Turns away what was not meant for this server, and marks what is given.
@@ -187,6 +220,12 @@ fn mark(mut response: Response) -> Response {
     response
 }
 
+/// Says when to come again.
+pub(super) fn come_again(response: &mut Response, after: Duration) {
+    let seconds = HeaderValue::from(after.as_secs().max(1));
+    response.headers_mut().insert(header::RETRY_AFTER, seconds);
+}
+
 /// A refusal in plain words.
 pub(super) fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Response {
     (
@@ -195,4 +234,66 @@ pub(super) fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Respo
         format!("{what}\n"),
     )
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Service;
+    use super::*;
+    use std::future::Future;
+    use std::sync::mpsc::channel;
+
+    /// While all threads are busy as many wait as may; who goes away gives place, and what nobody waits for is not done.
+    #[test]
+    fn questions_wait_for_their_turn_and_are_not_too_many() {
+        let path = std::env::temp_dir().join("perf-live-questions.sqlite");
+        let _ = std::fs::remove_file(&path);
+        let hub = Hub::params()
+            .check()
+            .and_then(|params| Hub::open(&path, params));
+        let hub = hub.expect("it can be made");
+        let web = Service::params().token("a-token-of-a-test").check();
+        let app = App::new(hub.clone().into(), web.expect("in range").0);
+        let runtime = super::super::runtime().expect("there can be one");
+        let done = Arc::new(AtomicU64::new(0));
+        let (go, held) = channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let ask = || {
+            let (held, done) = (Arc::clone(&held), Arc::clone(&done));
+            Box::pin(answered(&app, move || {
+                // It ends when the other side is gone.
+                let _ = held.lock().map(|held| held.recv());
+                count(&done);
+                Ok(())
+            }))
+        };
+        runtime.block_on(async {
+            let mut all: Vec<_> = (0..QUESTIONS).map(|_| ask()).collect();
+            std::future::poll_fn(|context| {
+                for one in &mut all {
+                    assert!(one.as_mut().poll(context).is_pending());
+                }
+                std::task::Poll::Ready(())
+            })
+            .await;
+            assert!(matches!(ask().await, Err(Error::Busy { .. })));
+            assert_eq!(app.seen.questions.load(Ordering::Relaxed), 1);
+            // All but some of those that were begun go away.
+            all.truncate(READERS / 2);
+            let last = ask();
+            drop(go);
+            assert!(last.await.is_ok());
+            for one in all {
+                assert!(one.await.is_ok());
+            }
+        });
+        drop(runtime);
+        assert_eq!(done.load(Ordering::Relaxed), READERS as u64 + 1);
+        hub.close();
+        for end in ["", "-wal", "-shm", ".lock"] {
+            let mut name = path.clone().into_os_string();
+            name.push(end);
+            let _ = std::fs::remove_file(name);
+        }
+    }
 }

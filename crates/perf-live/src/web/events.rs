@@ -77,9 +77,11 @@ async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSem
     }
     loop {
         tick.tick().await;
-        let app = Arc::clone(&app);
-        let mut own = wanted.clone();
-        let found = aside(move || Ok((news(&app, &mut own), own))).await;
+        if to.is_closed() {
+            return;
+        }
+        let (all, mut own) = (Arc::clone(&app), wanted.clone());
+        let found = aside(&app, move || Ok((news(&all, &mut own), own))).await;
         let Ok((news, own)) = found else {
             return;
         };
@@ -87,7 +89,6 @@ async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSem
         let message = match news {
             Some(news) => format!("data: {news}\n\n").into(),
             None if said.elapsed() >= SILENCE => Bytes::from_static(b": still there\n\n"),
-            None if to.is_closed() => return,
             None => continue,
         };
         said = Instant::now();

@@ -1,9 +1,9 @@
 //! Numbers for Prometheus.
 
-use super::app::{App, Source};
+use super::app::{App, Source, answered, refusal};
 use crate::hub::{Counts, Overview};
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
@@ -12,8 +12,11 @@ use std::sync::atomic::Ordering;
 /// All numbers, in the text format.
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    let text = super::app::aside(move || Ok(text(&app))).await;
-    ([(header::CONTENT_TYPE, kind)], text.unwrap_or_default()).into_response()
+    let own = Arc::clone(&app);
+    match answered(&app, move || Ok(text(&own))).await {
+        Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+        Err(error) => refusal(StatusCode::SERVICE_UNAVAILABLE, error),
+    }
 }
 
 /// The text, a number after the other.
@@ -65,6 +68,11 @@ impl Numbers {
                 "connections_refused",
                 "Connections that were too many.",
                 &seen.connections,
+            ),
+            (
+                "questions_refused",
+                "Questions that were too many.",
+                &seen.questions,
             ),
         ];
         self.counters(&all.map(|(name, help, count)| (name, help, count.load(Ordering::Relaxed))));

@@ -1,6 +1,6 @@
 //! Messages of clients.
 
-use super::app::{App, Source, count, refusal};
+use super::app::{App, Source, come_again, count, refusal};
 use super::body::held;
 use super::guard::may_write;
 use crate::hub::{Hub, Message, Told};
@@ -120,8 +120,7 @@ fn close(mut response: Response) -> Response {
 /// Come again.
 fn again(after: Duration) -> Response {
     let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "there is too much to do");
-    let seconds = HeaderValue::from(after.as_secs().max(1));
-    response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    come_again(&mut response, after);
     response
 }
 
