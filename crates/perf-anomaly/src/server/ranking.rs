@@ -66,7 +66,15 @@ pub struct RankSummary {
 }
 
 impl RankSummary {
-    fn key(&self, by: Ranking) -> f64 {
+    /// What ranks are ordered by: anomalies a step, or of [`Ranking::TimeLost`] nanoseconds.
+    ///
+    /// ```
+    /// use perf_anomaly::server::{RankSummary, Ranking};
+    /// let mut rank = RankSummary::default();
+    /// rank.anomalies.extend([1.0, 0.0, 5.0]);
+    /// assert_eq!((rank.statistic(Ranking::Total), rank.statistic(Ranking::Mean)), (6.0, 2.0));
+    /// ```
+    pub fn statistic(&self, by: Ranking) -> f64 {
         match by {
             Ranking::Total => self.anomalies.sum(),
             Ranking::Mean => self.anomalies.mean(),
@@ -203,7 +211,7 @@ impl Ranks {
         };
         let mut all: Vec<_> = self.0.iter().map(summary).collect();
         // Stable: equal ones stay in order of program and rank.
-        all.sort_by(|one, other| other.key(by).total_cmp(&one.key(by)));
+        all.sort_by(|one, other| other.statistic(by).total_cmp(&one.statistic(by)));
         all
     }
 

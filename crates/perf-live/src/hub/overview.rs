@@ -102,15 +102,8 @@ impl Overview {
 
     /// The ranks by a statistic, the highest first; equal ones by program and rank.
     pub fn ranked(&self, by: Ranking) -> Vec<&RankSummary> {
-        let key = |one: &RankSummary| match by {
-            Ranking::Mean => one.anomalies.mean(),
-            Ranking::Deviation => one.anomalies.std_dev(),
-            Ranking::Minimum => one.anomalies.min().unwrap_or_default(),
-            Ranking::Maximum => one.anomalies.max().unwrap_or_default(),
-            Ranking::TimeLost => one.loss.time.0 as f64,
-            _ => one.anomalies.sum(),
-        };
-        let mut all: Vec<_> = self.ranks.iter().map(|one| (key(one), one)).collect();
+        let ranks = self.ranks.iter();
+        let mut all: Vec<_> = ranks.map(|one| (one.statistic(by), one)).collect();
         all.sort_by(|one, other| other.0.total_cmp(&one.0));
         all.into_iter().map(|(_, one)| one).collect()
     }
@@ -141,5 +134,41 @@ impl<T> Cached<T> {
         let made = Arc::new(make());
         *inner = Some((Instant::now(), Arc::clone(&made)));
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_anomaly::server::{Ranks, StepStats};
+    use perf_core::Nanos;
+
+    /// Ranks come in the order in which the server has them, by whichever statistic.
+    #[test]
+    fn ranks_are_ordered_as_the_server_does() {
+        let mut ranks = Ranks::default();
+        for (rank, step, slow, time) in [(0, 0, 9, 5), (1, 0, 3, 90), (1, 1, 4, 1), (2, 0, 5, 40)] {
+            let mut part = StepStats::default();
+            (part.rank, part.step) = (rank, step);
+            (part.loss.calls, part.loss.too_slow) = (20, slow);
+            part.loss.time = Nanos(time);
+            ranks.add(&part, 4, 8);
+        }
+        let overview = Overview::of_ranks(ranks.ranked(Ranking::Total));
+        let mut orders = Vec::new();
+        for by in [
+            Ranking::Total,
+            Ranking::Mean,
+            Ranking::Deviation,
+            Ranking::Minimum,
+            Ranking::Maximum,
+            Ranking::TimeLost,
+        ] {
+            let order: Vec<u32> = overview.ranked(by).iter().map(|one| one.rank).collect();
+            let known: Vec<u32> = ranks.ranked(by).iter().map(|one| one.rank).collect();
+            assert_eq!(order, known, "{by:?}");
+            orders.push(order);
+        }
+        assert!(orders.contains(&vec![0, 1, 2]) && orders.contains(&vec![1, 2, 0]));
     }
 }
