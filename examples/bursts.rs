@@ -23,7 +23,9 @@ const USAGE: &str = "usage: bursts TRACE [OPTIONS]
 
 Lists the CPU bursts of a recording, a line a thread, and what filters leave out.
 
-  TRACE             an OTF2 archive or a Paraver trace
+  TRACE             a recording with events: OTF2 archive, Paraver trace (.prv), Chrome/Kineto JSON,
+                    rocprofv3 JSON, streams (.tsv, .ndjson, .bp); with the feature `nsys` an export of
+                    Nsight Systems
   --metrics A,B     metrics each burst must have: counters, ipc, instructions, cycles, duration, or
                     formulas such as `TLB = misses / instructions`; default: ipc,instructions where
                     the recording has them, else duration and its first counter

@@ -29,7 +29,9 @@ const USAGE: &str = "usage: cluster TRACE [OPTIONS]
 
 Clusters the CPU bursts of a recording by their metrics.
 
-  TRACE             an OTF2 archive, a Paraver trace, or a table of bursts (.DATA.csv)
+  TRACE             a recording with events: OTF2 archive, Paraver trace (.prv), Chrome/Kineto JSON,
+                    rocprofv3 JSON, streams (.tsv, .ndjson, .bp); with the feature `nsys` an export of
+                    Nsight Systems; or a table of bursts (.DATA.csv)
   --metrics A,B     the axes: counters, ipc, instructions, duration, or formulas; default:
                     ipc,instructions where the recording has them, else duration and its first
                     counter

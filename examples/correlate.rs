@@ -29,7 +29,9 @@ const USAGE: &str = "usage: correlate FILE --path PATH [OPTIONS]
 
 Lists the severity views of a profile by their correlation with one of them.
 
-  FILE             a profile (.cubex, .cube, a TAU folder, .ppk) or an OTF2 archive
+  FILE             a profile (.cubex, .cube, a TAU folder, .ppk), or a recording with events, whose calls
+                   make one: OTF2 archive, Paraver trace (.prv), Chrome/Kineto JSON, rocprofv3 JSON,
+                   streams (.tsv, .ndjson, .bp); with the feature `nsys` an export of Nsight Systems
   --path PATH      the call path to compare with, written with ` > `, or its number
   --metric M       its metric; default: the first one
   --topology RULE  where locations lie: cube:NAME (a grid of the file, by name or number), 7x7x7

@@ -19,8 +19,9 @@ const USAGE: &str = "usage: inspect FILE [OPTIONS]
 
 Prints what is in a recording.
 
-  FILE        a trace, such as an OTF2 archive: its anchor (.otf2) or its folder, or a profile
-              (.cubex, .cube, a TAU folder, .ppk)
+  FILE        a recording with events: OTF2 (its anchor, .otf2, or its folder), Paraver (.prv),
+              Chrome/Kineto JSON, rocprofv3 JSON, streams (.tsv, .ndjson, .bp); with the feature
+              `nsys` an export of Nsight Systems; or a profile (.cubex, .cube, a TAU folder, .ppk)
   --top N     call paths to list, default 10
   --metric M  of a profile: what they are ordered by, default the first that is a time
   --png OUT   also draws the top call paths

@@ -33,8 +33,10 @@ const USAGE: &str = "usage: track TRACE... [OPTIONS]
 
 Clusters the CPU bursts of recordings, and tracks the clusters from one to the next.
 
-  TRACE...            recordings in their order: OTF2 archives, Paraver traces, and tables of bursts
-                      with their clusters (.DATA.csv of the established tool), which are not clustered
+  TRACE...            recordings with events in their order: OTF2 archives, Paraver traces (.prv),
+                      Chrome/Kineto JSON, rocprofv3 JSON, streams (.tsv, .ndjson, .bp); with the feature
+                      `nsys` exports of Nsight Systems; and tables of bursts with their clusters
+                      (.DATA.csv of the established tool), which are not clustered
   --metrics A,B       the axes of the space; default: ipc,instructions where the recording has them,
                       else durations and its first counter
   --eps E|auto        radius of a dense neighbourhood in that space; default: found, one for all

@@ -23,8 +23,8 @@ Prints how busy each device is: the union of the work on its streams over its sp
 waits for when it is idle. Several files are several ranks of one job, all of one format: Chrome JSON,
 rocprofv3 or Nsight Systems.
 
-  FILE              a recording with devices: Chrome/Kineto JSON, rocprofv3 JSON, OTF2; with the feature
-                    `nsys` an export of Nsight Systems
+  FILE              a recording with devices: Chrome/Kineto JSON, rocprofv3 JSON, OTF2, streams (.tsv,
+                    .ndjson, .bp); with the feature `nsys` an export of Nsight Systems
   --job             all devices over the span of the job, not each over its own
   --from T, --to T  the window instead, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns; shares are
                     of all of it, also where it reaches beyond the recording
@@ -336,7 +336,7 @@ impl Shown<'_> {
             "copy",
             "comm.",
             "kernel",
-            "any work",
+            "empty queue",
             "unknown",
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;

@@ -17,7 +17,8 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
 
   SOURCE              streams of events, one or one a rank, or a folder of them: .tsv, .ndjson, .jsonl,
                       also .gz; .bp files of TAU's ADIOS2 plug-in, or a folder of them; or one
-                      recording: OTF2 archive, Paraver trace
+                      recording: OTF2 archive, Paraver trace (.prv), Chrome/Kineto JSON, rocprofv3
+                      JSON; with the feature `nsys` an export of Nsight Systems
   --method METHOD     default, or as Chimbuko does: sstd, hbos, copod
   --false-alarms N    default method: most alarms expected in a million calls when nothing is wrong,
                       default 10

@@ -55,10 +55,10 @@
 //! have bytes with a version.
 //!
 //! # What it costs
-//! On one core of 2.5 GHz: 20 to 26 million events a second to calls and labels, 400 instructions a call of
-//! them at most for the detector; 100 ns a span of a program that watches itself; 3 KB a function for its
-//! model. A server takes a step of 10,240 ranks that touch 100 of 1,000 functions in 0.2 s, in 1.5 s where each
-//! touches all of them (83 KB a rank).
+//! On one core of 2.6 GHz: 29 to 34 million events a second to calls and labels, 400 instructions a call of
+//! them at most for the detector; 86 ns a span of a program that watches itself; 3 KB a function for its
+//! model. A server takes a step of 10,240 ranks that touch 100 of 1,000 functions in 0.26 s. With models of
+//! moments that is 0.10 s, and 0.85 s where each touches all of them. `docs/benchmarks.md` has the commands.
 //!
 //! # What to mind
 //! * Below 32 calls of a function the answer is [`Label::NotEnoughData`], not "normal".

@@ -41,8 +41,8 @@ impl Progress for () {
 
 /// Tells long work to stop. Clones share one flag.
 ///
-/// Work looks at it every 2^16 events or numbers, or as many cells as a few milliseconds take, so that it
-/// returns within 100 ms.
+/// Work looks at it every 2^16 events or numbers, or as many cells as a few milliseconds take: it aims to
+/// return within 100 ms. What is known to be later is listed in `docs/cost.md`.
 ///
 /// ```
 /// use perf_core::CancelToken;

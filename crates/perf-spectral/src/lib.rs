@@ -71,26 +71,19 @@
 //!
 //! # Threads
 //! Threads share views, not a transform: with fewer views than threads some have nothing to do. FFTW with
-//! two threads inside each transform of 65 536 points took 1.6 to 2.0 times as long as with one for half of
-//! the views (`cargo xtask compare spectral`).
+//! two threads inside each transform of 65 536 points takes about three times as long as with a thread for half
+//! of the views each (`cargo xtask compare spectral`).
 //!
 //! # Memory
 //! A view of |T| points takes |T| numbers in memory as a spectrum; [`Transform::memory`] tells what some views
 //! take while they are made, working space included. Those of a file take none.
 //!
 //! # Speed
-//! Times as fast as FFTW with a thread for half of the views each (AVX-512, two cores, all views in memory, one run
-//! of `cargo xtask compare spectral`):
-//!
-//! | shape | one view against many, f64 and f32 | forward transforms, f64 and f32 |
-//! |---|---|---|
-//! | 28 x 8 x 8 x 8 x 2 x 16 x 4, 624 views (128 differ) | 1.7, 2.5 | 1.0, 1.8 |
-//! | 4 x 4 x 4 x 8 x 2 x 16 x 4, 2031 views | 3.2, 2.5 | 1.7, 2.6 |
-//! | 32 x 32 x 64, 850 views | 1.6, 3.3 | 1.2, 2.4 |
-//!
-//! The forward transform of the largest in f64 is bound by memory: 15 MB each of view, working space and spectrum
-//! cross it. In repeated runs FFTW took 0.99 to 1.12 times as long. Pages of 2 MiB, which numpy asks the system for
-//! and code without `unsafe` cannot, took 5 to 7 % off ours (`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`).
+//! Two threads correlate one view with many 1.6 to 1.9 times as fast as FFTW with a thread for half of the views
+//! each in f64, and 2.3 to 2.6 times in f32. Forward transforms are 1.3 to 2.7 times as fast, but for the largest
+//! shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4, in f64: those take longer than with FFTW (0.84). They are
+//! bound by memory: 15 MB each of view, working space and spectrum cross it. `docs/benchmarks.md` has all of them,
+//! with the machine and how often each was run; `cargo xtask compare spectral` measures them.
 //!
 //! # Features
 //! * `parallel` (default): views are transformed and correlated on all cores.

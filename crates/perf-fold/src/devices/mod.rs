@@ -186,7 +186,7 @@ pub struct StreamUse {
     pub location: LocationId,
     /// Pieces of work that touch the window.
     pub events: u64,
-    /// The measure of their union within the window.
+    /// The measure of their union within the window, in ticks.
     pub busy: u64,
 }
 
@@ -196,22 +196,22 @@ impl Device {
         self.counts[work as usize]
     }
 
-    /// Time in which work of a kind is open: its union.
+    /// Time in which work of a kind is open: its union, in ticks.
     pub fn busy(&self, work: Work) -> u64 {
         self.busy[work as usize]
     }
 
-    /// Time in which work of both kinds is open, such as communication beside compute.
+    /// Time in which work of both kinds is open, such as communication beside compute; in ticks.
     pub fn both(&self, one: Work, other: Work) -> u64 {
         self.both[one as usize][other as usize]
     }
 
-    /// Idle time of a cause. All causes add up to the span less the busy time.
+    /// Idle time of a cause, in ticks. All causes add up to the span less the busy time.
     pub fn idle(&self, cause: Cause) -> u64 {
         self.idle[cause as usize]
     }
 
-    /// Time in which no work is open.
+    /// Time in which no work is open, in ticks.
     pub fn all_idle(&self) -> u64 {
         self.utilisation.span - self.utilisation.busy
     }
