@@ -414,3 +414,45 @@ fn progressive_alignments_of_odd_sequences() {
     let long = align.align(&long, &[], &(), &CancelToken::new());
     assert!(matches!(long, Err(Error::TooMany { .. })));
 }
+
+/// Two long sequences are a table of millions of cells, and no end of an alignment at which to look.
+#[test]
+fn long_sequences_are_looked_at_often() {
+    const LENGTH: usize = 2_000;
+    let mut random = Xorshift::new(5);
+    let mut sequence = || -> Vec<ClusterId> {
+        let symbols = (0..LENGTH).map(|_| ClusterId(random.below(5) as u32));
+        symbols.collect()
+    };
+    let sequences = Sequences::new(vec![sequence(), sequence()]);
+    let cells = (LENGTH * LENGTH) as u64;
+    // The whole table, halves of it (each cell twice, and in a band), and the published method: pairs, and
+    // profiles from rows that are kept.
+    for (method, memory, least) in [
+        (AlignMethod::Star, 1 << 26, cells),
+        (AlignMethod::Star, 1 << 12, cells),
+        (AlignMethod::Progressive, 1 << 26, 3 * cells),
+        (AlignMethod::Progressive, 1 << 16, 3 * cells),
+    ] {
+        let params = Align::params().method(method).rounds(1).memory(memory);
+        let align = params.check().unwrap();
+        let run = |most| {
+            let token = CancelToken::after(most);
+            let found = align.align(&sequences, &[0.2; 5], &(), &token);
+            (found, token.looks().unwrap())
+        };
+        let (found, looks) = run(u64::MAX);
+        assert!(found.is_ok());
+        // A row more or less between two of them.
+        let expected = least / ((1 << 16) + LENGTH as u64);
+        assert!(looks >= expected, "{method:?}, {memory}: {looks} looks");
+        for most in (0..looks).step_by(looks as usize / 16) {
+            let (found, seen) = run(most);
+            assert!(
+                matches!(found, Err(Error::Cancelled(_))),
+                "{most} of {looks}"
+            );
+            assert!(seen > most);
+        }
+    }
+}

@@ -208,7 +208,7 @@ impl Align {
                 cancel.check()?;
                 let sequence = group.sequences[at];
                 let mut scratch = Scratch::default();
-                let places = align(consensus, sequence, self.0.memory, &mut scratch);
+                let places = align(consensus, sequence, self.0.memory, &mut scratch, cancel)?;
                 progress.advance("alignment", 1, total);
                 Ok(places)
             })?;
@@ -281,7 +281,8 @@ impl<'a> Group<'a> {
         let mut places = Vec::with_capacity(self.sequences.len());
         for sequence in &self.sequences {
             cancel.check()?;
-            places.push(align(&consensus, sequence, self.memory, &mut scratch));
+            let found = align(&consensus, sequence, self.memory, &mut scratch, cancel)?;
+            places.push(found);
         }
         self.assemble(consensus.len(), &places, depth, cancel)
     }

@@ -20,6 +20,8 @@
 
 use super::consensus::Consensus;
 use super::stripes::{self, Stripes};
+use crate::par::Looks;
+use perf_core::{CancelToken, Cancelled};
 use std::ops::Range;
 
 /// The cost of a gap, and of a pair that differs.
@@ -60,22 +62,25 @@ pub(super) struct Scratch {
     stripes: Stripes,
 }
 
-/// Where each burst of `sequence` goes; `memory` is the most bytes directions may take.
+/// Where each burst of `sequence` goes; `memory` is the most bytes directions may take. It looks at
+/// the token by the cells it fills.
 pub(super) fn align(
     consensus: &Consensus,
     sequence: &[u32],
     memory: usize,
     scratch: &mut Scratch,
-) -> Vec<Place> {
+    cancel: &CancelToken,
+) -> Result<Vec<Place>, Cancelled> {
     let mut problem = Problem {
         consensus,
         sequence,
         memory,
         scratch,
         places: vec![Place::Before(0); sequence.len()],
+        looks: Looks::new(cancel),
     };
-    problem.solve(0..sequence.len(), 0..consensus.len());
-    problem.places
+    problem.solve(0..sequence.len(), 0..consensus.len())?;
+    Ok(problem.places)
 }
 
 struct Problem<'a> {
@@ -84,6 +89,7 @@ struct Problem<'a> {
     memory: usize,
     scratch: &'a mut Scratch,
     places: Vec<Place>,
+    looks: Looks<'a>,
 }
 
 /// Which columns `j` row `i` looks at: `i + low ..= i + high`, within the columns.
@@ -115,7 +121,11 @@ impl Problem<'_> {
         }
     }
 
-    fn solve(&mut self, mut rows: Range<usize>, mut columns: Range<usize>) {
+    fn solve(
+        &mut self,
+        mut rows: Range<usize>,
+        mut columns: Range<usize>,
+    ) -> Result<(), Cancelled> {
         let all = |column: usize| self.consensus.all.get(column).copied().flatten();
         let (first_row, first_column) = (rows.start, columns.start);
         while !rows.is_empty() && !columns.is_empty() {
@@ -138,32 +148,32 @@ impl Problem<'_> {
             self.put(row, Place::Column((last_column - (last_row - row)) as u32));
         }
         if rows.is_empty() {
-            return;
+            return Ok(());
         }
         if columns.is_empty() {
             for row in rows {
                 self.put(row, Place::Before(columns.end as u32));
             }
-            return;
+            return Ok(());
         }
-        if self.banded(rows.clone(), columns.clone()) {
-            return;
+        if self.banded(rows.clone(), columns.clone())? {
+            return Ok(());
         }
         let middle = rows.start + rows.len() / 2;
-        let above = self.last_row(rows.start..middle, columns.clone(), false);
-        let below = self.last_row(middle..rows.end, columns.clone(), true);
+        let above = self.last_row(rows.start..middle, columns.clone(), false)?;
+        let below = self.last_row(middle..rows.end, columns.clone(), true)?;
         let both = above.iter().zip(below.iter().rev()).map(|(a, b)| a + b);
         // The first of equal ones, whatever was tried before.
         let best = both.enumerate().fold((0, i32::MIN), |best, (at, worth)| {
             if worth > best.1 { (at, worth) } else { best }
         });
         let cut = columns.start + best.0;
-        self.solve(rows.start..middle, columns.start..cut);
-        self.solve(middle..rows.end, cut..columns.end);
+        self.solve(rows.start..middle, columns.start..cut)?;
+        self.solve(middle..rows.end, cut..columns.end)
     }
 
     /// Solves it within a band that is wide enough, unless that takes too much memory.
-    fn banded(&mut self, rows: Range<usize>, columns: Range<usize>) -> bool {
+    fn banded(&mut self, rows: Range<usize>, columns: Range<usize>) -> Result<bool, Cancelled> {
         let (n, width) = (rows.len() as i64, columns.len() as i64);
         let off = width - n;
         // What each row is worth at most, and how much less it is without a column.
@@ -189,13 +199,13 @@ impl Problem<'_> {
             if band.width().saturating_mul(BAND_COST) > columns.len()
                 && stripes::fits(rows.len(), columns.len(), self.memory)
             {
-                self.whole(rows, columns);
-                return true;
+                self.whole(rows, columns)?;
+                return Ok(true);
             }
             if rows.len().saturating_mul(band.width()) > self.memory && rows.len() > 1 {
-                return false;
+                return Ok(false);
             }
-            let found = i64::from(self.fill(rows.clone(), columns.clone(), band));
+            let found = i64::from(self.fill(rows.clone(), columns.clone(), band)?);
             // A path that leaves the band leaves out a column, or has a row without one, for each
             // step off the diagonal and back to the end.
             let beyond_high = most - (band.high + 1 - off) * loss - (band.high + 1) * skip;
@@ -204,7 +214,7 @@ impl Problem<'_> {
                 && (band.low == -n || beyond_low <= found);
             if is_last || is_proven {
                 self.trace(rows, columns, band);
-                return true;
+                return Ok(true);
             }
             // Whatever a wider band finds is worth at least `found`, so that this one is enough.
             half = (half + 1).max((most - found) / (loss + skip) + 1);
@@ -212,7 +222,7 @@ impl Problem<'_> {
     }
 
     /// Solves it by the whole table.
-    fn whole(&mut self, rows: Range<usize>, columns: Range<usize>) {
+    fn whole(&mut self, rows: Range<usize>, columns: Range<usize>) -> Result<(), Cancelled> {
         let symbols = self.sequence.get(rows.clone()).unwrap_or_default();
         let places = self.places.get_mut(rows).unwrap_or_default();
         let put = &mut |row: usize, place| {
@@ -226,11 +236,17 @@ impl Problem<'_> {
             columns,
             &mut self.scratch.stripes,
             put,
-        );
+            &mut self.looks,
+        )
     }
 
     /// Fills the directions of a band and gives the worth of the best path in it.
-    fn fill(&mut self, rows: Range<usize>, columns: Range<usize>, band: Band) -> i32 {
+    fn fill(
+        &mut self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        band: Band,
+    ) -> Result<i32, Cancelled> {
         let width = columns.len();
         let Scratch {
             old,
@@ -252,6 +268,7 @@ impl Problem<'_> {
         for (row, index) in rows.clone().enumerate() {
             let row = row + 1;
             let (low, high) = band.row(row, width);
+            self.looks.next(high - low + 1)?;
             for slot in old.iter_mut().take(high + 1).skip(last + 1) {
                 *slot = NEVER;
             }
@@ -277,7 +294,7 @@ impl Problem<'_> {
             .unwrap_or_default()
             .iter()
             .sum();
-        old.get(width).copied().unwrap_or(NEVER) - left_out
+        Ok(old.get(width).copied().unwrap_or(NEVER) - left_out)
     }
 
     fn trace(&mut self, rows: Range<usize>, columns: Range<usize>, band: Band) {
@@ -307,7 +324,12 @@ impl Problem<'_> {
 
     /// The last row of `H`: the worth of all `rows` against the first `j` columns, or with
     /// `reversed` against the last `j`.
-    fn last_row(&mut self, rows: Range<usize>, columns: Range<usize>, reversed: bool) -> Vec<i32> {
+    fn last_row(
+        &mut self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        reversed: bool,
+    ) -> Result<Vec<i32>, Cancelled> {
         let width = columns.len();
         let Scratch {
             old, new, bonus, ..
@@ -317,6 +339,7 @@ impl Problem<'_> {
         new.clear();
         new.resize(width + 1, 0);
         for step_index in 0..rows.len() {
+            self.looks.next(width)?;
             let index = match reversed {
                 true => rows.end - 1 - step_index,
                 false => rows.start + step_index,
@@ -339,10 +362,8 @@ impl Problem<'_> {
             left_out += cost.copied().unwrap_or(0);
             left_out
         };
-        old.iter()
-            .enumerate()
-            .map(|(j, worth)| worth - skip(j))
-            .collect()
+        let worths = old.iter().enumerate();
+        Ok(worths.map(|(j, worth)| worth - skip(j)).collect())
     }
 }
 
@@ -483,7 +504,8 @@ mod tests {
         ) {
             let worths = Worth::new(&[9, 3, 1, 1, 40, 5, 2], &shares);
             let consensus = Consensus::new(&columns, 8, &worths, 7);
-            let places = align(&consensus, &sequence, memory, &mut Scratch::default());
+            let places = align(&consensus, &sequence, memory, &mut Scratch::default(), &CancelToken::new())
+                .expect("nobody cancels");
             prop_assert_eq!(worth(&consensus, &sequence, &places), naive(&consensus, &sequence));
         }
 
@@ -506,7 +528,8 @@ mod tests {
             }
             let worths = Worth::new(&[1; 7], &[0.4, 0.3, 0.1, 0.1, 0.05, 0.05, 0.0]);
             let consensus = Consensus::of_sequence(&base, &worths, 7);
-            let places = align(&consensus, &sequence, memory, &mut Scratch::default());
+            let places = align(&consensus, &sequence, memory, &mut Scratch::default(), &CancelToken::new())
+                .expect("nobody cancels");
             prop_assert_eq!(worth(&consensus, &sequence, &places), naive(&consensus, &sequence));
         }
     }

@@ -2,6 +2,7 @@
 
 use super::progressive::{GAP, Worth};
 use crate::Result;
+use crate::par::Looks;
 use perf_core::CancelToken;
 
 /// Sequences in columns.
@@ -135,6 +136,7 @@ pub(super) fn merge(
     memory: usize,
     cancel: &CancelToken,
 ) -> Result<Profile> {
+    cancel.check()?;
     let (rows, gaps) = (a.gaps(), b.gaps());
     let width = b.columns.len() + 1;
     // As many rows as fit, and not so few that those that are kept take more than they do.
@@ -144,6 +146,10 @@ pub(super) fn merge(
     let pairs = 1.0 / (a.threads.max(1) as f64 * b.threads.max(1) as f64);
     let mut with = vec![0.0; worth.symbols()];
     let mut scores = vec![0.0; b.columns.len()];
+    // What the other columns have takes as long as the cells of a row.
+    let entries: usize = b.columns.iter().map(Vec::len).sum();
+    let work = |row: usize| width + entries + a.columns[row].len() * worth.symbols();
+    let mut looks = Looks::new(cancel);
     let mut step = |sweep: &mut Sweep<'_>, row: usize, note: &mut dyn FnMut(usize, [usize; 3])| {
         for (symbol, value) in with.iter_mut().enumerate() {
             let column = a.columns[row].iter();
@@ -163,8 +169,8 @@ pub(super) fn merge(
     let mut sweep = Sweep::new(&gaps, worth.end);
     let mut kept = Vec::with_capacity(rows.len() / block + 1);
     for row in 0..rows.len() {
+        looks.next(work(row))?;
         if row.is_multiple_of(block) {
-            cancel.check()?;
             kept.push(sweep.rows.clone());
         }
         step(&mut sweep, row, &mut |_, _| {});
@@ -173,13 +179,13 @@ pub(super) fn merge(
     let mut path = Vec::with_capacity(rows.len() + width);
     let mut directions: Vec<[u8; 3]> = Vec::new();
     for (number, before) in kept.into_iter().enumerate().rev() {
-        cancel.check()?;
         let mut sweep = Sweep::behind(before, &gaps, worth.end);
         let start = number * block;
         let end = (start + block).min(rows.len());
         directions.clear();
         directions.resize((end - start) * width, [0; 3]);
         for row in start..end {
+            looks.next(work(row))?;
             let base = (row - start) * width;
             step(&mut sweep, row, &mut |column, from| {
                 directions[base + column] = from.map(|from| from as u8);

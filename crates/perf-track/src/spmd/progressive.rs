@@ -2,8 +2,9 @@
 
 use super::join::{Tree, join_order};
 use super::profile::{Profile, Sweep, merge};
+use crate::par::Looks;
 use crate::{ClusterId, Error, Result, par};
-use perf_core::{CancelToken, Progress};
+use perf_core::{CancelToken, Cancelled, Progress};
 
 /// The most cells of the pairwise alignments together.
 const MOST_CELLS: u128 = 1 << 40;
@@ -84,9 +85,10 @@ pub(super) fn align(
     }
     let rows = par::map(count, |first| {
         let mut row = Vec::with_capacity(count - first - 1);
+        let mut looks = Looks::new(cancel);
         for second in &sequences[first + 1..] {
             cancel.check()?;
-            row.push(similarity(&sequences[first], second, worth));
+            row.push(similarity(&sequences[first], second, worth, &mut looks)?);
         }
         progress.advance("alignment of pairs", 1, count as u64);
         Ok(row)
@@ -114,8 +116,13 @@ pub(super) fn align(
 }
 
 /// Percent of the pairs in an alignment of two sequences that are identical. Two numbers a cell go
-/// along with the best path to it, so that no path is kept.
-fn similarity(a: &[u32], b: &[u32], worth: &Worth) -> f64 {
+/// along with the best path to it, so that no path is kept. It looks by the cells.
+fn similarity(
+    a: &[u32],
+    b: &[u32],
+    worth: &Worth,
+    looks: &mut Looks<'_>,
+) -> Result<f64, Cancelled> {
     type Counts = (u32, u32);
     let width = b.len() + 1;
     let mut before = [
@@ -128,6 +135,7 @@ fn similarity(a: &[u32], b: &[u32], worth: &Worth) -> f64 {
     let mut sweep = Sweep::new(&gaps, worth.end);
     let mut scores = vec![0.0; b.len()];
     for (row, &symbol) in a.iter().enumerate() {
+        looks.next(width)?;
         for (score, &other) in scores.iter_mut().zip(b) {
             *score = worth.pair(symbol as usize, other as usize);
         }
@@ -144,7 +152,7 @@ fn similarity(a: &[u32], b: &[u32], worth: &Worth) -> f64 {
         std::mem::swap(&mut before, &mut now);
     }
     let last = before[sweep.best()][b.len()];
-    100.0 * f64::from(last.1) / f64::from(last.0.max(1))
+    Ok(100.0 * f64::from(last.1) / f64::from(last.0.max(1)))
 }
 
 #[cfg(test)]
@@ -155,12 +163,16 @@ mod tests {
     fn similarity_counts_identical_pairs() {
         let clusters = [1, 2, 3].map(ClusterId);
         let worth = Worth::new(&clusters, &[0.0, 0.6, 0.3, 0.1]);
-        let same = similarity(&[0, 1, 2], &[0, 1, 2], &worth);
+        let similarity = |a: &[u32], b: &[u32]| {
+            let token = CancelToken::new();
+            similarity(a, b, &worth, &mut Looks::new(&token)).expect("nobody cancels")
+        };
+        let same = similarity(&[0, 1, 2], &[0, 1, 2]);
         assert!((same - 100.0).abs() < 1e-12);
         // One that is missing takes nothing away from the pairs there are.
-        assert!((similarity(&[0, 1, 2], &[0, 1], &worth) - 100.0).abs() < 1e-12);
-        let half = similarity(&[0, 1], &[0, 2], &worth);
+        assert!((similarity(&[0, 1, 2], &[0, 1]) - 100.0).abs() < 1e-12);
+        let half = similarity(&[0, 1], &[0, 2]);
         assert!((half - 50.0).abs() < 1e-12);
-        assert_eq!(similarity(&[], &[0], &worth), 0.0);
+        assert_eq!(similarity(&[], &[0]), 0.0);
     }
 }

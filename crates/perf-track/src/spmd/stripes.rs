@@ -12,6 +12,8 @@
 
 use super::consensus::Consensus;
 use super::kernel::{GAP, MOST, Place};
+use crate::par::Looks;
+use perf_core::Cancelled;
 use std::ops::Range;
 
 const LANES: usize = 8;
@@ -59,7 +61,8 @@ pub(super) fn solve(
     columns: Range<usize>,
     stripes: &mut Stripes,
     put: &mut dyn FnMut(usize, Place),
-) {
+    looks: &mut Looks<'_>,
+) -> Result<(), Cancelled> {
     let mut table = Table {
         consensus,
         symbols,
@@ -67,8 +70,8 @@ pub(super) fn solve(
         columns: columns.clone(),
         stripes,
     };
-    table.lay();
-    table.fill();
+    table.lay(looks)?;
+    table.fill(looks)?;
     let (mut row, mut column) = (symbols.len(), columns.len());
     while row > 0 {
         let Some(left) = column.checked_sub(1) else {
@@ -89,6 +92,7 @@ pub(super) fn solve(
             put(row, Place::Before((columns.start + column) as u32));
         }
     }
+    Ok(())
 }
 
 struct Table<'a> {
@@ -102,7 +106,7 @@ struct Table<'a> {
 
 impl Table<'_> {
     /// Puts the columns in their places, and into the profiles of symbols what they are worth.
-    fn lay(&mut self) {
+    fn lay(&mut self, looks: &mut Looks<'_>) -> Result<(), Cancelled> {
         let Stripes {
             spot,
             profile_of,
@@ -135,6 +139,7 @@ impl Table<'_> {
                 profile_of[slot] = 0;
                 continue;
             }
+            looks.next(steps * LANES)?;
             profile_of[slot] = (profiles.len() / steps) as u32;
             let first = profiles.len();
             profiles.extend_from_within(..steps);
@@ -151,6 +156,7 @@ impl Table<'_> {
         cells[..steps].fill([0.0; LANES]);
         carried.clear();
         carried.push([NEVER; LANES]);
+        Ok(())
     }
 
     fn profile(&self, symbol: u32) -> &[Lanes] {
@@ -164,10 +170,11 @@ impl Table<'_> {
         self.profile(symbol)[spot / LANES][spot % LANES]
     }
 
-    fn fill(&mut self) {
+    fn fill(&mut self, looks: &mut Looks<'_>) -> Result<(), Cancelled> {
         let steps = self.steps;
         let mut cells = std::mem::take(&mut self.stripes.cells);
         for (row, symbol) in self.symbols.iter().enumerate() {
+            looks.next(steps * LANES)?;
             let (above, below) = cells.split_at_mut((row + 1) * steps);
             let (old, new) = (&above[row * steps..], &mut below[..steps]);
             let carried = self.stripes.carried[row];
@@ -188,6 +195,7 @@ impl Table<'_> {
             self.stripes.carried.push(carried);
         }
         self.stripes.cells = cells;
+        Ok(())
     }
 
     fn value(&self, row: usize, column: usize) -> f32 {
