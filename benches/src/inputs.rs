@@ -152,6 +152,35 @@ pub fn cubex(locations: u32, paths: u32, packed: bool) -> Vec<u8> {
     bytes
 }
 
+/// A Cube3 document of one metric with a row each of so many call paths, a value a thread.
+pub fn cube3(paths: usize, threads: usize) -> Vec<u8> {
+    let mut text = String::from(
+        "<cube version=\"3.0\"><metrics><metric id=\"0\"><disp_name>Time</disp_name>\
+         <uniq_name>time</uniq_name><dtype>FLOAT</dtype><uom>sec</uom></metric></metrics><program>\
+         <region id=\"0\" mod=\"a.c\" begin=\"1\" end=\"9\"><name>main</name></region>",
+    );
+    for path in 0..paths {
+        text += &format!("<cnode id=\"{path}\" calleeId=\"0\"></cnode>");
+    }
+    text += "</program><system><machine Id=\"0\"><name>m</name><node Id=\"0\"><name>n</name>";
+    for rank in 0..threads {
+        text += &format!(
+            "<process Id=\"{rank}\"><name>p</name><rank>{rank}</rank><thread Id=\"{rank}\">\
+             <name>t</name><rank>0</rank></thread></process>"
+        );
+    }
+    text += "</node></machine></system><severity><matrix metricId=\"0\">";
+    for path in 0..paths {
+        text += &format!("<row cnodeId=\"{path}\">");
+        for rank in 0..threads {
+            text += &format!("{}.25\n", (path * 7 + rank) % 977);
+        }
+        text += "</row>";
+    }
+    text += "</matrix></severity></cube>";
+    text.into_bytes()
+}
+
 /// Calls of `functions` functions in turn, each of its own usual run time, spread by 10 % or so, in
 /// nanoseconds; every ten-thousandth takes ten times as long.
 pub fn samples(functions: u32, calls: usize) -> Vec<Sample> {

@@ -78,10 +78,10 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("Cube, write", || write_cube(false)),
     ("Cube, write packed", || write_cube(true)),
     ("Cube, read packed document", || {
-        open("perfkit-cancel.cube", packed(&cube3(2_000, 4_000))?)
+        open("perfkit-cancel.cube", packed(&inputs::cube3(2_000, 4_000))?)
     }),
     ("Cube, read document", || {
-        open("perfkit-cancel.cube", cube3(2_000, 4_000))
+        open("perfkit-cancel.cube", inputs::cube3(2_000, 4_000))
     }),
     ("Cube, read definitions", || {
         open("perfkit-cancel.cubex", inputs::cubex(4, 600_000, false))
@@ -119,35 +119,6 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(bytes)?;
     Ok(packed.finish()?)
-}
-
-/// A document of one metric with a row each of so many call paths.
-fn cube3(paths: usize, threads: usize) -> Vec<u8> {
-    let mut text = String::from(
-        "<cube version=\"3.0\"><metrics><metric id=\"0\"><disp_name>Time</disp_name>\
-         <uniq_name>time</uniq_name><dtype>FLOAT</dtype><uom>sec</uom></metric></metrics><program>\
-         <region id=\"0\" mod=\"a.c\" begin=\"1\" end=\"9\"><name>main</name></region>",
-    );
-    for path in 0..paths {
-        text += &format!("<cnode id=\"{path}\" calleeId=\"0\"></cnode>");
-    }
-    text += "</program><system><machine Id=\"0\"><name>m</name><node Id=\"0\"><name>n</name>";
-    for rank in 0..threads {
-        text += &format!(
-            "<process Id=\"{rank}\"><name>p</name><rank>{rank}</rank><thread Id=\"{rank}\">\
-             <name>t</name><rank>0</rank></thread></process>"
-        );
-    }
-    text += "</node></machine></system><severity><matrix metricId=\"0\">";
-    for path in 0..paths {
-        text += &format!("<row cnodeId=\"{path}\">");
-        for rank in 0..threads {
-            text += &format!("{}.25\n", (path * 7 + rank) % 977);
-        }
-        text += "</row>";
-    }
-    text += "</matrix></severity></cube>";
-    text.into_bytes()
 }
 
 /// A file that goes when the work does.
