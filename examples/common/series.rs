@@ -97,7 +97,9 @@ impl Options {
             let dimension = Dimension::new(axis.name()?).log(axis.log);
             scale = scale.dimension(dimension.factor(axis.factor));
         }
-        scale.check().map_err(usage)?.fit(frames).map_err(input)
+        let scale = scale.check().map_err(usage)?;
+        let scaled = scale.fit_with(frames, &Bar::new(), &CancelToken::new());
+        scaled.map_err(input)
     }
 
     /// Finds the radius of a neighbourhood among points, which take so much time.

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use perf_core::Nanos;
+use perf_core::{CancelToken, Nanos};
 use perf_track::{Burst, Bursts, Dimension, Error, Kind, Scale, ScaleMode, Shift, Thread};
 use proptest::prelude::*;
 
@@ -144,6 +144,35 @@ fn one_outlier_moves_nothing() {
     // It is a point all the same, far out.
     let scaled = scale.fit(&[&one(&wild)]).unwrap();
     assert!(scaled.frames[0].points().unwrap().values()[1_000] > 10.0);
+}
+
+#[test]
+fn large_frames_are_looked_at_often() {
+    let value = |at: i32| 1.0 + f64::from(at.wrapping_mul(7_919) % 1_000).abs();
+    let few: Vec<f64> = (0..140_000).map(value).collect();
+    let many: Vec<f64> = few.iter().map(|x| 3.0 * x).collect();
+    let frames = [one(&few), one(&many)];
+    let scale = Scale::params().dimension(log_x()).check().unwrap();
+    let fit = |most| {
+        let token = CancelToken::after(most);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let found = pool
+            .unwrap()
+            .install(|| scale.fit_with(&[&frames[0], &frames[1]], &(), &token));
+        (found, token.looks().unwrap())
+    };
+    let (found, looks) = fit(u64::MAX);
+    let found = found.unwrap();
+    assert!((found.transform.axes()[0].frames[1].shift - 3f64.ln()).abs() < 1e-2);
+    // Two looks a frame at each of: values, density, sorting, means, range, places; and the overlaps.
+    assert!(looks >= 190, "{looks} looks");
+    for most in (0..looks).step_by(looks as usize / 16) {
+        let (found, _) = fit(most);
+        assert!(
+            matches!(found, Err(Error::Cancelled(_))),
+            "{most} of {looks}"
+        );
+    }
 }
 
 #[test]

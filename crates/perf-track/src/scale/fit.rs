@@ -1,4 +1,7 @@
-//! Ranges and shifts.
+//! Ranges and shifts. What is summed is sorted by value and weight, so that sums do not depend on how.
+
+use crate::par::Looks;
+use perf_core::{CancelToken, Cancelled};
 
 /// Cells of a density over the values of two frames: fine enough that half a cell is far less
 /// than two clusters are apart.
@@ -15,19 +18,25 @@ pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
 
 /// From the quantile `q` of all values to that of `1 - q`, each frame weighing the same. Where
 /// both are one value: the least and the largest one.
-pub(super) fn range(frames: &[Vec<f64>], q: f64) -> (f64, f64) {
+pub(super) fn range(
+    frames: &[Vec<f64>],
+    q: f64,
+    cancel: &CancelToken,
+) -> Result<(f64, f64), Cancelled> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for values in frames {
         let weight = 1.0 / values.len().max(1) as f64;
         all.extend(values.iter().map(|value| (*value, weight)));
     }
-    all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    sort(&mut all, cancel)?;
     let total: f64 = all.iter().map(|(_, weight)| weight).sum();
     let (Some(first), Some(last)) = (all.first(), all.last()) else {
-        return (0.0, 0.0);
+        return Ok((0.0, 0.0));
     };
     let (mut low, mut high, mut below) = (first.0, last.0, 0.0);
+    let mut looks = Looks::new(cancel);
     for (value, weight) in &all {
+        looks.next(1)?;
         if below <= q * total {
             low = *value;
         }
@@ -37,11 +46,16 @@ pub(super) fn range(frames: &[Vec<f64>], q: f64) -> (f64, f64) {
             break;
         }
     }
-    if low < high {
-        (low, high)
-    } else {
-        (first.0, last.0)
-    }
+    Ok(match low < high {
+        true => (low, high),
+        false => (first.0, last.0),
+    })
+}
+
+fn sort(all: &mut Vec<(f64, f64)>, cancel: &CancelToken) -> Result<(), Cancelled> {
+    cancel.sort_by(all, |a, b| {
+        a.0.total_cmp(&b.0).then_with(|| a.1.total_cmp(&b.1))
+    })
 }
 
 /// What [`shift`] found.
@@ -57,7 +71,12 @@ pub(super) struct Fitted {
 /// The densities are histograms of a common cell width, smoothed by a triangle, and the overlap
 /// is looked at for all shifts by whole cells. Half a cell is lost that way, which the difference
 /// of the means of what lies within a few cells of the other frame brings back.
-pub(super) fn shift(a: (&[f64], &[f64]), b: (&[f64], &[f64]), margin: f64) -> Fitted {
+pub(super) fn shift(
+    a: (&[f64], &[f64]),
+    b: (&[f64], &[f64]),
+    margin: f64,
+    cancel: &CancelToken,
+) -> Result<Fitted, Cancelled> {
     let none = Fitted {
         shift: 0.0,
         overlap: 1.0,
@@ -68,7 +87,7 @@ pub(super) fn shift(a: (&[f64], &[f64]), b: (&[f64], &[f64]), margin: f64) -> Fi
     // Both frames have one value: the shift is their difference, whatever the cell.
     let spread = (high_a - low_a).max(high_b - low_b);
     if a.0.is_empty() || b.0.is_empty() {
-        return none;
+        return Ok(none);
     }
     let scale = low_a.abs().max(low_b.abs()).max(1.0);
     if spread <= 1e-12 * scale {
@@ -81,21 +100,23 @@ pub(super) fn shift(a: (&[f64], &[f64]), b: (&[f64], &[f64]), margin: f64) -> Fi
             0.0
         };
         let overlap = if shift == 0.0 { unshifted } else { 1.0 };
-        return Fitted {
+        return Ok(Fitted {
             shift,
             overlap,
             unshifted,
-        };
+        });
     }
     let cell = spread / (CELLS - 1) as f64;
-    let one = density(a, low_a, cell);
-    let other = density(b, low_b, cell);
+    let one = density(a, low_a, cell, cancel)?;
+    let other = density(b, low_b, cell, cancel)?;
     // Cell i of `one` is that of value low_a + i cell; `other` shifted by k cells has its cell
     // i - k there.
     let steps = one.len() + other.len();
     let unshifted_by = ((low_b - low_a) / cell).round();
     let mut best = (0.0, f64::MIN, 0.0);
+    let mut looks = Looks::new(cancel);
     for step in 0..steps {
+        looks.next(one.len())?;
         let k = step as i64 - other.len() as i64;
         let by = overlap(&one, &other, k);
         // By a shift of k cells the lowest value of b comes to low_a + k cell.
@@ -111,24 +132,31 @@ pub(super) fn shift(a: (&[f64], &[f64]), b: (&[f64], &[f64]), margin: f64) -> Fi
         false => 0.0,
     };
     if best.1 - unshifted < margin {
-        return Fitted {
+        return Ok(Fitted {
             shift: 0.0,
             overlap: unshifted,
             unshifted,
-        };
+        });
     }
-    Fitted {
-        shift: best.0 + refine(a, b, best.0, cell),
+    Ok(Fitted {
+        shift: best.0 + refine(a, b, best.0, cell, cancel)?,
         overlap: best.1,
         unshifted,
-    }
+    })
 }
 
 /// Time a cell, adding up to 1, smoothed; with room for the smoothing on both sides.
-fn density((values, times): (&[f64], &[f64]), low: f64, cell: f64) -> Vec<f64> {
+fn density(
+    (values, times): (&[f64], &[f64]),
+    low: f64,
+    cell: f64,
+    cancel: &CancelToken,
+) -> Result<Vec<f64>, Cancelled> {
     let total: f64 = times.iter().sum();
     let mut cells = vec![0.0; CELLS + 2 * SMOOTH];
+    let mut looks = Looks::new(cancel);
     for (value, time) in values.iter().zip(times) {
+        looks.next(1)?;
         let at = ((value - low) / cell).round() as usize + SMOOTH;
         if let Some(slot) = cells.get_mut(at) {
             // Bursts that take no time all count the same.
@@ -149,7 +177,7 @@ fn density((values, times): (&[f64], &[f64]), low: f64, cell: f64) -> Vec<f64> {
             }
         }
     }
-    smooth
+    Ok(smooth)
 }
 
 /// What two densities share, the second `k` cells further on.
@@ -161,7 +189,13 @@ fn overlap(one: &[f64], other: &[f64], k: i64) -> f64 {
 }
 
 /// What the shift lacks of the difference of the means, each over what lies near the other frame.
-fn refine(a: (&[f64], &[f64]), b: (&[f64], &[f64]), shift: f64, cell: f64) -> f64 {
+fn refine(
+    a: (&[f64], &[f64]),
+    b: (&[f64], &[f64]),
+    shift: f64,
+    cell: f64,
+    cancel: &CancelToken,
+) -> Result<f64, Cancelled> {
     let near = SMOOTH as f64 * cell;
     let sorted = |(values, times): (&[f64], &[f64]), by: f64| {
         let values = values
@@ -169,10 +203,10 @@ fn refine(a: (&[f64], &[f64]), b: (&[f64], &[f64]), shift: f64, cell: f64) -> f6
             .zip(times)
             .map(|(value, time)| (value - by, *time));
         let mut all: Vec<(f64, f64)> = values.collect();
-        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        all
+        sort(&mut all, cancel)?;
+        Ok(all)
     };
-    let (a, b) = (sorted(a, 0.0), sorted(b, shift));
+    let (a, b) = (sorted(a, 0.0)?, sorted(b, shift)?);
     let mean_near = |of: &[(f64, f64)], others: &[(f64, f64)]| {
         let is_near = |value: f64| {
             let at = others.partition_point(|(other, _)| *other < value - near);
@@ -181,15 +215,19 @@ fn refine(a: (&[f64], &[f64]), b: (&[f64], &[f64]), shift: f64, cell: f64) -> f6
                 .is_some_and(|(other, _)| *other <= value + near)
         };
         let (mut sum, mut weight) = (0.0, 0.0);
-        for (value, time) in of.iter().filter(|(value, _)| is_near(*value)) {
-            sum += value * time;
-            weight += time;
+        let mut looks = Looks::new(cancel);
+        for (value, time) in of {
+            looks.next(1)?;
+            if is_near(*value) {
+                sum += value * time;
+                weight += time;
+            }
         }
-        (weight > 0.0).then(|| sum / weight)
+        Ok((weight > 0.0).then(|| sum / weight))
     };
-    match (mean_near(&b, &a), mean_near(&a, &b)) {
+    Ok(match (mean_near(&b, &a)?, mean_near(&a, &b)?) {
         // More than a cell is no rounding any more.
         (Some(b), Some(a)) => (b - a).clamp(-cell, cell),
         _ => 0.0,
-    }
+    })
 }

@@ -8,8 +8,9 @@ pub use params::{Dimension, Scale, ScaleMode, ScaleParams, Shift};
 pub use transform::{FrameAxis, Transform, TransformAxis};
 
 use crate::bursts::Amount;
+use crate::par::Looks;
 use crate::{Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result};
-use perf_core::Nanos;
+use perf_core::{CancelToken, Nanos, Progress};
 
 /// The points of one frame.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -180,6 +181,32 @@ impl Scale {
     /// # Errors
     /// [`Error::UnknownMetric`], and [`Error::Length`] where fixed shifts are not one a frame.
     pub fn fit(&self, frames: &[&Bursts]) -> Result<Scaled> {
+        self.fit_with(frames, &(), &CancelToken::new())
+    }
+
+    /// As [`fit`](Self::fit), and tells of each axis that is done as phase `scale`, and stops soon after somebody
+    /// cancelled.
+    ///
+    /// ```
+    /// use perf_core::CancelToken;
+    /// use perf_track::{Bursts, Dimension, Error, Scale};
+    /// let scale = Scale::params().dimension(Dimension::new("flops")).check()?;
+    /// let (bursts, cancel) = (Bursts::new(["flops"]), CancelToken::new());
+    /// assert_eq!(scale.fit_with(&[&bursts], &(), &cancel)?.frames.len(), 1);
+    /// cancel.cancel();
+    /// assert!(matches!(scale.fit_with(&[&bursts], &(), &cancel), Err(Error::Cancelled(_))));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and [`Error::Cancelled`].
+    pub fn fit_with(
+        &self,
+        frames: &[&Bursts],
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Scaled> {
+        cancel.check()?;
         for dimension in &self.dimensions {
             if let Shift::Fixed(shifts) = &dimension.shift
                 && shifts.len() != frames.len()
@@ -191,47 +218,50 @@ impl Scale {
                 });
             }
         }
-        let raw: Vec<Raw> = crate::par::map(frames.len(), |at| self.raw(frames[at]))?;
+        let raw: Vec<Raw> = crate::par::map(frames.len(), |at| self.raw(frames[at], cancel))?;
         let unit = |metric: &str| match frames.first().and_then(|f| f.column(metric).ok()) {
             Some(column) => column.unit.clone(),
             None if metric == "duration" => "ns".into(),
             None => String::new(),
         };
-        let axes = self.dimensions.iter().enumerate();
-        let axes: Vec<TransformAxis> = axes
-            .map(|(index, dimension)| TransformAxis {
+        let mut axes: Vec<TransformAxis> = Vec::with_capacity(self.dimensions.len());
+        for (index, dimension) in self.dimensions.iter().enumerate() {
+            axes.push(TransformAxis {
                 metric: dimension.metric.clone(),
                 unit: unit(&dimension.metric),
                 log: dimension.log,
                 factor: dimension.factor,
-                frames: self.axis(index, dimension, &raw),
-            })
-            .collect();
+                frames: self.axis(index, dimension, &raw, cancel)?,
+            });
+            progress.advance("scale", 1, self.dimensions.len() as u64);
+        }
         let dimensions = axes.len();
         let frames = raw.into_iter().enumerate().map(|(frame, raw)| {
             let mut values = raw.values;
+            let mut looks = Looks::new(cancel);
             for row in values.chunks_exact_mut(dimensions) {
+                looks.next(dimensions)?;
                 for (value, axis) in row.iter_mut().zip(&axes) {
                     if let Some(of) = axis.frames.get(frame) {
                         *value = axis.place(of, *value);
                     }
                 }
             }
-            ScaledFrame {
+            Ok(ScaledFrame {
                 rows: raw.rows,
                 values,
                 dimensions,
                 left_out: raw.left_out,
-            }
+            })
         });
         Ok(Scaled {
-            frames: frames.collect(),
+            frames: frames.collect::<Result<_>>()?,
             transform: Transform { axes: axes.clone() },
         })
     }
 
     /// The metrics of a frame's complete bursts, after the logarithm.
-    fn raw(&self, bursts: &Bursts) -> Result<Raw> {
+    fn raw(&self, bursts: &Bursts, cancel: &CancelToken) -> Result<Raw> {
         let durations = bursts.durations();
         let mut columns = Vec::with_capacity(self.dimensions.len());
         for dimension in &self.dimensions {
@@ -247,7 +277,9 @@ impl Scale {
             times: Vec::new(),
             left_out: vec![Amount::default(); self.dimensions.len()],
         };
+        let mut looks = Looks::new(cancel);
         for row in bursts.complete() {
+            looks.next(self.dimensions.len())?;
             let start = raw.values.len();
             let time = durations.get(row as usize).copied().unwrap_or_default();
             let each = self.dimensions.iter().zip(&columns);
@@ -271,10 +303,19 @@ impl Scale {
     }
 
     /// What each frame adds to an axis.
-    fn axis(&self, axis: usize, dimension: &Dimension, frames: &[Raw]) -> Vec<FrameAxis> {
+    fn axis(
+        &self,
+        axis: usize,
+        dimension: &Dimension,
+        frames: &[Raw],
+        cancel: &CancelToken,
+    ) -> Result<Vec<FrameAxis>> {
         let dimensions = self.dimensions.len();
-        let values = |raw: &Raw| raw.axis(axis, dimensions).collect::<Vec<f64>>();
-        let of: Vec<Vec<f64>> = frames.iter().map(values).collect();
+        let mut of: Vec<Vec<f64>> = Vec::with_capacity(frames.len());
+        for raw in frames {
+            cancel.check()?;
+            of.push(raw.axis(axis, dimensions).collect());
+        }
         let plain = |(low, high)| FrameAxis {
             shift: 0.0,
             overlap: 1.0,
@@ -283,10 +324,8 @@ impl Scale {
             high,
         };
         if self.mode == ScaleMode::PerFrame {
-            return of
-                .iter()
-                .map(|values| plain(fit::extremes(values)))
-                .collect();
+            let ranges = of.iter().map(|values| plain(fit::extremes(values)));
+            return Ok(ranges.collect());
         }
         let fits = match dimension.shift {
             Shift::Fit => true,
@@ -308,7 +347,11 @@ impl Scale {
                     frames.get(index),
                 )
             {
-                let fitted = fit::shift((first, &base.times), (own, &raw.times), self.margin);
+                let (first, own) = (
+                    (first.as_slice(), base.times.as_slice()),
+                    (own.as_slice(), raw.times.as_slice()),
+                );
+                let fitted = fit::shift(first, own, self.margin, cancel)?;
                 frame.shift = fitted.shift;
                 frame.overlap = fitted.overlap;
                 frame.overlap_unshifted = fitted.unshifted;
@@ -319,10 +362,10 @@ impl Scale {
             .zip(&found)
             .map(|(values, frame)| values.iter().map(|y| y - frame.shift).collect())
             .collect();
-        let (low, high) = fit::range(&shifted, self.quantile);
+        let (low, high) = fit::range(&shifted, self.quantile, cancel)?;
         for frame in &mut found {
             (frame.low, frame.high) = (low, high);
         }
-        found
+        Ok(found)
     }
 }
