@@ -13,8 +13,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most bytes of events to hold in memory, default no limit. A reader that keeps what it
-    /// reads compares its estimate with this before it starts.
+    /// Most bytes of events of a recording to hold in memory, default no limit. OTF2 compares its estimate
+    /// with this before it starts, other readers stop where they pass it; what is unpacked into memory as a
+    /// whole (profiles, companions of a trace) takes no more either.
     pub memory: u64,
     /// Deepest nesting of system nodes and call paths, default 4,096.
     pub depth: u32,

@@ -56,7 +56,7 @@ const TABLE: &[Line] = &[
         "random.prv",
         MEMORY,
         SAME,
-        error(&["bytes of events in memory"]),
+        error(&["memory for threads in bytes", "bytes of events in memory"]),
     ),
     ("functions.prv", DEPTH, SAME, rule("deep-function")),
     (
