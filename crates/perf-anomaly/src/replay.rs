@@ -3,8 +3,8 @@
 use crate::calls::CORRELATION;
 use perf_core::{
     CancelToken, Cancelled, Definitions, Event, EventId, EventSink, EventSource, Link, LocationId,
-    LocationKind, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey,
-    Ticks, TimeRange, Trace, TraceView, Transfer, Value,
+    LocationKind, Looks, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId,
+    StreamKey, Ticks, TimeRange, Trace, TraceView, Transfer, Value,
 };
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -160,6 +160,7 @@ impl EventSource for Replay<'_> {
         if self.step == 0 {
             self.ids.ask(definitions, sink);
         }
+        let mut looks = Looks::new(&self.cancel);
         for source in &mut self.streams {
             self.cancel.check()?;
             let Some(location) = self.view.location(source.location) else {
@@ -177,9 +178,7 @@ impl EventSource for Replay<'_> {
             }
             let first = location.range().start + source.done;
             for index in first..first + count {
-                if index.is_multiple_of(LOOK) {
-                    self.cancel.check()?;
-                }
+                looks.next(1)?;
                 let all = location.all();
                 if let (Some(at), Some(event)) = (all.time(index), all.event(index)) {
                     let (from, stream) = (source.location, source.stream);
@@ -203,9 +202,6 @@ impl EventSource for Replay<'_> {
         Ok(true)
     }
 }
-
-/// Events between two looks at the token.
-const LOOK: usize = 1 << 16;
 
 /// Launch and work, in order; both are in view. Those of equal launches stand together.
 fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {

@@ -1,8 +1,7 @@
 //! [`intervals()`]: the calls of a location whose regions may overlap.
 
-use crate::progress::{LOOK, watched};
 use crate::{
-    CancelToken, Cancelled, Close, Event, Events, LocationKind, LocationView, RegionId,
+    CancelToken, Cancelled, Close, Event, Events, LocationKind, LocationView, Looks, RegionId,
     ReplayCounts, Ticks,
 };
 use std::collections::{HashMap, VecDeque};
@@ -146,11 +145,11 @@ pub(crate) fn walk<'a>(
     mut tell: impl FnMut(Step<'a>),
 ) -> Result<ReplayCounts, Cancelled> {
     let (events, range, window) = (location.all(), location.range(), location.window());
-    let mut open = Open::default();
+    let (mut open, mut looks) = (Open::default(), Looks::new(cancel));
     each_event(
         events,
         0..range.start,
-        cancel,
+        &mut looks,
         |index, at, event| match event {
             Event::Enter { region } => open.enter(index, at, region),
             Event::Leave { region } => drop(open.leave(region)),
@@ -169,15 +168,15 @@ pub(crate) fn walk<'a>(
         enter: call.enter,
         why,
     };
-    let open_before = open.in_order(cancel)?;
-    for (number, call) in open_before.into_iter().enumerate() {
-        look(number, cancel)?;
+    let open_before = open.in_order(&mut looks)?;
+    for call in open_before {
+        looks.next(1)?;
         tell(Step::Begin(call.region));
     }
     each_event(
         events,
         range.clone(),
-        cancel,
+        &mut looks,
         |index, at, event| match event {
             Event::Enter { region } => {
                 open.enter(index, at, region);
@@ -193,8 +192,8 @@ pub(crate) fn walk<'a>(
     )?;
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();
-    for (number, call) in open.in_order(cancel)?.into_iter().enumerate() {
-        look(number, cancel)?;
+    for call in open.in_order(&mut looks)? {
+        looks.next(1)?;
         open.counts.open_at_end += u64::from(is_end);
         tell(Step::End(end_of(call, last.min(window.end), Close::End)));
     }
@@ -205,10 +204,10 @@ pub(crate) fn walk<'a>(
 fn each_event<'a>(
     events: &'a Events,
     range: Range<usize>,
-    cancel: Option<&CancelToken>,
+    looks: &mut Looks<'_>,
     mut with: impl FnMut(usize, Ticks, Event<'a>),
 ) -> Result<(), Cancelled> {
-    for piece in watched(range, cancel) {
+    for piece in looks.pieces(range) {
         for index in piece? {
             if let (Some(at), Some(event)) = (events.time(index), events.event(index)) {
                 with(index, at, event);
@@ -216,14 +215,6 @@ fn each_event<'a>(
         }
     }
     Ok(())
-}
-
-/// A look at the token, if there is one, before some of many.
-fn look(number: usize, cancel: Option<&CancelToken>) -> Result<(), Cancelled> {
-    match number.is_multiple_of(LOOK) {
-        true => cancel.map_or(Ok(()), CancelToken::check),
-        false => Ok(()),
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -293,10 +284,10 @@ impl Open {
         Some((*self.calls.back()?)?.region)
     }
 
-    fn in_order(&self, cancel: Option<&CancelToken>) -> Result<Vec<Call>, Cancelled> {
+    fn in_order(&self, looks: &mut Looks<'_>) -> Result<Vec<Call>, Cancelled> {
         let mut open = Vec::new();
-        for (number, call) in self.calls.iter().enumerate() {
-            look(number, cancel)?;
+        for call in &self.calls {
+            looks.next(1)?;
             open.extend(*call);
         }
         Ok(open)

@@ -90,6 +90,7 @@ mod glob;
 mod ids;
 mod intervals;
 mod limits;
+mod looks;
 mod merge;
 mod messages;
 mod metric;
@@ -116,6 +117,7 @@ pub use ids::{
 };
 pub use intervals::{Interval, intervals, intervals_with, open_intervals};
 pub use limits::Limits;
+pub use looks::Looks;
 pub use merge::Merge;
 pub use messages::{
     CollectiveInstance, CollectiveMember, Endpoint, Message, Messages, RemoteAccess, Unmatched,

@@ -1,6 +1,5 @@
 //! [`Progress`] and [`CancelToken`]: long work reports and stops.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -41,7 +40,7 @@ impl Progress for () {
 
 /// Tells long work to stop. Clones share one flag.
 ///
-/// Work looks at it every 2^16 events or numbers, or as many cells as a few milliseconds take: it aims to
+/// [`Looks`](crate::Looks) says when. Work looks at it every 2^16 events or numbers, or as many cells as a few milliseconds take: it aims to
 /// return within 100 ms. What is known to be later is listed in `docs/cost.md`.
 ///
 /// ```
@@ -57,12 +56,12 @@ pub struct CancelToken(Arc<Flag>);
 #[derive(Debug, Default)]
 struct Flag {
     is_cancelled: AtomicBool,
-    counted: Option<Looks>,
+    counted: Option<Counted>,
 }
 
 /// How often somebody looked, and how often that goes well.
 #[derive(Debug)]
-struct Looks {
+struct Counted {
     seen: AtomicU64,
     most: u64,
 }
@@ -90,7 +89,7 @@ impl CancelToken {
     pub fn after(looks: u64) -> Self {
         CancelToken(Arc::new(Flag {
             is_cancelled: AtomicBool::default(),
-            counted: Some(Looks {
+            counted: Some(Counted {
                 seen: AtomicU64::new(0),
                 most: looks,
             }),
@@ -129,19 +128,4 @@ impl CancelToken {
             Ok(())
         }
     }
-}
-
-/// Events or numbers between two looks at a token: less than a millisecond or two of work.
-pub(crate) const LOOK: usize = 1 << 16;
-
-/// A range in pieces, with a look at the token, if there is one, before each.
-pub(crate) fn watched(
-    range: Range<usize>,
-    cancel: Option<&CancelToken>,
-) -> impl Iterator<Item = Result<Range<usize>, Cancelled>> + '_ {
-    let end = range.end;
-    range.step_by(LOOK).map(move |from| {
-        cancel.map_or(Ok(()), CancelToken::check)?;
-        Ok(from..end.min(from.saturating_add(LOOK)))
-    })
 }

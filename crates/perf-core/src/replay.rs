@@ -1,7 +1,6 @@
 //! [`replay()`]: the one place that turns enter and leave into call frames.
 
-use crate::progress::{LOOK, watched};
-use crate::{CancelToken, Cancelled, Event, Events, LocationView, Merge, RegionId, Ticks};
+use crate::{CancelToken, Cancelled, Event, Events, LocationView, Looks, Merge, RegionId, Ticks};
 
 /// Why a frame was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -150,8 +149,8 @@ fn run<V: Visitor + ?Sized>(
 ) -> Result<ReplayCounts, Cancelled> {
     let events = location.all();
     let range = location.range();
-    let mut stack = FrameStack::default();
-    for piece in watched(0..range.start, cancel) {
+    let (mut stack, mut looks) = (FrameStack::default(), Looks::new(cancel));
+    for piece in looks.pieces(0..range.start) {
         stack.pass(events, piece?);
     }
     let counts_before = stack.counts;
@@ -161,7 +160,7 @@ fn run<V: Visitor + ?Sized>(
         // What was still open was closed at the last event, before the window.
         stack.frames.clear();
     }
-    for piece in watched(0..stack.frames.len(), cancel) {
+    for piece in looks.pieces(0..stack.frames.len()) {
         let piece = piece?;
         let frames = stack.frames.get(piece.clone()).unwrap_or_default();
         for (depth, region) in piece.zip(frames) {
@@ -169,7 +168,7 @@ fn run<V: Visitor + ?Sized>(
         }
     }
     // Not by `each_event`, which takes a tenth more instructions where the visitor does little.
-    for piece in watched(range.clone(), cancel) {
+    for piece in looks.pieces(range.clone()) {
         for index in piece? {
             let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
                 continue;
@@ -192,9 +191,7 @@ fn run<V: Visitor + ?Sized>(
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();
     while let Some(region) = stack.frames.pop() {
-        if stack.frames.len().is_multiple_of(LOOK) {
-            cancel.map_or(Ok(()), CancelToken::check)?;
-        }
+        looks.next(1)?;
         visitor.leave(end, region, stack.frames.len(), Close::End);
         stack.counts.open_at_end += u64::from(is_end);
     }

@@ -1,7 +1,6 @@
 //! Sorting that can be stopped.
 
-use crate::progress::LOOK;
-use crate::{CancelToken, Cancelled};
+use crate::{CancelToken, Cancelled, Looks};
 use std::cmp::Ordering;
 
 impl CancelToken {
@@ -25,11 +24,11 @@ impl CancelToken {
         items: &mut Vec<T>,
         mut compare: impl FnMut(&T, &T) -> Ordering,
     ) -> Result<(), Cancelled> {
-        for run in items.chunks_mut(LOOK) {
+        for run in items.chunks_mut(Looks::EACH) {
             self.check()?;
             run.sort_unstable_by(&mut compare);
         }
-        let mut width = LOOK;
+        let mut width = Looks::EACH;
         let mut merged = Vec::new();
         while width < items.len() {
             merged.clear();
@@ -59,7 +58,7 @@ impl CancelToken {
             while let (Some((a, rest_a)), Some((b, rest_b))) =
                 (left.split_first(), right.split_first())
             {
-                if done.is_multiple_of(LOOK) {
+                if done.is_multiple_of(Looks::EACH) {
                     self.check()?;
                 }
                 done += 1;
@@ -72,7 +71,7 @@ impl CancelToken {
                 }
             }
         }
-        for piece in left.chunks(LOOK).chain(right.chunks(LOOK)) {
+        for piece in left.chunks(Looks::EACH).chain(right.chunks(Looks::EACH)) {
             self.check()?;
             into.extend_from_slice(piece);
         }
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn sorts_like_the_standard_library() {
-        let run = LOOK as u32;
+        let run = Looks::EACH as u32;
         for count in [0, 1, 1000, run - 1, run, run + 1, 3 * run, 5 * run + 17] {
             let (mut own, mut theirs) = (numbers(count), numbers(count));
             CancelToken::new().sort_by(&mut own, Ord::cmp).unwrap();
@@ -109,7 +108,7 @@ mod tests {
 
     #[test]
     fn stops_at_every_look_and_loses_nothing() {
-        let all = numbers(3 * LOOK as u32);
+        let all = numbers(3 * Looks::EACH as u32);
         let token = CancelToken::after(u64::MAX);
         token.sort_by(&mut all.clone(), Ord::cmp).unwrap();
         let looks = token.looks().unwrap();

@@ -5,12 +5,9 @@ use crate::overlap::Overlaps;
 use crate::timelines::Columns;
 use crate::{Error, Result, StateMap};
 use perf_core::{
-    CancelToken, Close, Event, LocationKind, LocationView, RegionId, ReplayCounts, Ticks,
+    CancelToken, Close, Event, LocationKind, LocationView, Looks, RegionId, ReplayCounts, Ticks,
     TimeRange, Visitor, intervals_with, replay_with,
 };
-
-/// Events between two looks at a token.
-const LOOK: usize = 1 << 16;
 
 /// The timeline of one location, within the window of its view.
 ///
@@ -108,9 +105,9 @@ fn overlapping<M: StateMap + ?Sized>(
     cancel: &CancelToken,
 ) -> Result<ReplayCounts> {
     let (events, range) = (location.all(), location.range());
-    let mut overlaps = Overlaps::default();
+    let (mut overlaps, mut looks) = (Overlaps::default(), Looks::new(cancel));
     for index in 0..range.start {
-        look(index, cancel)?;
+        looks.next(1)?;
         match events.event(index) {
             Some(Event::Enter { region }) => overlaps.enter(&mut walk.stack, region),
             Some(Event::Leave { region }) => overlaps.leave(&mut walk.stack, region),
@@ -120,7 +117,7 @@ fn overlapping<M: StateMap + ?Sized>(
     overlaps.counts = ReplayCounts::default();
     walk.set(start);
     for index in range.clone() {
-        look(index, cancel)?;
+        looks.next(1)?;
         let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
             continue;
         };
@@ -142,15 +139,6 @@ fn overlapping<M: StateMap + ?Sized>(
         overlaps.counts.open_at_end = overlaps.open(&walk.stack);
     }
     Ok(overlaps.counts)
-}
-
-/// Looks at the token now and then.
-#[inline]
-fn look(index: usize, cancel: &CancelToken) -> Result<()> {
-    match index.is_multiple_of(LOOK) {
-        true => Ok(cancel.check()?),
-        false => Ok(()),
-    }
 }
 
 struct Walk<'a, M: ?Sized> {
@@ -185,8 +173,9 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
 
     /// Learns from the events before the window whether recording is off at its start.
     fn recall(&mut self, location: LocationView<'_>, cancel: &CancelToken) -> Result<()> {
+        let mut looks = Looks::new(cancel);
         for index in 0..location.range().start {
-            look(index, cancel)?;
+            looks.next(1)?;
             match location.all().event(index) {
                 Some(Event::Measuring { on }) => self.off = !on,
                 Some(Event::Flush { until }) => self.flushed = self.flushed.max(Some(until)),

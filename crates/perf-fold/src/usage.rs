@@ -2,10 +2,7 @@
 
 use crate::class::code;
 use crate::{Classes, Error, Folder, Result, State, Timelines, par, sample};
-use perf_core::{CancelToken, Cancelled, Progress, TimeRange};
-
-/// Transitions between two looks at a token.
-const LOOK: usize = 1 << 16;
+use perf_core::{CancelToken, Cancelled, Looks, Progress, TimeRange};
 
 /// How busy streams are over a window: what `max` hides where many streams work a little.
 ///
@@ -66,10 +63,9 @@ impl Utilisation {
         let key = |(at, change): &(u64, i64)| (*at, -change);
         cancel.sort_by(&mut changes, |a, b| key(a).cmp(&key(b)))?;
         let (mut active, mut last) = (0i64, 0);
-        for (number, (at, change)) in changes.into_iter().enumerate() {
-            if number.is_multiple_of(LOOK) {
-                cancel.check()?;
-            }
+        let mut looks = Looks::new(cancel);
+        for (at, change) in changes {
+            looks.next(1)?;
             let length = at - last;
             if active > 0 {
                 found.busy += length;
@@ -152,17 +148,14 @@ impl Usage {
                 changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
             }
         };
-        let mut looked = 0_usize;
+        let mut looks = Looks::new(cancel);
         for stream in streams {
             cancel.check()?;
             let mut known = 0u64;
             let mut open: Option<TimeRange> = None;
             let columns = timelines.stream(*stream);
             for (piece, code) in columns.into_iter().flat_map(|c| sample::pieces(c, window)) {
-                looked += 1;
-                if looked.is_multiple_of(LOOK) {
-                    cancel.check()?;
-                }
+                looks.next(1)?;
                 times.add(code, piece.len());
                 known = known.saturating_add(piece.len());
                 if code < code::FIRST {

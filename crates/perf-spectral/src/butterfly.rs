@@ -3,9 +3,9 @@
 //!
 //! All are forward, `exp(-2 pi i k x / L)`; the inverse is the same with both planes swapped.
 
-use crate::par::LOOK;
 use crate::points::{Every, Planes, Sink, Slices, Source, Turned};
 use crate::real::{Real, vectors, vectors_mut};
+use perf_core::Looks;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
@@ -236,9 +236,9 @@ impl Part {
         parts: usize,
         rows: usize,
     ) -> impl Iterator<Item = Part> {
-        let many = (LOOK / (factor * rows).max(1)).max(1);
+        let many = (Looks::EACH / (factor * rows).max(1)).max(1);
         let wide = match many {
-            1 => (LOOK / factor).next_multiple_of(T::COLUMNS),
+            1 => (Looks::EACH / factor).next_multiple_of(T::COLUMNS),
             _ => rows.max(1),
         };
         (0..parts).step_by(many).flat_map(move |part| {
@@ -405,7 +405,7 @@ mod tests {
             let mut seen = vec![0; parts * rows];
             for part in Part::all::<f64>(factor, parts, rows) {
                 let numbers = part.parts.len() * part.rows.len() * factor;
-                assert!(numbers <= LOOK + factor * f64::COLUMNS, "{numbers}");
+                assert!(numbers <= Looks::EACH + factor * f64::COLUMNS, "{numbers}");
                 assert_eq!(part.rows.start % f64::COLUMNS, 0, "{part:?}");
                 for twiddle in part.parts {
                     for row in part.rows.clone() {

@@ -1,14 +1,14 @@
 //! [`SpectraBuilder`]: views become spectra.
 
 use crate::energy::{Energies, roots};
-use crate::par::{self, LOOK, Looks, Pool};
+use crate::par::{self, Pool};
 use crate::profile::{Skipped, Unfit};
 use crate::real::{Aligned, Real};
 use crate::spectra::{Spectra, View};
 use crate::store::Store;
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::{CancelToken, Looks, Progress};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
@@ -278,7 +278,7 @@ impl<T: Real> SpectraBuilder<T> {
         if !mask.is_empty() {
             self.plan.check("mask of a view", mask.len())?;
         }
-        let mut looks = Looks::new(Some(cancel));
+        let mut looks = Looks::new(cancel);
         for piece in looks.pieces(0..values.len()) {
             for at in piece? {
                 let value = values[at];
@@ -290,9 +290,7 @@ impl<T: Real> SpectraBuilder<T> {
         let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
         two.write_u8(1);
         for (at, value) in values.iter().enumerate() {
-            if at.is_multiple_of(LOOK) {
-                cancel.check()?;
-            }
+            looks.next(1)?;
             let held = mask.get(at).copied().unwrap_or(true);
             // 0 and -0 are the same value.
             let bits = if held {
@@ -313,7 +311,7 @@ impl<T: Real> SpectraBuilder<T> {
         cancel: &CancelToken,
     ) -> Result<(View, Option<Aligned<T>>)> {
         cancel.check()?;
-        let mut looks = Looks::new(Some(cancel));
+        let mut looks = Looks::new(cancel);
         let cells = Cells { values, mask };
         let count = cells.count();
         let largest = cells.fold(&mut looks, |most, value| most.max(value.abs()))?;

@@ -1,11 +1,10 @@
 //! Weights in the order of packed spectra, and the energy along each axis.
 
 use crate::layout::Layout;
-use crate::par::Looks;
 use crate::real::Real;
 use crate::transform::Transform;
 use crate::{Filter, Result, Wave};
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Looks};
 
 /// A stretch of a packed spectrum: `len` real parts, and as many imaginary ones.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! The largest and the smallest of the working space, with ties to the smallest shift.
 
 use crate::Result;
-use crate::par::Looks;
 use crate::real::{Aligned, Real};
 use crate::transform::{Scratch, Transform};
+use perf_core::Looks;
 
 /// A value of R and the shift it is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -5,10 +5,10 @@ use crate::Result;
 use crate::halves::rows_out;
 use crate::layout::Tile;
 use crate::lines::{Line, LineSpace};
-use crate::par::Looks;
 use crate::real::Real;
 use crate::transform::{GROUP, Scratch, Transform};
 use crate::turn::{Blocks, Turning};
+use perf_core::Looks;
 
 /// Tiles of inner places that are turned at once: what lies together is read together.
 const TILES: usize = 8;

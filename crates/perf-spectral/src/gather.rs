@@ -4,10 +4,10 @@
 
 use crate::Result;
 use crate::first::FirstWork;
-use crate::par::Looks;
 use crate::real::Real;
 use crate::transform::{GROUP, Transform};
 use crate::turn::{Strips, Turning};
+use perf_core::Looks;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 

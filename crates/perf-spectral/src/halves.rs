@@ -2,9 +2,9 @@
 
 use crate::Result;
 use crate::layout::Tile;
-use crate::par::Looks;
 use crate::real::{Real, vectors_mut};
 use crate::transform::Transform;
+use perf_core::Looks;
 use pulp::{Arch, Simd, WithSimd};
 
 impl<T: Real> Transform<T> {

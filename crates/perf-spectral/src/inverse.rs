@@ -4,10 +4,10 @@ use crate::Result;
 use crate::forward::along;
 use crate::halves::rows_in;
 use crate::layout::{Pair, Tile};
-use crate::par::{LOOK, Looks};
 use crate::real::Real;
 use crate::transform::{Scratch, Transform};
 use crate::turn::{Blocks, Turning};
+use perf_core::Looks;
 
 impl<T: Real> Transform<T> {
     pub(crate) fn run_inverse(
@@ -45,7 +45,7 @@ impl<T: Real> Transform<T> {
             Some(_) => {
                 let count = layout.pairs.len();
                 for (at, pair) in layout.pairs.iter().enumerate() {
-                    if at.is_multiple_of(LOOK) && scratch.is_over() {
+                    if at.is_multiple_of(Looks::EACH) && scratch.is_over() {
                         return;
                     }
                     let zero = [spectrum[at], spectrum[at + count]];

@@ -5,10 +5,9 @@ use crate::dispatch::{dispatch, has_vectors};
 use crate::first::{First, FirstWork};
 use crate::last::Last;
 use crate::long;
-use crate::par::LOOK;
 use crate::prime::{self, Prime};
 use crate::real::{Aligned, Real};
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Looks};
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 use std::sync::Arc;
@@ -379,7 +378,7 @@ impl<T: Real> Line<T> {
                     step.pass(from, to, middle, part);
                 };
                 // Of short lines a tile is next to nothing, and passed over as a whole.
-                if size <= LOOK {
+                if size <= Looks::EACH {
                     pass(Part {
                         parts: 0..parts,
                         rows: 0..rows,

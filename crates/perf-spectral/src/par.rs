@@ -1,65 +1,7 @@
 //! Parallel loops, and their serial twins. Either way the results are in order.
 
 use crate::Result;
-use perf_core::CancelToken;
-use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-
-/// Numbers between two looks at a token.
-pub(crate) const LOOK: usize = 1 << 16;
-
-/// Looks at a token, if there is one, each time that so many numbers were worked on.
-#[derive(Debug)]
-pub(crate) struct Looks<'a> {
-    cancel: Option<&'a CancelToken>,
-    left: usize,
-}
-
-impl<'a> Looks<'a> {
-    pub(crate) fn new(cancel: Option<&'a CancelToken>) -> Self {
-        Looks { cancel, left: LOOK }
-    }
-
-    /// So many more numbers come; stops if it was time to look and somebody cancelled.
-    #[inline(always)]
-    pub(crate) fn next(&mut self, numbers: usize) -> Result<()> {
-        match self.left.checked_sub(numbers) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => self.look(numbers),
-        }
-    }
-
-    #[cold]
-    fn look(&mut self, numbers: usize) -> Result<()> {
-        self.left = LOOK.saturating_sub(numbers);
-        Ok(self.cancel.map_or(Ok(()), CancelToken::check)?)
-    }
-
-    /// A range in pieces, with looks at the token between them.
-    pub(crate) fn pieces(
-        &mut self,
-        range: Range<usize>,
-    ) -> impl Iterator<Item = Result<Range<usize>>> + use<'_, 'a> {
-        let end = range.end;
-        range.step_by(LOOK).map(move |from| {
-            let piece = from..end.min(from.saturating_add(LOOK));
-            self.next(piece.len())?;
-            Ok(piece)
-        })
-    }
-
-    /// A copy of some numbers.
-    pub(crate) fn copy<T: Copy>(&mut self, from: &[T]) -> Result<Vec<T>> {
-        let mut copy = Vec::with_capacity(from.len());
-        for piece in self.pieces(0..from.len()) {
-            copy.extend_from_slice(&from[piece?]);
-        }
-        Ok(copy)
-    }
-}
 
 /// `work` on each number below `count`, all results or the first error by number.
 pub(crate) fn map<R: Send + Sync>(

@@ -2,11 +2,10 @@
 
 use crate::energy::{Run, roots};
 use crate::extremes::Peak;
-use crate::par::{LOOK, Looks};
 use crate::real::{Real, vectors, vectors_mut};
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Filter, Result};
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Looks};
 use pulp::{Simd, WithSimd};
 use std::sync::Arc;
 
@@ -140,7 +139,7 @@ impl<T: Real> Transform<T> {
         let mut magnitude = Vec::with_capacity(self.len().div_ceil(2));
         for Run { re, im, len } in self.layout.runs() {
             let (re, im) = (&product[re..re + len], &product[im..im + len]);
-            for (re, im) in re.chunks(LOOK).zip(im.chunks(LOOK)) {
+            for (re, im) in re.chunks(Looks::EACH).zip(im.chunks(Looks::EACH)) {
                 looks.next(re.len())?;
                 let pairs = re.iter().zip(im);
                 magnitude.extend(pairs.map(|(re, im)| T::of(re.wide().hypot(im.wide()))));
@@ -222,7 +221,7 @@ impl<T: Real> Transform<T> {
         match layout.real_axis {
             Some(_) => {
                 for (at, pair) in layout.pairs.iter().enumerate() {
-                    if at.is_multiple_of(LOOK) {
+                    if at.is_multiple_of(Looks::EACH) {
                         scratch.check()?;
                     }
                     let low = product(at, at + count);
@@ -240,7 +239,7 @@ impl<T: Real> Transform<T> {
                 scratch.first[0][0] = T::default();
                 scratch.first[1][0] = T::default();
                 for (at, pair) in layout.pairs.iter().enumerate() {
-                    if at.is_multiple_of(LOOK) {
+                    if at.is_multiple_of(Looks::EACH) {
                         scratch.check()?;
                     }
                     let [one, two] = pair.map(|place| place.first as usize);

@@ -1,12 +1,11 @@
 //! Where spectra are kept: in memory, or in a file that is written once.
 
 use crate::Result;
-use crate::par::Looks;
 use crate::real::{Aligned, Real};
 use crate::spectra::View;
 use crate::table::{Counts, HEADER, checksum, header, table};
 use crate::transform::Transform;
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Looks};
 use std::fs::File;
 
 /// Spectra, by number, all of the same length.
@@ -70,7 +69,7 @@ impl<T: Real> Store<T> {
                 T::little_endian(values);
                 let bytes: &[u8] = bytemuck::cast_slice(values);
                 let from = place(spill.count, bytes.len());
-                for piece in Looks::new(Some(cancel)).pieces(0..bytes.len()) {
+                for piece in Looks::new(cancel).pieces(0..bytes.len()) {
                     let piece = piece?;
                     spill.write(&bytes[piece.clone()], from + piece.start as u64)?;
                 }

@@ -6,14 +6,14 @@
 //! as strongly as the reference says what a correlation is worth: for one view by the share of
 //! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
 
-use crate::par::{self, Looks};
+use crate::par;
 use crate::params::Score;
 use crate::real::Real;
 use crate::reference::{Correlation, Reference};
 use crate::spectra::Spectra;
 use crate::transform::Transform;
 use crate::{Error, Filter, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::{CancelToken, Looks, Progress};
 
 /// Surrogates there can be: p-values of a millionth.
 const MOST_SURROGATES: usize = 1 << 20;
@@ -215,8 +215,11 @@ impl<T: Real> Transform<T> {
         mut random: Random,
         cancel: &CancelToken,
     ) -> Result<Reference<T>> {
-        let mut looks = Looks::new(Some(cancel));
-        let mut product = looks.copy(&reference.product)?;
+        let mut looks = Looks::new(cancel);
+        let mut product = Vec::with_capacity(reference.product.len());
+        for piece in looks.pieces(0..reference.product.len()) {
+            product.extend_from_slice(&reference.product[piece?]);
+        }
         for run in self.layout.runs() {
             for at in 0..run.len {
                 looks.next(1)?;

@@ -1,5 +1,6 @@
 //! Generated recordings and the corpus, for the tests and benches of perfkit.
 
+pub mod cancel;
 pub mod clusters;
 pub mod corpus;
 pub mod cosmo;

@@ -5,7 +5,7 @@
 //! pointer for each job costs nothing beside what a job does.
 
 use crate::Result;
-use perf_core::{CancelToken, Cancelled};
+use perf_core::{CancelToken, Looks};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,40 +13,6 @@ use std::sync::{Mutex, PoisonError};
 const FEW: usize = 1_024;
 /// Jobs of [`collect`] for each lane: enough that none waits long for the last one.
 const SHARES: usize = 8;
-/// Small pieces of work between two looks at a token.
-pub(crate) const LOOK: usize = 1 << 16;
-
-/// Looks at a token each time that [`LOOK`] small pieces of work were done.
-#[derive(Debug)]
-pub(crate) struct Looks<'a> {
-    cancel: &'a CancelToken,
-    left: usize,
-}
-
-impl<'a> Looks<'a> {
-    pub(crate) fn new(cancel: &'a CancelToken) -> Self {
-        Looks { cancel, left: LOOK }
-    }
-
-    /// So many more pieces come; stops if it was time to look and somebody cancelled.
-    #[inline(always)]
-    pub(crate) fn next(&mut self, work: usize) -> Result<(), Cancelled> {
-        match self.left.checked_sub(work) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => self.look(work),
-        }
-    }
-
-    #[cold]
-    fn look(&mut self, work: usize) -> Result<(), Cancelled> {
-        self.left = LOOK.saturating_sub(work);
-        self.cancel.check()
-    }
-}
-
 /// `job` with each number below `count`.
 #[cfg(feature = "parallel")]
 fn run(count: usize, job: &(dyn Fn(usize) + Sync)) {
@@ -84,7 +50,7 @@ pub(crate) fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
 
 /// Sorts points by the key of their cell, then by their index.
 pub(crate) fn sort(keyed: &mut Vec<(u64, u32)>, cancel: &CancelToken) -> Result<()> {
-    let lanes = lanes().min(keyed.len().div_ceil(LOOK));
+    let lanes = lanes().min(keyed.len().div_ceil(Looks::EACH));
     if lanes > 1 {
         // A stretch each; what follows merges them.
         let stretch = keyed.len().div_ceil(lanes);
@@ -149,7 +115,7 @@ pub(crate) fn collect<R: Clone + Send>(
     work: impl Fn(usize) -> R + Sync,
 ) -> Result<Vec<R>> {
     let mut all = vec![empty; count];
-    let piece = count.div_ceil(SHARES * lanes()).clamp(FEW, LOOK);
+    let piece = count.div_ceil(SHARES * lanes()).clamp(FEW, Looks::EACH);
     let fill = |number: usize, places: &mut [R]| {
         if cancel.is_cancelled() {
             return;

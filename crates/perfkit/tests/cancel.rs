@@ -21,7 +21,7 @@
 #[path = "common/work.rs"]
 mod work;
 
-use perf_testdata::{cosmo, device, wide};
+use perf_testdata::{cancel, cosmo, device, wide};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, Tail};
 use perfkit::core::{CancelToken, EventSource, Profile, Progress};
@@ -65,36 +65,12 @@ fn stops(name: &str, work: &Work<'_>) {
     );
 }
 
-/// What work gives on one thread, with a token that is cancelled after so many looks; and the looks.
-fn after(looks: u64, work: &Work<'_>) -> (Result<String, String>, u64) {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
-    let token = CancelToken::after(looks);
-    let run = || work(&(), &token, 1).map_err(|error| error.to_string());
-    let given = pool.build().unwrap().install(run);
-    (given, token.looks().unwrap())
-}
-
 /// Work looks at its token `least` times or more, and stops at whichever look it is told to.
 fn looks(name: &str, work: &Work<'_>, least: u64) {
-    let (whole, all) = after(u64::MAX, work);
-    assert!(whole.is_ok(), "{name}: {whole:?}");
+    let (_, all) = cancel::looks(name, |token| {
+        work(&(), token, 1).map_err(|error| error.to_string())
+    });
     assert!(all >= least, "{name}: {all} looks, not {least}");
-    for place in 0..8 {
-        let most = all * place / 8;
-        let (given, seen) = after(most, work);
-        assert_eq!(
-            given,
-            Err("cancelled".to_string()),
-            "{name}, {most} of {all}"
-        );
-        assert!(seen > most, "{name}: {seen}, {most} of {all}");
-    }
-    let (last, _) = after(all.saturating_sub(1), work);
-    assert_eq!(
-        last,
-        Err("cancelled".to_string()),
-        "{name}, the last of {all}"
-    );
 }
 
 /// One location has no end at which to look: work has to look within it.

@@ -2,9 +2,8 @@
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
-use crate::progress::LOOK;
 use crate::trace::RecordCounts;
-use crate::{CancelToken, Collective, CollectiveOp, CommId, Event, LocationId, Result};
+use crate::{CancelToken, Collective, CollectiveOp, CommId, Event, LocationId, Looks, Result};
 use std::collections::HashMap;
 
 /// What one rank did in a collective operation.
@@ -152,16 +151,12 @@ impl Collectives {
         let key = |ended: &Ended| (ended.of, ended.number, ended.member.begin.location);
         cancel.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
         let mut unmatched = std::mem::take(&mut self.unmatched);
-        let mut looked = 0;
+        let mut looks = Looks::new(cancel);
         for same in self
             .ended
             .chunk_by(|a, b| (a.of, a.number) == (b.of, b.number))
         {
-            if looked >= LOOK {
-                cancel.check()?;
-                looked = 0;
-            }
-            looked += same.len();
+            looks.next(same.len())?;
             found.collectives.extend(instance(same, &mut unmatched));
         }
         found

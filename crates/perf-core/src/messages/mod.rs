@@ -20,8 +20,7 @@ pub use collectives::{CollectiveInstance, CollectiveMember};
 pub use point::Message;
 pub use remote::RemoteAccess;
 
-use crate::progress::LOOK;
-use crate::{CancelToken, LocationId, Progress, Result, Ticks, TraceView};
+use crate::{CancelToken, LocationId, Looks, Progress, Result, Ticks, TraceView};
 use std::collections::BTreeMap;
 
 /// One end: an event of a location.
@@ -181,13 +180,12 @@ pub fn match_messages_with(
     let total = trace.events().len() as u64;
     for location in trace.view().locations() {
         cancel.check()?;
+        let mut looks = Looks::new(cancel);
         points.start();
         collectives.start();
         remote.start();
         for (index, (time, event)) in location.iter().enumerate() {
-            if index % LOOK == LOOK - 1 {
-                cancel.check()?;
-            }
+            looks.next(1)?;
             let at = Endpoint {
                 time,
                 location: location.id(),
@@ -225,12 +223,9 @@ impl Messages {
                 && range.is_some_and(|range| range.contains(&end.index))
         };
         // Once cancelled, all stay: what is found then is given to nobody.
-        let (mut looked, mut is_over) = (0_usize, false);
+        let (mut looks, mut is_over) = (Looks::new(cancel), false);
         let mut wanted = |is_inside: &dyn Fn() -> bool| {
-            looked += 1;
-            if looked.is_multiple_of(LOOK) {
-                is_over |= cancel.is_cancelled();
-            }
+            is_over |= looks.next(1).is_err();
             is_over || is_inside()
         };
         self.messages

@@ -2,9 +2,8 @@
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
-use crate::progress::LOOK;
 use crate::trace::RecordCounts;
-use crate::{CancelToken, CommId, Event, LocationId, Result, Trace, Transfer};
+use crate::{CancelToken, CommId, Event, LocationId, Looks, Result, Trace, Transfer};
 use std::collections::HashMap;
 
 /// A message with both ends.
@@ -160,10 +159,9 @@ impl Points {
         );
         let most = sends.len().min(receives.len());
         found.messages.reserve_exact(most);
-        for looked in 0_usize.. {
-            if looked.is_multiple_of(LOOK) {
-                cancel.check()?;
-            }
+        let mut looks = Looks::new(cancel);
+        loop {
+            looks.next(1)?;
             let order = match (sends.peek(), receives.peek()) {
                 (Some(send), Some(receive)) => send.key.cmp(&receive.key),
                 (Some(_), None) => std::cmp::Ordering::Less,

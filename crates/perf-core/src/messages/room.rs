@@ -2,9 +2,8 @@
 
 use super::collectives::{self, CollectiveInstance, CollectiveMember};
 use super::{Message, RemoteAccess, Unmatched, point};
-use crate::Trace;
-use crate::progress::LOOK;
 use crate::trace::RecordCounts;
+use crate::{Looks, Trace};
 
 /// How many ends of each kind a trace has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +39,7 @@ impl Room {
             accesses,
         } = self.counts;
         // Where more than one run is sorted, all are there twice.
-        let sorted = |count: usize, size: usize| match count > LOOK {
+        let sorted = |count: usize, size: usize| match count > Looks::EACH {
             true => count * size,
             false => 0,
         };

@@ -2,9 +2,8 @@
 
 use super::from_trace::Sums;
 use super::{CallPathId, Profile};
-use crate::progress::LOOK;
 use crate::{
-    CallTree, CancelToken, Definitions, Location, LocationId, MetricId, Result, TraceView,
+    CallTree, CancelToken, Definitions, Location, LocationId, Looks, MetricId, Result, TraceView,
 };
 
 /// Locations that are looked at.
@@ -54,7 +53,11 @@ impl Profile {
         let entries = sample.values.map(|count| all(count) * ENTRY);
         let largest = entries.into_iter().max().unwrap_or_default();
         // Where more than one run is sorted, all are there twice.
-        let sorted = if largest > LOOK * ENTRY { largest } else { 0 };
+        let sorted = if largest > Looks::EACH * ENTRY {
+            largest
+        } else {
+            0
+        };
         let rows = entries.into_iter().sum::<usize>();
         let starts = entries.len() * size_of::<usize>();
         let paths = sample.paths(ids.len());

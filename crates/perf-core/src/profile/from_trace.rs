@@ -3,10 +3,9 @@
 use super::{Profile, ProfileMetric, Scope, SparseRows};
 use crate::{
     CallPathId, CallTree, CancelToken, CartMembers, CartTopology, Close, Definitions, Error, Event,
-    LocationId, LocationView, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
+    LocationId, LocationView, Looks, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
     ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType, Visitor,
     intervals::{Step, walk},
-    progress::LOOK,
     replay_with,
 };
 use std::sync::Arc;
@@ -91,10 +90,9 @@ impl Profile {
             let clock = definitions.clock;
             let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
             cancel.sort_by(&mut sums.touched, Ord::cmp)?;
-            for (count, (path, sum)) in sums.drain().enumerate() {
-                if count.is_multiple_of(LOOK / metrics.len()) {
-                    cancel.check()?;
-                }
+            let mut looks = Looks::new(cancel);
+            for (path, sum) in sums.drain() {
+                looks.next(metrics.len())?;
                 rows.push(TIME, path, location.id(), Value::U64(nanos(sum.inclusive)));
                 rows.push(
                     EXCLUSIVE,

@@ -1,8 +1,9 @@
 //! Rows in memory.
 
 use super::{RowStore, Severities};
-use crate::progress::LOOK;
-use crate::{CallPathId, CancelToken, Cancelled, LocationId, MetricId, Result, Value, ValueType};
+use crate::{
+    CallPathId, CancelToken, Cancelled, LocationId, Looks, MetricId, Result, Value, ValueType,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -99,10 +100,9 @@ impl SparseRows {
         for metric in &mut self.metrics {
             cancel.sort_by(&mut metric.entries, Ord::cmp)?;
             let mut starts = Vec::with_capacity(paths + 1);
+            let mut looks = Looks::new(cancel);
             for (at, (path, _, _)) in metric.entries.iter().enumerate() {
-                if at.is_multiple_of(LOOK) {
-                    cancel.check()?;
-                }
+                looks.next(1)?;
                 while starts.len() <= path.index() {
                     starts.push(at);
                 }

@@ -3,8 +3,8 @@
 use super::work::{Work, WorkRules, WorkTable};
 use crate::Line;
 use perf_core::{
-    AttributeId, CancelToken, Cancelled, EventId, Interval, Link, LinkKind, LocationView, Ticks,
-    TraceView, Value, fits, intervals_with,
+    AttributeId, CancelToken, Cancelled, EventId, Interval, Link, LinkKind, LocationView, Looks,
+    Ticks, TraceView, Value, fits, intervals_with,
 };
 use std::collections::HashMap;
 
@@ -117,10 +117,10 @@ pub fn device_copies_with(
     };
     let mut askers: HashMap<EventId, (bool, EventId)> = HashMap::new();
     let from_host = |link: &&Link| is_stream(link.to.location) && !is_stream(link.from.location);
-    for (number, link) in view.trace().links().iter().enumerate() {
-        if number.is_multiple_of(LOOK) {
-            cancel.check()?;
-        }
+    let mut looks = Looks::new(cancel);
+    for link in view.trace().links() {
+        // It may be put into a table, which takes as long as a few other small pieces of work.
+        looks.next(4)?;
         if !from_host(&link) {
             continue;
         }
@@ -170,9 +170,6 @@ pub fn device_copies_with(
     }
     Ok(copies)
 }
-
-/// Links between two looks at a token.
-const LOOK: usize = 1 << 14;
 
 fn line(
     view: TraceView<'_>,

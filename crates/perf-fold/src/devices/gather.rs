@@ -4,7 +4,7 @@ use super::Piece;
 use super::work::WorkTable;
 use crate::Result;
 use perf_core::{
-    CancelToken, GroupKind, Link, LinkKind, LocationGroupId, LocationId, Merge, RegionId,
+    CancelToken, GroupKind, Link, LinkKind, LocationGroupId, LocationId, Looks, Merge, RegionId,
     ReplayCounts, SystemTree, Ticks, TraceView, intervals_with,
 };
 use std::collections::BTreeMap;
@@ -96,10 +96,9 @@ pub(super) fn launches(
         let is_launch = is_stream(link.to.location) && !is_stream(link.from.location);
         is_launch && counts(link.kind)
     };
-    for (number, link) in trace.links().iter().filter(from_host).enumerate() {
-        if number.is_multiple_of(LOOK) {
-            cancel.check()?;
-        }
+    let mut looks = Looks::new(cancel);
+    for link in trace.links().iter().filter(from_host) {
+        looks.next(1)?;
         let events = trace.events().get(link.from.location.index());
         let Some(at) = events.and_then(|events| events.time(link.from.index as usize)) else {
             continue;
@@ -116,9 +115,6 @@ pub(super) fn launches(
     let found = found.into_iter();
     found.map(|(id, all)| Ok((id, first(all)?))).collect()
 }
-
-/// Links or pieces between two looks at a token.
-pub(super) const LOOK: usize = 1 << 16;
 
 /// The work of one device.
 pub(super) fn pieces(

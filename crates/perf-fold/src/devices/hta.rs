@@ -5,7 +5,7 @@ use super::work::WorkTable;
 use super::{Piece, WorkRules};
 use crate::{Result, par};
 use perf_core::{
-    CancelToken, Clock, Definitions, Event, LinkKind, RegionId, Ticks, TraceView, fits,
+    CancelToken, Clock, Definitions, Event, LinkKind, Looks, RegionId, Ticks, TraceView, fits,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -257,10 +257,9 @@ fn merged(all: &mut Vec<(i128, i128)>, cancel: &CancelToken) -> Result<(i128, i1
     let mut busy = 0;
     let mut open: Option<(i128, i128)> = None;
     let mut highest = i128::MIN;
-    for (number, (start, end)) in all.iter().copied().enumerate() {
-        if number.is_multiple_of(gather::LOOK) {
-            cancel.check()?;
-        }
+    let mut looks = Looks::new(cancel);
+    for (start, end) in all.iter().copied() {
+        looks.next(1)?;
         open = match open {
             Some((first, last)) if start <= highest => Some((first, last.max(end))),
             other => {
@@ -302,10 +301,9 @@ fn last_steps(
             continue;
         }
         let events = location.all();
+        let mut looks = Looks::new(cancel);
         for index in 0..events.len() {
-            if index.is_multiple_of(gather::LOOK) {
-                cancel.check()?;
-            }
+            looks.next(1)?;
             let (region, is_end) = match events.event(index) {
                 Some(Event::Enter { region }) => (region, false),
                 Some(Event::Leave { region }) => (region, true),

@@ -1,9 +1,8 @@
 //! Why a device is idle: its gaps, split by what it waits for.
 
-use super::gather::LOOK;
 use super::{Piece, Work};
 use crate::Result;
-use perf_core::{CancelToken, Ticks, TimeRange};
+use perf_core::{CancelToken, Looks, Ticks, TimeRange};
 
 /// What an idle device waits for. See [`Devices`](super::Devices) for the exact definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,11 +79,9 @@ pub(super) fn gaps(
         }
     };
     let mut before = Before::default();
-    let groups = pieces.chunk_by(|a, b| a.start == b.start);
-    for (number, group) in groups.enumerate() {
-        if number.is_multiple_of(LOOK) {
-            cancel.check()?;
-        }
+    let mut looks = Looks::new(cancel);
+    for group in pieces.chunk_by(|a, b| a.start == b.start) {
+        looks.next(group.len())?;
         let Some(first) = group.first() else {
             continue;
         };

@@ -15,7 +15,8 @@ pub use work::{Work, WorkRules};
 use crate::{Error, Result, Utilisation, par};
 use gather::Part;
 use perf_core::{
-    CancelToken, LocationGroupId, LocationId, Merge, Progress, ReplayCounts, TimeRange, TraceView,
+    CancelToken, LocationGroupId, LocationId, Looks, Merge, Progress, ReplayCounts, TimeRange,
+    TraceView,
 };
 use work::WorkTable;
 
@@ -348,10 +349,9 @@ fn device(
         both: swept.both,
         idle: Default::default(),
     };
-    for (number, piece) in pieces.iter().enumerate() {
-        if number.is_multiple_of(gather::LOOK) {
-            cancel.check()?;
-        }
+    let mut looks = Looks::new(cancel);
+    for piece in pieces {
+        looks.next(1)?;
         let begins = window.start.0 <= piece.start && piece.start < window.end.0;
         let lasts = piece.start < window.end.0 && window.start.0 < piece.end;
         if !(is_whole || begins || lasts) {

@@ -1,9 +1,8 @@
 //! How long work of which streams and kinds is open, and how long at once.
 
-use super::gather::LOOK;
 use super::{Piece, Work};
 use crate::{Result, Utilisation};
-use perf_core::{CancelToken, TimeRange};
+use perf_core::{CancelToken, Looks, TimeRange};
 
 const KINDS: usize = Work::ALL.len();
 
@@ -59,10 +58,9 @@ pub(super) fn sweep(
     let mut open = vec![(0u32, 0u64); streams];
     let mut kinds = [0u32; KINDS];
     let (mut busy_streams, mut last) = (0u64, 0);
-    for (number, change) in changes.into_iter().enumerate() {
-        if number.is_multiple_of(LOOK) {
-            cancel.check()?;
-        }
+    let mut looks = Looks::new(cancel);
+    for change in changes {
+        looks.next(1)?;
         let length = change.at - last;
         last = change.at;
         if length > 0 && busy_streams > 0 {

@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::Result;
-use perf_core::{CancelToken, CommId, Event, Events, Ticks};
+use perf_core::{CancelToken, CommId, Event, Events, Looks, Ticks};
 use std::collections::HashMap;
 
 /// An event of a location that is put in its place once all others are there.
@@ -40,9 +40,10 @@ pub(super) fn share_roots(
 ) -> Result<()> {
     let mut all: Vec<Rooted> = Vec::new();
     let process_of = |location: usize| process.get(location).copied().unwrap_or(u32::MAX);
+    let mut looks = Looks::new(cancel);
     for (location, events) in late.iter().enumerate() {
         for (index, late) in events.iter().enumerate() {
-            look(index, cancel)?;
+            looks.next(1)?;
             if let Event::CollectiveEnd(end) = late.event
                 && names::is_rooted(end.op)
             {
@@ -72,7 +73,7 @@ pub(super) fn share_roots(
     let same = |a: &Rooted, b: &Rooted| (a.0, a.1) == (b.0, b.1);
     for of_process in all.chunk_by(same) {
         for (number, one) in of_process.iter().enumerate() {
-            look(number, cancel)?;
+            looks.next(1)?;
             if let Some(root) = root_of(one) {
                 roots.insert((one.0, number), root);
             }
@@ -80,7 +81,7 @@ pub(super) fn share_roots(
     }
     for of_process in all.chunk_by(same) {
         for (number, (comm, .., location, index, is_kept)) in of_process.iter().enumerate() {
-            look(number, cancel)?;
+            looks.next(1)?;
             let events = late.get_mut(*location).filter(|_| *is_kept);
             let event = events.and_then(|events| events.get_mut(*index));
             if let Some(Event::CollectiveEnd(end)) = event.map(|late| &mut late.event) {
@@ -89,18 +90,6 @@ pub(super) fn share_roots(
         }
     }
     Ok(())
-}
-
-/// Events between two looks at a token.
-const LOOK: usize = 1 << 16;
-
-/// A look at the token before some of many.
-#[inline]
-fn look(number: usize, cancel: &CancelToken) -> Result<()> {
-    match number.is_multiple_of(LOOK) {
-        true => Ok(cancel.check()?),
-        false => Ok(()),
-    }
 }
 
 /// Puts late events between the others: what ends at a time comes before the first enter, leave or
@@ -120,8 +109,9 @@ pub(super) fn merge(events: Events, late: Vec<Late>, cancel: &CancelToken) -> Re
         .peekable();
     let mut merged = Events::default();
     merged.reserve(events.len() + order.len());
+    let mut looks = Looks::new(cancel);
     for (index, at) in events.times().iter().enumerate() {
-        look(index, cancel)?;
+        looks.next(1)?;
         let Some(event) = events.event(index) else {
             continue;
         };
@@ -134,8 +124,8 @@ pub(super) fn merge(events: Events, late: Vec<Late>, cancel: &CancelToken) -> Re
         }
         merged.push(*at, event)?;
     }
-    for (number, next) in late.enumerate() {
-        look(number, cancel)?;
+    for next in late {
+        looks.next(1)?;
         merged.push(Ticks(next.time), next.event)?;
     }
     merged.shrink_to_fit();

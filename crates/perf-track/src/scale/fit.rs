@@ -1,7 +1,6 @@
 //! Ranges and shifts. What is summed is sorted by value and weight, so that sums do not depend on how.
 
-use crate::par::Looks;
-use perf_core::{CancelToken, Cancelled};
+use perf_core::{CancelToken, Cancelled, Looks};
 
 /// Cells of a density over the values of two frames: fine enough that half a cell is far less
 /// than two clusters are apart.

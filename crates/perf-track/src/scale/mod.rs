@@ -8,9 +8,8 @@ pub use params::{Dimension, Scale, ScaleMode, ScaleParams, Shift};
 pub use transform::{FrameAxis, Transform, TransformAxis};
 
 use crate::bursts::Amount;
-use crate::par::Looks;
 use crate::{Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result};
-use perf_core::{CancelToken, Nanos, Progress};
+use perf_core::{CancelToken, Looks, Nanos, Progress};
 
 /// The points of one frame.
 #[derive(Clone, Debug, Default, PartialEq)]

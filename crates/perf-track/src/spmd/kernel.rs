@@ -20,8 +20,7 @@
 
 use super::consensus::Consensus;
 use super::stripes::{self, Stripes};
-use crate::par::Looks;
-use perf_core::{CancelToken, Cancelled};
+use perf_core::{CancelToken, Cancelled, Looks};
 use std::ops::Range;
 
 /// The cost of a gap, and of a pair that differs.

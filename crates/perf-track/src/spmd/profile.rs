@@ -2,8 +2,7 @@
 
 use super::progressive::{GAP, Worth};
 use crate::Result;
-use crate::par::Looks;
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Looks};
 
 /// Sequences in columns.
 #[derive(Debug)]

@@ -2,9 +2,8 @@
 
 use super::join::{Tree, join_order};
 use super::profile::{Profile, Sweep, merge};
-use crate::par::Looks;
 use crate::{ClusterId, Error, Result, par};
-use perf_core::{CancelToken, Cancelled, Progress};
+use perf_core::{CancelToken, Cancelled, Looks, Progress};
 
 /// The most cells of the pairwise alignments together.
 const MOST_CELLS: u128 = 1 << 40;

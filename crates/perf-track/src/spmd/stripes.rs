@@ -12,8 +12,7 @@
 
 use super::consensus::Consensus;
 use super::kernel::{GAP, MOST, Place};
-use crate::par::Looks;
-use perf_core::Cancelled;
+use perf_core::{Cancelled, Looks};
 use std::ops::Range;
 
 const LANES: usize = 8;

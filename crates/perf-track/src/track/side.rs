@@ -2,9 +2,8 @@
 
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observe::Observation;
-use crate::par::LOOK;
 use crate::{Alignment, Result};
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Looks};
 
 /// The caller of bursts whose caller is not known.
 const UNRESOLVED: u32 = u32::MAX;
@@ -92,10 +91,9 @@ impl Side {
             scores: Vec::new(),
             global: 0.0,
         };
-        for (number, row) in rows.into_iter().enumerate() {
-            if number.is_multiple_of(LOOK) {
-                cancel.check()?;
-            }
+        let mut looks = Looks::new(cancel);
+        for row in rows {
+            looks.next(1)?;
             let Some(class) = seen.labels[row as usize].index() else {
                 side.noise_time += time(row);
                 continue;

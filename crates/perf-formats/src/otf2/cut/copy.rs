@@ -10,12 +10,9 @@ use crate::otf2::records::RawEvent;
 use crate::otf2::schema::{self, Record, Space, internal};
 use crate::otf2::wire::{ByteOrder, Cursor};
 use crate::otf2::write::{Chunks, Encoder, Sink};
-use perf_core::{CancelToken, FrameStack, LocationId, LocationKind, RegionId, TimeRange};
+use perf_core::{CancelToken, FrameStack, LocationId, LocationKind, Looks, RegionId, TimeRange};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
-
-/// Records between two looks at the token.
-const LOOK: usize = 1 << 16;
 
 /// Copies the events of one location and says how many there are now.
 pub(super) fn events(
@@ -45,12 +42,9 @@ pub(super) fn events(
         last: None,
         order: anchor.byte_order,
     };
-    let (mut outcome, mut looked) = (Ok(()), 0_usize);
+    let (mut outcome, mut looks) = (Ok(()), Looks::new(cancel));
     reader.records(location, |event| {
-        looked += 1;
-        if looked.is_multiple_of(LOOK)
-            && let Err(over) = cancel.check()
-        {
+        if let Err(over) = looks.next(1) {
             outcome = Err(over.into());
             return ControlFlow::Break(());
         }

@@ -17,8 +17,8 @@ pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
 use perf_core::{
-    CancelToken, Definitions, Diagnostics, Event, Events, LocationView, Place, Progress, RegionId,
-    Rule, Ticks, TimeRange, TraceView, Weight, open_frames, open_intervals,
+    CancelToken, Definitions, Diagnostics, Event, Events, LocationView, Looks, Place, Progress,
+    RegionId, Rule, Ticks, TimeRange, TraceView, Weight, open_frames, open_intervals,
 };
 use std::collections::HashSet;
 
@@ -196,9 +196,6 @@ pub struct Writer<'a> {
     cancel: CancelToken,
 }
 
-/// Events between two looks at the token.
-const LOOK: usize = 1 << 16;
-
 impl std::fmt::Debug for Writer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Writer { options, seen, .. } = self;
@@ -303,10 +300,10 @@ impl<'a> Writer<'a> {
             }
         }
         let mut attributes = Vec::new();
+        let cancel = self.cancel.clone();
+        let mut looks = Looks::new(&cancel);
         for (index, (time, event)) in range.clone().zip(location.iter()) {
-            if index.is_multiple_of(LOOK) {
-                self.cancel.check()?;
-            }
+            looks.next(1)?;
             attributes.clear();
             attributes.extend(location.all().attributes(index));
             self.event(&mut chunks, &mut record, time, event, &attributes)?;

@@ -1,9 +1,9 @@
 //! Points sorted into a grid of cells so small that all points of a cell are neighbours.
 
 use crate::cluster::distance::{Bounds, enclose};
-use crate::par::{self, LOOK};
+use crate::par;
 use crate::{Points, Result};
-use perf_core::{CancelToken, Cancelled};
+use perf_core::{CancelToken, Cancelled, Looks};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
@@ -210,7 +210,7 @@ pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(us
     let sorting = match (4 * count / cells.max(1)).min(lanes) {
         // Pairs of key and index; as much again to merge them, and for the stretches of threads.
         0 => {
-            let copies = match (count > LOOK, lanes > 1) {
+            let copies = match (count > Looks::EACH, lanes > 1) {
                 (false, _) => 1,
                 (true, false) => 2,
                 (true, true) => 3,
@@ -265,11 +265,11 @@ fn counted<const D: usize>(
         let inside = points.values()[range.start * D..range.end * D].chunks_exact(D);
         inside.zip(range.start as u32..)
     };
-    let is_over = |at: usize| at.is_multiple_of(LOOK) && cancel.is_cancelled();
     let mut next = par::jobs(par::pieces(points.len(), stretch), |lane| {
         let mut counts = vec![0_u32; layout.cells as usize];
-        for (point, at) in stretch_of(lane) {
-            if is_over(at as usize) {
+        let mut looks = Looks::new(cancel);
+        for (point, _) in stretch_of(lane) {
+            if looks.next(1).is_err() {
                 break;
             }
             counts[layout.key(point) as usize] += 1;
@@ -277,10 +277,9 @@ fn counted<const D: usize>(
         counts
     });
     let (mut start, mut keys, mut sum) = (vec![0], Vec::new(), 0);
+    let mut looks = Looks::new(cancel);
     for key in 0..layout.cells as usize {
-        if key.is_multiple_of(LOOK) {
-            cancel.check()?;
-        }
+        looks.next(1)?;
         let before = sum;
         for counts in &mut next {
             let count = std::mem::replace(&mut counts[key], sum);
@@ -294,8 +293,9 @@ fn counted<const D: usize>(
     // Lanes write to places of their own, all over the list: shared, but never the same.
     let index: Vec<AtomicU32> = (0..points.len()).map(|_| AtomicU32::default()).collect();
     par::each(next, |lane, mut next| {
+        let mut looks = Looks::new(cancel);
         for (point, at) in stretch_of(lane) {
-            if is_over(at as usize) {
+            if looks.next(1).is_err() {
                 break;
             }
             let place = &mut next[layout.key(point) as usize];

@@ -11,9 +11,9 @@ use super::near::near;
 use super::{Checked, Found};
 use crate::cluster::distance::squared;
 use crate::cluster::union::Union;
-use crate::par::{self, LOOK, Looks};
+use crate::par;
 use crate::{Points, Result};
-use perf_core::{CancelToken, Cancelled, Progress};
+use perf_core::{CancelToken, Cancelled, Looks, Progress};
 use std::ops::Range;
 
 /// Cells that a thread takes at a time.
@@ -162,7 +162,7 @@ impl<const D: usize> Grid<D> {
                 count += inside.len();
             } else {
                 let within = |q: &&[f64; D]| squared(point, *q) <= self.limit;
-                for piece in inside.chunks(LOOK) {
+                for piece in inside.chunks(Looks::EACH) {
                     looks.next(piece.len())?;
                     let within = piece.iter().filter(within);
                     count += within.take(missing - count).count();
@@ -236,7 +236,7 @@ impl<const D: usize> Grid<D> {
                 into.clear();
                 let mut places = self.cells.range(cell);
                 while !places.is_empty() {
-                    let piece = places.start..places.end.min(places.start + LOOK);
+                    let piece = places.start..places.end.min(places.start + Looks::EACH);
                     looks.next(piece.len())?;
                     places.start = piece.end;
                     let places = piece.filter(close);
@@ -320,7 +320,7 @@ impl<const D: usize> Grid<D> {
                     }
                     let mut places = self.cells.range(other);
                     while !places.is_empty() {
-                        let piece = places.start..places.end.min(places.start + LOOK);
+                        let piece = places.start..places.end.min(places.start + Looks::EACH);
                         looks.next(piece.len())?;
                         places.start = piece.end;
                         for place in piece {

@@ -1,8 +1,7 @@
 //! Whether any two points of two sets are within eps of each other.
 
 use crate::cluster::distance::{Bounds, enclose, squared};
-use crate::par::Looks;
-use perf_core::Cancelled;
+use perf_core::{Cancelled, Looks};
 
 /// Below this many pairs each is looked at.
 const PAIRS: usize = 512;

@@ -2,9 +2,8 @@
 
 use super::Hierarchy;
 use super::spanning::Edge;
-use crate::par::LOOK;
 use crate::{ClusterId, Labels, Result};
-use perf_core::CancelToken;
+use perf_core::{CancelToken, Looks};
 
 /// What one merge of the spanning tree's edges, shortest first, unites.
 #[derive(Clone, Copy, Debug)]
@@ -63,12 +62,9 @@ pub(super) fn clusters(
         None => 1,
     };
     let mut open = vec![(top, 0_u32)];
-    let mut looked = 0_usize;
+    let mut looks = Looks::new(cancel);
     while let Some((node, cluster)) = open.pop() {
-        looked += 1;
-        if looked.is_multiple_of(LOOK) {
-            cancel.check()?;
-        }
+        looks.next(1)?;
         let Some(merge) = (node as usize).checked_sub(count).map(|at| merges[at]) else {
             continue;
         };
@@ -116,10 +112,9 @@ fn merges(count: usize, edges: &[Edge], cancel: &CancelToken) -> Result<Vec<Merg
         x
     };
     let mut merges = Vec::with_capacity(edges.len());
+    let mut looks = Looks::new(cancel);
     for (&(squared, a, b), node) in edges.iter().zip(count as u32..) {
-        if (node as usize).is_multiple_of(LOOK) {
-            cancel.check()?;
-        }
+        looks.next(1)?;
         let (a, b) = (find(&mut parent, a), find(&mut parent, b));
         let distance = squared.sqrt().max(shortest);
         let sum = size[a as usize] + size[b as usize];

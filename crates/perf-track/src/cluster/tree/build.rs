@@ -3,8 +3,8 @@
 use super::{KdTree, LEAF, nodes};
 use crate::Points;
 use crate::cluster::distance::enclose;
-use crate::par::{self, LOOK};
-use perf_core::CancelToken;
+use crate::par;
+use perf_core::{CancelToken, Looks};
 use std::cmp::Ordering;
 
 /// Below this many points one thread builds the rest.
@@ -33,7 +33,7 @@ pub(super) fn build(points: Points<'_>, cancel: &CancelToken) -> KdTree {
     let nodes = (&mut boxes[..], levels);
     halve(points, &mut index, nodes, &mut space, cancel);
     let mut values = Vec::with_capacity(points.values().len());
-    for some in index.chunks(LOOK) {
+    for some in index.chunks(Looks::EACH) {
         if cancel.is_cancelled() {
             break;
         }
@@ -109,7 +109,7 @@ fn halve(
 
 /// All indices, or those before the look at which somebody had cancelled.
 fn watched<'a>(index: &'a [u32], cancel: &CancelToken) -> impl Iterator<Item = &'a u32> {
-    let some = index.chunks(LOOK);
+    let some = index.chunks(Looks::EACH);
     let is_long = index.len() > LONG;
     some.take_while(move |_| !is_long || !cancel.is_cancelled())
         .flatten()
@@ -153,8 +153,9 @@ fn select(mut keys: &mut [Key], mut middle: usize, cancel: &CancelToken) {
 /// Puts the keys below a pivot first and says how many there are.
 fn partition(keys: &mut [Key], pivot: &Key, cancel: &CancelToken) -> usize {
     let mut below = 0;
+    let mut looks = Looks::new(cancel);
     for at in 0..keys.len() {
-        if at.is_multiple_of(LOOK) && cancel.is_cancelled() {
+        if looks.next(1).is_err() {
             break;
         }
         if order(&keys[at], pivot).is_lt() {
