@@ -97,7 +97,7 @@ pub const TARGETS: &[Target] = &[
     ("live_wire", 64 << 10, live_wire),
     ("http", 32 << 10, http),
     ("store", 64 << 10, store),
-    ("provenance", 32 << 10, provenance),
+    ("provenance", 64 << 10, provenance),
     ("spectra", 64 << 10, spectra),
 ];
 

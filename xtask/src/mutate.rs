@@ -6,9 +6,9 @@ use crate::{Outcome, cargo, execute};
 /// Runs it with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let program = ["run", "--quiet", "--package", "perfkit-mutate"];
-    execute(
-        cargo(&program)
-            .args(["--features", "nsys", "--"])
-            .args(arguments),
-    )
+    let mut command = cargo(&program);
+    if let Some(corpus) = crate::ci::corpus() {
+        command.env("PERFKIT_CORPUS", corpus);
+    }
+    execute(command.args(["--features", "nsys", "--"]).args(arguments))
 }

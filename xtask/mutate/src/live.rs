@@ -70,10 +70,16 @@ fn web() -> Result<CheckedWebParams> {
 
 /// A database, and what stands beside it.
 fn clear(path: &Path) {
-    for end in ["", "-wal", "-shm", "-journal", ".lock"] {
+    // What is not there is cleared.
+    let _ = std::fs::remove_file(path);
+    clear_beside(path);
+}
+
+/// Removes what a database leaves beside it.
+pub(crate) fn clear_beside(path: &Path) {
+    for end in ["-wal", "-shm", "-journal", ".lock"] {
         let mut name = path.to_path_buf().into_os_string();
         name.push(end);
-        // What is not there is cleared.
         let _ = std::fs::remove_file(name);
     }
 }
@@ -169,11 +175,7 @@ pub fn request(path: &Path, bytes: &[u8]) -> Verdict {
 /// A database: all questions are asked of it as of a run that is over, and a server goes on with it.
 pub fn database(path: &Path) -> Verdict {
     let verdict = finished(path).and(resumed(path));
-    for end in ["-wal", "-shm", "-journal", ".lock"] {
-        let mut name = path.to_path_buf().into_os_string();
-        name.push(end);
-        let _ = std::fs::remove_file(name);
-    }
+    clear_beside(path);
     verdict
 }
 

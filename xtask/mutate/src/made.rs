@@ -4,7 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use perf_testdata::{cosmo, random};
 use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::provenance::{Lines, Recorder, Store};
+use perfkit::anomaly::provenance::{Lines, Recorder, Sqlite, Store};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
 use perfkit::core::{CancelToken, EventSource, MetricId, Nanos, Profile};
@@ -329,6 +329,11 @@ fn wire(folder: &Path) -> Done {
                 entries.push(entry);
                 Ok(())
             })?;
+            let mut database = Sqlite::create(folder.join("database.provenance"))?;
+            for entry in &entries {
+                database.put(entry)?;
+            }
+            database.commit()?;
             entries.truncate(ENTRIES);
             let first = kept.with(|(_, deltas, _)| deltas.first().cloned())?;
             crate::live::write(folder, &first.ok_or("nothing was sent")?, entries)?;

@@ -2,7 +2,7 @@
 
 use crate::analyse;
 use crate::verdict::Verdict;
-use perfkit::anomaly::provenance::{Lines, Query, Store};
+use perfkit::anomaly::provenance::{Query, open};
 use perfkit::anomaly::server::{Delta, Server, View};
 use perfkit::anomaly::{Drift, Error, Model};
 use perfkit::core::Limits;
@@ -269,19 +269,26 @@ fn use_drift(bytes: &[u8]) -> perfkit::anomaly::Result<()> {
     Ok(())
 }
 
-/// Lines of anomalies: all of them are asked for.
+/// Lines of anomalies, or a database of them: all of them are asked for, and what else is there.
 pub fn provenance(path: &Path) -> Verdict {
-    let mut lines = match Lines::open(path) {
-        Ok(lines) => lines,
-        Err(_) => return Verdict::Refused,
-    };
-    let found = lines.query(&Query::default());
-    match (found, lines.unreadable()) {
-        (Err(error), _) => Verdict::Unlocated(error.to_string()),
-        (Ok(_), Some((_, what))) if !what.starts_with("line ") => Verdict::Unlocated(what),
-        (Ok(_), Some(_)) => Verdict::Repair,
-        (Ok(_), None) => Verdict::Value,
-    }
+    let verdict = asked(path).unwrap_or_else(|error| match located(&error) {
+        true => Verdict::Refused,
+        false => Verdict::Unlocated(error.to_string()),
+    });
+    crate::live::clear_beside(path);
+    verdict
+}
+
+fn asked(path: &Path) -> perfkit::anomaly::Result<Verdict> {
+    let mut store = open(path)?;
+    store.query(&Query::default())?;
+    store.each(&mut |_| Ok(()))?;
+    let has_place = |what: &str| what.starts_with("line ") || what.starts_with("entry ");
+    Ok(match store.unreadable() {
+        Some((_, what)) if !has_place(&what) => Verdict::Unlocated(what),
+        Some(_) => Verdict::Repair,
+        None => Verdict::Value,
+    })
 }
 
 /// A file of spectra: its views are ranked. Once as it is, and once with its sums put right, so that what

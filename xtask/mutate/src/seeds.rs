@@ -77,6 +77,9 @@ fn inputs(one: &recordings::Recording) -> Result<Vec<Seed>, Box<dyn Error>> {
         "chrome" => whole("chrome"),
         "rocprof" => whole("rocprof"),
         "wire" => whole("wire"),
+        "provenance" if one.open.file_stem().is_some_and(|stem| stem == "database") => {
+            Ok(vec![("provenance", database(&one.root.join(&one.open))?)])
+        }
         "provenance" => whole("provenance"),
         "spectra" => whole("spectra"),
         "cluster" => whole("cluster"),

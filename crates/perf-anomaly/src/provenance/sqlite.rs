@@ -11,7 +11,7 @@ use crate::Result;
 use perf_core::Cancelled;
 use query::{bound, kind, sql};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::path::{Path, PathBuf};
 
 /// A SQLite database: table `entry` has each entry as the text that [`Lines`](super::Lines) writes,
@@ -77,7 +77,8 @@ impl Sqlite {
     /// A database that is there, to read or to go on with.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if there is none, or it is somebody else's.
+    /// [`Error::Store`](crate::Error::Store) if there is none, it is somebody else's, or there is a view or a trigger
+    /// where tables should be: those may never end.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         std::fs::File::open(path).map_err(|error| failed(path, &error))?;
@@ -88,18 +89,19 @@ impl Sqlite {
                 .query_row(&format!("pragma {name}"), [], |row| row.get::<_, i64>(0));
             found.map_err(|error| failed(path, &error))
         };
+        let refused = |what: String| Err(failed(path, &std::io::Error::other(what)));
         match (pragma("application_id")?, pragma("user_version")?) {
-            (APPLICATION, VERSION) => Ok(store),
-            (APPLICATION, version) => Err(failed(
-                path,
-                &std::io::Error::other(format!(
+            (APPLICATION, VERSION) => {}
+            (APPLICATION, version) => {
+                return refused(format!(
                     "the database is of version {version}, expected {VERSION}"
-                )),
-            )),
-            _ => Err(failed(
-                path,
-                &std::io::Error::other("the database holds no provenance"),
-            )),
+                ));
+            }
+            _ => return refused("the database holds no provenance".into()),
+        }
+        match store.fail(stranger(&store.connection))? {
+            Some(name) => refused(format!("{name:?} is not the table that a recorder makes")),
+            None => Ok(store),
         }
     }
 
@@ -223,6 +225,16 @@ impl Sqlite {
         let sql = "select id, body from entry where id > ? order by id limit 1000";
         self.select(sql, &[after.into()])
     }
+}
+
+/// What is in the place of a table and is none, or acts upon one: whoever made the database, questions are to
+/// cost what rows cost.
+fn stranger(database: &Connection) -> rusqlite::Result<Option<String>> {
+    database.execute_batch("pragma trusted_schema = off; pragma cell_size_check = on;")?;
+    let sql = "select name from sqlite_schema where type <> 'index'
+        and tbl_name collate nocase in ('entry', 'call')
+        and (type <> 'table' or sql not like 'create table %') limit 1";
+    database.query_row(sql, [], |row| row.get(0)).optional()
 }
 
 impl Store for Sqlite {

@@ -112,6 +112,29 @@ fn databases_of_others_are_left_alone() {
     std::fs::write(&path, b"SQLite format 3\0 and then nothing").expect("tests may write here");
     assert!(open(&path).is_err());
     assert!(Sqlite::open(scratch("nowhere.sqlite")).is_err());
+    // A view may never end, and a trigger may do anything.
+    for (name, sql) in [
+        (
+            "entry",
+            "drop table entry; create view entry as with recursive n(id) as (select 1 union all select id + 1 from n) select id, '' body from n",
+        ),
+        (
+            "louder",
+            "create trigger louder after insert on call begin delete from entry; end",
+        ),
+    ] {
+        let path = scratch("stranger.sqlite");
+        let _ = std::fs::remove_file(&path);
+        let mut store = Sqlite::create(&path).expect("tests may write here");
+        store
+            .within(|database| database.execute_batch(sql))
+            .expect("it is sound");
+        store.commit().expect("it can be written");
+        drop(store);
+        let error = open(&path).expect_err("it is no store").to_string();
+        let expected = format!("{name:?} is not the table that a recorder makes");
+        assert!(error.ends_with(&expected), "{error}");
+    }
     // A store that is there is opened by its first bytes.
     let path = scratch("mine.sqlite");
     Sqlite::create(&path)

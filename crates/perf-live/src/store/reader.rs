@@ -289,13 +289,13 @@ impl Reader {
 }
 
 /// Makes sure that questions cost what rows cost, whoever made the database: a view under the name of a table may
-/// never end. Returns what is under such a name and is none.
+/// never end, nor may a trigger of one. Returns the name of what is such.
 fn distrust(database: &Connection) -> rusqlite::Result<Option<String>> {
     database.execute_batch(
         "pragma trusted_schema = off; pragma cell_size_check = on; pragma mmap_size = 0;",
     )?;
     let sql = r"select name from sqlite_schema where type <> 'index'
-        and (name collate nocase in ('entry', 'call') or name like 'live\_%' escape '\')
+        and (tbl_name collate nocase in ('entry', 'call') or tbl_name like 'live\_%' escape '\')
         and (type <> 'table' or sql not like 'create table %') limit 1";
     database.query_row(sql, [], |row| row.get(0)).optional()
 }
