@@ -70,10 +70,9 @@
 //!
 //! # Cost
 //!
-//! A transition takes 12 bytes. On one core of 2.5 GHz, 19.8 M events of 1024 streams become
-//! timelines in 0.3 to 0.4 s. Folding them into 1920 pixels then takes 60 ms at full zoom and
-//! 16 to 48 ms zoomed in twice to a thousandfold (two cores: 31 and 9 to 23 ms); exact selection
-//! takes 140 ms at full zoom. [`Folder::refold`] allocates nothing. All results are the same for any
+//! A transition takes 12 bytes. On one core of 2.6 GHz, an archive of 20 M events in 1,024 streams is read, becomes timelines and a
+//! picture of 1,920 columns in 0.74 s, and another window is folded in 62 ms (two cores: 0.45 s and 31 ms);
+//! `docs/benchmarks.md` has the commands. [`Folder::refold`] allocates nothing. All results are the same for any
 //! number of threads.
 //!
 //! Memory is told before it is taken: [`Timelines::estimate`] of a view, [`Folder::memory`] of a fold with its

@@ -1,19 +1,22 @@
 //! Readers and writers of the recordings of parallel programs: files in, the nouns of
 //! [`perf_core`] out, and back.
 //!
-//! | format | status | read as |
-//! |---|---|---|
-//! | [OTF2](otf2), versions 1.x to 3.x | reads and writes | [`Trace`](perf_core::Trace) |
-//! | [Paraver](paraver) `.prv`, with `.pcf` and `.row` | reads and writes | [`Trace`](perf_core::Trace) |
-//! | [CUBE4](cube) `.cubex`, versions 4.0 to 4.7 | reads and writes | [`Profile`](perf_core::Profile) |
-//! | [Cube3](cube) `.cube` | reads | [`Profile`](perf_core::Profile) |
-//! | [TAU](tau) text profiles and `.ppk` | reads | [`Profile`](perf_core::Profile) |
-//! | [Streams](streams) of events, tab-separated or newline-delimited JSON | reads | events as they happen, or [`Trace`](perf_core::Trace) |
-//! | [Chrome Trace Event JSON](chrome), as PyTorch Kineto writes it | reads and writes | [`Trace`](perf_core::Trace) |
-//! | [rocprofv3 JSON](rocprof) | reads | [`Trace`](perf_core::Trace) |
-//! | Nsight Systems, `.sqlite` (feature `nsys`) | reads | [`Trace`](perf_core::Trace) |
-//! | Perfetto protobuf (feature `perfetto`) | writes | - |
-//! | [BP4](adios) of TAU's trace plug-in | reads | events as they happen, or [`Trace`](perf_core::Trace) |
+//! | format | reads, writes | status | read as |
+//! |---|---|---|---|
+//! | [OTF2](otf2), versions 1.x to 3.x | reads and writes | usable | [`Trace`](perf_core::Trace) |
+//! | [Paraver](paraver) `.prv`, with `.pcf` and `.row` | reads and writes | usable | [`Trace`](perf_core::Trace) |
+//! | [CUBE4](cube) `.cubex`, versions 4.0 to 4.7 | reads and writes | usable | [`Profile`](perf_core::Profile) |
+//! | [Cube3](cube) `.cube` | reads | usable | [`Profile`](perf_core::Profile) |
+//! | [TAU](tau) text profiles and `.ppk` | reads | usable | [`Profile`](perf_core::Profile) |
+//! | [Streams](streams) of events, tab-separated or newline-delimited JSON | reads | tables usable, JSON experimental | events as they happen, or [`Trace`](perf_core::Trace) |
+//! | [Chrome Trace Event JSON](chrome), as PyTorch Kineto writes it | reads and writes | usable | [`Trace`](perf_core::Trace) |
+//! | [rocprofv3 JSON](rocprof) | reads | usable | [`Trace`](perf_core::Trace) |
+//! | Nsight Systems, `.sqlite` (feature `nsys`) | reads | usable, tables before schema 3 experimental | [`Trace`](perf_core::Trace) |
+//! | Perfetto protobuf (feature `perfetto`) | writes | experimental | - |
+//! | [BP4](adios) of TAU's trace plug-in | reads | experimental | events as they happen, or [`Trace`](perf_core::Trace) |
+//!
+//! *Usable* does what its documentation says, tested on recordings of real tools; *experimental* is tested on what was
+//! made for it alone.
 //!
 //! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
 //! on how many cores, and whether a damaged recording is an error or is repaired and counted.

@@ -74,7 +74,18 @@ impl Recording {
         }
     }
 
-    /// The profile, if it is one.
+    /// The profile itself, if it is one.
+    ///
+    /// ```
+    /// use perf_core::Profile;
+    /// use perf_formats::{Content, Recording};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
+    /// let recording = Recording::new(Content::Profile(profile.clone()), "made", Default::default());
+    /// assert!(recording.trace().is_none());
+    /// assert_eq!(recording.into_profile(), Some(profile));
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
     pub fn into_profile(self) -> Option<Profile> {
         match self.content {
             Content::Trace(_) => None,

@@ -74,10 +74,16 @@
 //! # What to mind
 //! * It listens on the loopback interface unless told otherwise. Beyond the machine it belongs behind something
 //!   that encrypts: the token and all answers travel as they are. Whoever reaches it may read.
-//! * Each start of a program is another client, of which the server remembers the last number for good:
-//!   64 bytes in memory and a row in the database.
+//! * Each start of a program is another client, of which the server remembers the last number until it was
+//!   silent for [`HubParams::forget`](hub::HubParams::forget), a day by default: 64 bytes in memory and a row in the
+//!   database.
 //! * An answer says that the message is on the disk. Who cannot wait for that hands it to a
 //!   [`client::Background`].
+//!
+//! # Features
+//! * `client`: [`client`], for programs that are watched; brings a small blocking HTTP client.
+//! * `server` (default): [`hub`], [`web`] and the program `perfkit-live`; brings axum, tokio and the C of SQLite.
+//! * `simulate` (default): [`simulate`], as many ranks as one likes, played from a recording.
 
 #[cfg(feature = "client")]
 pub mod client;

@@ -79,9 +79,9 @@
 //! take while they are made, working space included. Those of a file take none.
 //!
 //! # Speed
-//! Two threads correlate one view with many 1.6 to 1.9 times as fast as FFTW with a thread for half of the views
-//! each in f64, and 2.3 to 2.6 times in f32. Forward transforms are 1.3 to 2.7 times as fast, but for the largest
-//! shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4, in f64: those take longer than with FFTW (0.84). They are
+//! Two threads correlate one view with many 1.6 to 1.9 times as fast as the faster of two ways of FFTW
+//! in f64, and 2.3 to 2.6 times in f32. Forward transforms are 1.3 to 2.7 times as fast, but for the largest
+//! shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4, in f64: those take longer than with FFTW (0.81). They are
 //! bound by memory: 15 MB each of view, working space and spectrum cross it. `docs/benchmarks.md` has all of them,
 //! with the machine and how often each was run; `cargo xtask compare spectral` measures them.
 //!

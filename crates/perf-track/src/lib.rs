@@ -75,7 +75,7 @@
 //!
 //! With n bursts of T threads: extraction is linear in the events; DBSCAN near n log n in up to three
 //! dimensions, however many neighbours there are (100,000 points in 4 ms, 5 million in half a second on
-//! one core of 2.5 GHz), and over a tree beyond; the automatic radius is some fifteen of them. The
+//! one core of 2.6 GHz), and over a tree beyond; the automatic radius is some fifteen of them. The
 //! alignment is at most `different sequences x length x columns`, a few milliseconds where ranks do
 //! the same; tracking is n log n a pair of frames. All of it takes memory in proportion to the bursts:
 //! [`Dbscan::memory`](cluster::Dbscan::memory) and [`KdTree::memory`](cluster::KdTree::memory) tell it before, and

@@ -81,9 +81,10 @@ const NOTES: &[(&str, &str)] = &[
         "Costs are those of whole processes, load to busy time, and so with what Holistic Trace Analysis imports.",
     ),
     (
-        "what a rank spends a step, *",
-        "What a rank spends a step varies between 56 us (80 ranks) and 108 us (320), and does not grow with their number: of \
-         10,240 it is 69 us. Why it is highest in the middle is not explained.",
+        "what a rank spends on a step of 200 calls*",
+        "What a rank spends on such a step varies between 56 us (80 ranks) and 108 us (320), and does not grow with their \
+         number: of 10,240 it is 69 us. Why it is highest in the middle is not explained. Ranks that share cores with others, \
+         or learn of more functions from them, spend more (`distributed.md`, `examples/papers`).",
     ),
 ];
 

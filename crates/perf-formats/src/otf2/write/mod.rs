@@ -80,6 +80,15 @@ impl Default for WriteOptions {
 
 impl WriteOptions {
     /// The same options with another name. Default: `traces`.
+    ///
+    /// ```
+    /// use perf_formats::otf2::{Archive, MemoryArchive, WriteOptions, write};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let (mut archive, options) = (MemoryArchive::default(), WriteOptions::default().with_name("cut"));
+    /// write(trace.view(), &mut archive, &options, &(), &Default::default())?;
+    /// assert!(archive.size("cut.otf2")? > 0 && archive.size("traces.otf2").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
