@@ -252,14 +252,17 @@ impl Names {
     }
 }
 
-/// The key in a name like `profile.0.0.0`.
+/// The key in a name like `profile.0.0.0`. Numbers have one form, so that no two files of a folder are one thread.
 pub(super) fn key_of(path: &Path) -> Option<Key> {
     let name = path.file_name()?.to_str()?.strip_prefix("profile.")?;
-    let mut parts = name.split('.').map(str::parse);
+    let mut parts = name.split('.').map(|part| {
+        let number: u32 = part.parse().ok()?;
+        (number.to_string() == part).then_some(number)
+    });
     let key = Key {
-        node: parts.next()?.ok()?,
-        context: parts.next()?.ok()?,
-        thread: parts.next()?.ok()?,
+        node: parts.next()??,
+        context: parts.next()??,
+        thread: parts.next()??,
     };
     parts.next().is_none().then_some(key)
 }

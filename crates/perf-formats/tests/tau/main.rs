@@ -259,6 +259,17 @@ fn threads_of_several_metrics_meet_by_key() {
     assert!(matches!(strict, Err(Error::Strict { .. })));
 }
 
+/// Two files of one thread and metric once were more than there could be.
+#[test]
+fn numbers_in_names_of_files_have_one_form() {
+    let files = ["profile.0.0.0", "profile.00.0.0", "profile.0.+0.0"];
+    let files = files.map(|file| (file, text("TIME", &[("main", 1.0, 1.0)])));
+    let folder = Folder::new("forms", &files);
+    let tau = open(&folder.0);
+    assert_eq!(tau.threads().len(), 1);
+    assert_eq!(tau.diagnostics().count(rules::MISSING_FILE), 0);
+}
+
 #[test]
 fn folders_without_files_take_no_memory_for_values() {
     let names: Vec<String> = (0..2_000).map(|at| format!("f{at}")).collect();
