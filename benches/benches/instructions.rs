@@ -176,7 +176,7 @@ fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
     (detector, samples, judgements)
 }
 
-// 3 % more than before: what is called in place changed with how the crate is divided, not what is done.
+// The calls alone: the functions are known, and there is room for the judgements.
 #[library_benchmark]
 #[bench::calls(args = (), setup = watching, config = near(39_269_108))]
 fn anomaly_detect(
@@ -230,7 +230,7 @@ fn models() -> (Model, Model) {
     (detector.snapshot(), detector.snapshot())
 }
 
-// 3 instructions a function more than before: counts end below 2^53.
+// Of each function: that its count stays below 2^53, and the moments of both.
 #[library_benchmark]
 #[bench::functions(args = (), setup = models, config = near(111_154))]
 fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {

@@ -445,13 +445,19 @@ fn instructions(_: &mut Gate) -> Outcome {
     )
 }
 
-/// `cargo xtask golden`: the tests of the examples, told to write instead of compare. They are named as a
-/// test of the workspace, not of its package, so that what `cargo test` compiled serves.
+/// The tests that compare with golden files, of the examples and of `perf-view`. No other has such a name.
+const GOLDEN: [&str; 2] = ["golden", "devices_golden"];
+
+/// `cargo xtask golden`: those tests, told to write instead of compare. They are named as a test of the
+/// workspace, not of its package, so that what `cargo test` compiled serves.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
-    let mut command = cargo(&["test", "--quiet", "--test", "golden", "--test", "devices"]);
+    let mut command = cargo(&["test", "--quiet"]);
+    for name in GOLDEN {
+        command.args(["--test", name]);
+    }
     let count = run_tests(command.args(arguments).env("PERFKIT_GOLDEN", "write"))?;
     if count.passed == 0 {
-        return Err("no test of the examples ran, so nothing was written".into());
+        return Err("no test with golden files ran, so nothing was written".into());
     }
     Ok(())
 }
@@ -489,6 +495,27 @@ mod tests {
                 .iter()
                 .all(|it| needs.iter().any(|need| it.contains(need)))
         );
+    }
+
+    /// A test of another package would run, and count as one that wrote.
+    #[test]
+    fn no_other_test_is_named_as_those_with_golden_files() {
+        let arguments = ["metadata", "--format-version=1", "--no-deps", "--offline"];
+        let text = output_of(&mut cargo(&arguments)).expect("cargo is there");
+        let metadata: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        let mut found = Vec::new();
+        for package in metadata["packages"].as_array().into_iter().flatten() {
+            for target in package["targets"].as_array().into_iter().flatten() {
+                let name = target["name"].as_str().unwrap_or_default();
+                if target["kind"][0] == "test" && GOLDEN.contains(&name) {
+                    let path = target["src_path"].as_str().expect("a path");
+                    let text = std::fs::read_to_string(path).expect("it can be read");
+                    assert!(text.contains("PERFKIT_GOLDEN"), "{path} writes nothing");
+                    found.push(name.to_string());
+                }
+            }
+        }
+        assert!(GOLDEN.iter().all(|name| found.iter().any(|it| it == name)));
     }
 
     #[test]

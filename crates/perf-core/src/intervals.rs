@@ -114,19 +114,50 @@ pub fn intervals_with(
 /// assert_eq!(open_intervals(&events, 3), [RegionId(1)]);
 /// ```
 pub fn open_intervals(events: &Events, index: usize) -> Vec<RegionId> {
-    let mut open = Open::default();
-    for index in 0..index.min(events.len()) {
-        match events.event(index) {
-            Some(Event::Enter { region }) => open.enter(index, Ticks(0), region),
-            Some(Event::Leave { region }) => drop(open.leave(region)),
+    // Nothing but a token ends it, and there is none.
+    open_before(events, index, None).unwrap_or_default()
+}
+
+/// As [`open_intervals`], and stops soon after somebody cancelled.
+///
+/// ```
+/// use perf_core::{CancelToken, Events, RegionId, Ticks, open_intervals_with};
+/// let mut events = Events::default();
+/// events.push_enter(Ticks(0), RegionId(0));
+/// let cancel = CancelToken::new();
+/// assert_eq!(open_intervals_with(&events, 1, &cancel)?, [RegionId(0)]);
+/// cancel.cancel();
+/// assert!(open_intervals_with(&events, 1, &cancel).is_err());
+/// # Ok::<(), perf_core::Cancelled>(())
+/// ```
+///
+/// # Errors
+/// [`Cancelled`].
+pub fn open_intervals_with(
+    events: &Events,
+    index: usize,
+    cancel: &CancelToken,
+) -> Result<Vec<RegionId>, Cancelled> {
+    open_before(events, index, Some(cancel))
+}
+
+fn open_before(
+    events: &Events,
+    index: usize,
+    cancel: Option<&CancelToken>,
+) -> Result<Vec<RegionId>, Cancelled> {
+    let (mut open, mut looks) = (OpenIntervals::default(), Looks::new(cancel));
+    each_event(
+        events,
+        0..index.min(events.len()),
+        &mut looks,
+        |_, _, event| match event {
+            Event::Enter { region } => open.enter(region, ()),
+            Event::Leave { region } => drop(open.leave(region)),
             _ => {}
-        }
-    }
-    open.calls
-        .iter()
-        .flatten()
-        .map(|call| call.region)
-        .collect()
+        },
+    )?;
+    Ok(open.iter().map(|(region, ())| region).collect())
 }
 
 /// What a walk over a location meets inside its window.
@@ -145,13 +176,13 @@ pub(crate) fn walk<'a>(
     mut tell: impl FnMut(Step<'a>),
 ) -> Result<ReplayCounts, Cancelled> {
     let (events, range, window) = (location.all(), location.range(), location.window());
-    let (mut open, mut looks) = (Open::default(), Looks::new(cancel));
+    let (mut open, mut looks) = (OpenIntervals::default(), Looks::new(cancel));
     each_event(
         events,
         0..range.start,
         &mut looks,
         |index, at, event| match event {
-            Event::Enter { region } => open.enter(index, at, region),
+            Event::Enter { region } => open.enter(region, Entered { index, at }),
             Event::Leave { region } => drop(open.leave(region)),
             _ => {}
         },
@@ -161,17 +192,16 @@ pub(crate) fn walk<'a>(
     if last < window.start {
         return Ok(open.counts);
     }
-    let end_of = |call: Call, end: Ticks, why| Interval {
-        region: call.region,
-        start: call.start.max(window.start),
+    let end_of = |region, entered: Entered, end: Ticks, why| Interval {
+        region,
+        start: entered.at.max(window.start),
         end,
-        enter: call.enter,
+        enter: entered.index,
         why,
     };
-    let open_before = open.in_order(&mut looks)?;
-    for call in open_before {
+    for (region, _) in open.iter() {
         looks.next(1)?;
-        tell(Step::Begin(call.region));
+        tell(Step::Begin(region));
     }
     each_event(
         events,
@@ -179,12 +209,12 @@ pub(crate) fn walk<'a>(
         &mut looks,
         |index, at, event| match event {
             Event::Enter { region } => {
-                open.enter(index, at, region);
+                open.enter(region, Entered { index, at });
                 tell(Step::Begin(region));
             }
             Event::Leave { region } => {
-                if let Some((call, why)) = open.leave(region) {
-                    tell(Step::End(end_of(call, at, why)));
+                if let Some((region, entered, why)) = open.leave(region) {
+                    tell(Step::End(end_of(region, entered, at, why)));
                 }
             }
             other => tell(Step::Other(other, open.newest())),
@@ -192,12 +222,14 @@ pub(crate) fn walk<'a>(
     )?;
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();
-    for call in open.in_order(&mut looks)? {
+    let end = last.min(window.end);
+    let mut counts = open.counts;
+    for (region, entered) in open.iter() {
         looks.next(1)?;
-        open.counts.open_at_end += u64::from(is_end);
-        tell(Step::End(end_of(call, last.min(window.end), Close::End)));
+        counts.open_at_end += u64::from(is_end);
+        tell(Step::End(end_of(region, *entered, end, Close::End)));
     }
-    Ok(open.counts)
+    Ok(counts)
 }
 
 /// `with` on each event of a range, its number and time, with looks at the token.
@@ -217,18 +249,38 @@ fn each_event<'a>(
     Ok(())
 }
 
+/// The enter of a call.
 #[derive(Clone, Copy, Debug)]
-struct Call {
-    region: RegionId,
-    start: Ticks,
-    enter: usize,
+struct Entered {
+    index: usize,
+    at: Ticks,
 }
 
-/// What is open, and the rules for leaves. Each step costs the same, however much is open.
-#[derive(Debug, Default)]
-struct Open {
-    /// In the order they were entered; `None` for one that was left.
-    calls: VecDeque<Option<Call>>,
+/// What is open where regions may overlap, and the rules for leaves: [`intervals()`] one event at a time, for who
+/// does not have a location's events at once, as [`FrameStack`](crate::FrameStack) is where they nest.
+///
+/// Something may be kept of each that is open. Each step costs the same, however much is open, and memory is taken for
+/// what is open, however much was left.
+///
+/// ```
+/// use perf_core::{Close, OpenIntervals, RegionId};
+/// let (first, second) = (RegionId(0), RegionId(1));
+/// let mut open = OpenIntervals::default();
+/// open.enter(first, "a");
+/// open.enter(second, "b");
+/// open.enter(first, "c");
+/// // The first entered of its region, or else the last entered of all.
+/// assert_eq!(open.leave(first), Some((first, "a", Close::Top)));
+/// assert!(open.iter().eq([(second, &"b"), (first, &"c")]));
+/// assert_eq!(open.leave(RegionId(9)), Some((first, "c", Close::Renamed)));
+/// assert_eq!(open.counts().renamed, 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct OpenIntervals<T = ()> {
+    /// In the order they were entered; `None` for one that was left. Neither the first nor the last was.
+    calls: VecDeque<Option<(RegionId, T)>>,
+    /// How many of `calls` were left.
+    left: usize,
     /// How many were taken off the front of `calls`.
     gone: usize,
     /// The places of what is open, by region, the first entered first.
@@ -236,33 +288,49 @@ struct Open {
     counts: ReplayCounts,
 }
 
-impl Open {
-    fn enter(&mut self, enter: usize, start: Ticks, region: RegionId) {
+impl<T> Default for OpenIntervals<T> {
+    fn default() -> Self {
+        OpenIntervals {
+            calls: VecDeque::new(),
+            left: 0,
+            gone: 0,
+            places: HashMap::new(),
+            counts: ReplayCounts::default(),
+        }
+    }
+}
+
+impl<T> OpenIntervals<T> {
+    /// Room for calls that were left behind one that is open, beside as much as is open.
+    const ROOM: usize = 1 << 10;
+
+    /// Opens a region, of which `kept` is kept.
+    pub fn enter(&mut self, region: RegionId, kept: T) {
         let place = self.gone + self.calls.len();
         self.places.entry(region).or_default().push_back(place);
-        self.calls.push_back(Some(Call {
-            region,
-            start,
-            enter,
-        }));
+        self.calls.push_back(Some((region, kept)));
     }
 
-    fn leave(&mut self, region: RegionId) -> Option<(Call, Close)> {
+    /// Closes a region by the rules of [`intervals()`], and tells which, what was kept of it, and why;
+    /// `None` where nothing is open.
+    pub fn leave(&mut self, region: RegionId) -> Option<(RegionId, T, Close)> {
         let first = self.places.get_mut(&region).and_then(VecDeque::pop_front);
         let closed = match first {
             Some(place) => {
                 self.counts.top += 1;
+                self.left += 1;
                 let call = self.calls.get_mut(place.wrapping_sub(self.gone));
-                call.and_then(Option::take).map(|call| (call, Close::Top))
+                let call = call.and_then(Option::take);
+                call.map(|(region, kept)| (region, kept, Close::Top))
             }
             // The last of `calls` is open, or there is none.
             None => match self.calls.pop_back().flatten() {
-                Some(call) => {
+                Some((region, kept)) => {
                     self.counts.renamed += 1;
-                    if let Some(places) = self.places.get_mut(&call.region) {
+                    if let Some(places) = self.places.get_mut(&region) {
                         places.pop_back();
                     }
-                    Some((call, Close::Renamed))
+                    Some((region, kept, Close::Renamed))
                 }
                 None => {
                     self.counts.orphan += 1;
@@ -272,24 +340,68 @@ impl Open {
         };
         while self.calls.back().is_some_and(Option::is_none) {
             self.calls.pop_back();
+            self.left -= 1;
         }
         while self.calls.front().is_some_and(Option::is_none) {
             self.calls.pop_front();
             self.gone += 1;
+            self.left -= 1;
+        }
+        if self.left > Self::ROOM && self.left > self.calls.len() / 2 {
+            self.tidy();
         }
         closed
     }
 
-    fn newest(&self) -> Option<RegionId> {
-        Some((*self.calls.back()?)?.region)
+    /// Forgets what was left.
+    #[cold]
+    fn tidy(&mut self) {
+        self.calls.retain(Option::is_some);
+        (self.left, self.gone) = (0, 0);
+        self.places = HashMap::new();
+        for (place, (region, _)) in self.calls.iter().flatten().enumerate() {
+            self.places.entry(*region).or_default().push_back(place);
+        }
     }
 
-    fn in_order(&self, looks: &mut Looks<'_>) -> Result<Vec<Call>, Cancelled> {
-        let mut open = Vec::new();
-        for call in &self.calls {
-            looks.next(1)?;
-            open.extend(*call);
+    /// What is open, with what is kept of each, in the order in which they were entered.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (RegionId, &T)> {
+        let open = self.calls.iter().flatten();
+        open.map(|(region, kept)| (*region, kept))
+    }
+
+    /// What was mended so far.
+    pub fn counts(&self) -> ReplayCounts {
+        self.counts
+    }
+
+    fn newest(&self) -> Option<RegionId> {
+        Some(self.calls.back()?.as_ref()?.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_behind_a_call_that_stays_takes_no_room() {
+        let mut open = OpenIntervals::default();
+        open.enter(RegionId(0), 0);
+        // One of two is open at any time.
+        for at in 1..100_000_u32 {
+            open.enter(RegionId(at), at);
+            if at > 1 {
+                let before = RegionId(at - 1);
+                assert_eq!(open.leave(before), Some((before, at - 1, Close::Top)));
+            }
+            assert!(open.calls.len() <= 2 * OpenIntervals::<u32>::ROOM);
+            assert!(open.places.len() <= 4 * OpenIntervals::<u32>::ROOM);
         }
-        Ok(open)
+        let rest: Vec<_> = open.iter().map(|(_, kept)| *kept).collect();
+        assert_eq!(rest, [0, 99_999]);
+        assert_eq!(open.leave(RegionId(7)).map(|it| it.1), Some(99_999));
+        assert_eq!(open.leave(RegionId(0)), Some((RegionId(0), 0, Close::Top)));
+        assert_eq!(open.leave(RegionId(0)), None);
     }
 }

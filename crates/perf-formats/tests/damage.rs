@@ -1,5 +1,5 @@
-//! Damaged archives: an error with its place or a counted repair, never a panic, in bounded time
-//! and memory.
+//! Damaged archives: an error with its place or a counted repair, never a panic, and no more events, looks at
+//! a token and memory than the bytes warrant.
 
 #![cfg(feature = "otf2")]
 #![allow(
@@ -8,7 +8,7 @@
 )]
 
 use perf_core::Members as Ranks;
-use perf_core::{Limits, Ticks, TimeRange};
+use perf_core::{CancelToken, Limits, Ticks, TimeRange};
 use perf_core::{Paradigm, RegionRole};
 use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, rules, write};
 use perf_formats::{Error, OpenOptions};
@@ -50,15 +50,18 @@ impl Random {
     }
 }
 
-/// Reads in all ways. Whatever comes out must be small.
+/// Reads in all ways. Whatever comes out must be small: an event takes a byte at least, and a token is looked at
+/// for each file and for many events.
 fn survive(members: &MemoryArchive, what: &str) {
     let size: usize = members.iter().map(|(_, bytes)| bytes.len()).sum();
+    let token = CancelToken::after(u64::MAX);
     let window = TimeRange::new(Ticks(5_000), Ticks(1 << 60));
     for options in [
         OpenOptions::new().threads(1),
         OpenOptions::new().strict(true).threads(1),
         OpenOptions::new().window(window).threads(1),
     ] {
+        let options = options.cancel(token.clone());
         let reader = match Reader::new(members, &options) {
             Ok(reader) => reader,
             Err(error) => {
@@ -66,6 +69,7 @@ fn survive(members: &MemoryArchive, what: &str) {
                 continue;
             }
         };
+        let (mut told, mut merged_ones) = (0, 0);
         match reader.read() {
             Ok((trace, _)) => assert!(trace.memory() < 64 * size, "{what}: too much memory"),
             Err(error) => assert!(located(&error), "{what}: {error}"),
@@ -75,15 +79,20 @@ fn survive(members: &MemoryArchive, what: &str) {
             while let Ok(Some((_, at, _))) = merged.next() {
                 assert!(last <= at, "{what}: the stream goes back");
                 last = at;
+                merged_ones += 1;
             }
         }
         for id in reader.definitions().system.location_ids() {
             let _ = reader.records(id, |event| {
                 let _ = event.fields();
+                told += 1;
                 ControlFlow::Continue(())
             });
         }
+        assert!(told.max(merged_ones) < size, "{what}: too many events");
     }
+    let looks = token.looks().unwrap();
+    assert!(looks < size as u64, "{what}: {looks} looks, {size} bytes");
 }
 
 fn located(error: &Error) -> bool {

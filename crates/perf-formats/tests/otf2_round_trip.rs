@@ -100,6 +100,57 @@ fn assert_same(before: &Trace, after: &Trace, path: &Path) {
     assert_eq!(before.clock, after.clock, "{name}");
 }
 
+/// Frames that nest, and work that overlaps.
+#[test]
+fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
+    const EVENTS: usize = 3 * Looks::EACH;
+    for kind in [LocationKind::CpuThread, LocationKind::AcceleratorStream] {
+        let mut definitions = Definitions::default();
+        definitions.regions = ["a", "b", "c", "d", "e"].map(Region::named).to_vec();
+        let location = Location {
+            kind,
+            ..Location::default()
+        };
+        let locations = vec![location];
+        definitions.system =
+            SystemTree::new(vec![], vec![], locations, &Limits::default()).unwrap();
+        let mut events = Events::default();
+        let mut random = 1_u64;
+        for at in 0..EVENTS {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            let region = (random >> 40) as u32 % 5;
+            let is_leave = (random >> 50).is_multiple_of(2);
+            events.push_call(Ticks(at as u64), is_leave, RegionId(region));
+        }
+        let trace = Trace::new(definitions, vec![events]).unwrap();
+        let (from, to) = (EVENTS - 1_000, EVENTS - 500);
+        let window = TimeRange::new(Ticks(from as u64), Ticks(to as u64)).unwrap();
+        let options = WriteOptions::default();
+        let ((archive, _), looks) = perf_testdata::cancel::looks(format!("{kind:?}"), |token| {
+            let mut archive = otf2::MemoryArchive::default();
+            let view = trace.view().between(window);
+            let lost = write(view, &mut archive, &options, &(), token)?;
+            Ok::<_, perf_formats::Error>((archive, lost))
+        });
+        // Once for the location, and for three pieces before the window and what is in it.
+        assert!((4..=6).contains(&looks), "{looks}");
+        let events = trace.location(LocationId(0)).unwrap().all();
+        let open = |index| match kind.may_overlap() {
+            true => open_intervals(events, index),
+            false => open_frames(events, index),
+        };
+        let enters = open(from).into_iter().map(|region| Event::Enter { region });
+        let inside = (from..to).filter_map(|index| events.event(index));
+        let leaves = open(to).into_iter().rev();
+        let leaves = leaves.map(|region| Event::Leave { region });
+        assert!(enters.len() > 0 && leaves.len() > 0);
+        let again = read(&Reader::new(archive, &OpenOptions::new()).unwrap());
+        let again = again.location(LocationId(0)).unwrap();
+        let written = again.iter().map(|(_, event)| event);
+        assert!(written.eq(enters.chain(inside).chain(leaves)), "{kind:?}");
+    }
+}
+
 #[test]
 fn a_cut_of_everything_is_the_same_archive() {
     for path in archives() {

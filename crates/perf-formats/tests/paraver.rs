@@ -297,6 +297,38 @@ fn a_header_allocates_nothing_for_threads_that_cannot_be() {
     }
 }
 
+/// As of a trace that was cut or filtered: the header still has all tasks.
+#[test]
+fn a_header_may_spell_more_tasks_than_the_trace_has_lines() {
+    let count = 70_000;
+    let read = |task: &str| {
+        let tasks = vec![task; count].join(",");
+        let text = format!("#Paraver (x):1_ns:0:1:{count}({tasks})\n1:1:1:1:1:0:1:1\n");
+        assert!(text.len() < 16 * count);
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
+        let packed = packed.finish().unwrap();
+        [("prv", text.into_bytes()), ("prv.gz", packed)].map(|(ending, bytes)| {
+            let name = format!("perfkit-tasks-{}.{ending}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let trace = perf_formats::paraver::read_trace(&path, &OpenOptions::new());
+            std::fs::remove_file(path).unwrap();
+            trace.map(|(trace, _)| trace.definitions().system.locations().len())
+        })
+    };
+    for one in read("1:1") {
+        assert_eq!(one.unwrap(), count);
+    }
+    // Threads that nothing spells need lines.
+    let [plain, _] = read("2:1");
+    let error = plain.unwrap_err();
+    assert!(
+        matches!(error, Error::Limit { limit: 70_000, .. }),
+        "{error}"
+    );
+}
+
 #[test]
 fn windows_and_locations_are_chosen() {
     let body = "1:1:1:1:1:0:10:1\n1:2:1:1:2:0:10:1\n1:1:1:1:1:10:20:0\n1:1:1:1:1:20:30:1\n";

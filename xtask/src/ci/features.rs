@@ -58,7 +58,7 @@ const OPTIONAL: &[(&str, &[&str], &[&str])] = &[
     (
         "perfkit-examples",
         &["nsys", "sqlite"],
-        &["detect", "devices"],
+        &["detect", "devices_golden"],
     ),
     ("perfkit", &["linfa", "nsys", "perfetto"], &["threads"]),
     ("perfkit-mutate", &["nsys"], &["limits"]),

@@ -88,7 +88,7 @@ impl Adios {
     /// [`Error::Io`] where the system cannot read, [`Error::Unsupported`] for other formats of
     /// ADIOS, [`Error::Malformed`] and [`Error::Truncated`] for what is none.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self> {
-        let mut source = Self::new(Vec::new(), options);
+        let mut source = Self::new(options);
         for path in paths {
             for path in format::files(path.as_ref())? {
                 match OneFile::open(path) {
@@ -114,18 +114,18 @@ impl Adios {
         follow: Follow,
         options: &OpenOptions<'_>,
     ) -> Result<Self> {
-        let mut source = Self::new(Vec::new(), options);
+        let mut source = Self::new(options);
         source.roots = paths.iter().map(|path| path.as_ref().into()).collect();
         source.follow = Some(follow);
         source.scan()?;
         Ok(source)
     }
 
-    fn new(files: Vec<OneFile>, options: &OpenOptions<'_>) -> Self {
+    fn new(options: &OpenOptions<'_>) -> Self {
         Adios {
             roots: Vec::new(),
-            known: files.iter().map(|one| one.path().to_path_buf()).collect(),
-            files,
+            files: Vec::new(),
+            known: HashSet::new(),
             programs: Programs::default(),
             follow: None,
             definitions: options.get_limits().definitions,

@@ -6,7 +6,7 @@ use super::rules;
 use crate::Result;
 use crate::streams::Follow;
 use perf_core::{Diagnostics, Place};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// A BP4 file, which may not be there yet.
@@ -59,10 +59,6 @@ impl OneFile {
             is_late: false,
             since: None,
         }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Where the next step is.

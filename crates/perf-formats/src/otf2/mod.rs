@@ -32,6 +32,7 @@ mod local;
 mod locate;
 mod maps;
 mod merge;
+mod open;
 mod read;
 mod reader;
 mod records;

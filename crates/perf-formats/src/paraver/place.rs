@@ -32,7 +32,8 @@ pub(super) struct Threads {
 
 impl Threads {
     /// The threads of a header of a trace of at most `bytes`. Hardly a thread has no line, and what is kept of
-    /// each is far more than a line is.
+    /// each is far more than a line is. One for each task has bytes in the header, however few lines a cut or a
+    /// filter left.
     pub(super) fn new(
         header: &Header,
         bytes: Option<u64>,
@@ -41,7 +42,8 @@ impl Threads {
     ) -> Result<Self> {
         let limits = options.get_limits();
         let limit = bytes.map_or(STREAMED, |bytes| (bytes / LINE).max(THREADS));
-        let limit = limit.min(u64::from(limits.definitions));
+        let tasks: usize = header.applications.iter().map(Vec::len).sum();
+        let limit = limit.max(tasks as u64).min(u64::from(limits.definitions));
         let threads = header.threads();
         if threads > limit {
             return Err(Error::Limit {

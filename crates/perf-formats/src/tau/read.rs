@@ -156,7 +156,7 @@ impl Tau {
         let metric = file.metric.clone();
         names.metrics.push(metric.unwrap_or_else(|| TIME.into()));
         let mut merge = Merge::default();
-        merge.add(0, Key::default(), file);
+        merge.add(0, Key::default(), file, name);
         let tables = merge.finish(names, 1)?;
         Tau::new(tables, name, options, found)
     }
@@ -252,14 +252,17 @@ impl Names {
     }
 }
 
-/// The key in a name like `profile.0.0.0`.
+/// The key in a name like `profile.0.0.0`. Numbers have one form, so that no two files of a folder are one thread.
 pub(super) fn key_of(path: &Path) -> Option<Key> {
     let name = path.file_name()?.to_str()?.strip_prefix("profile.")?;
-    let mut parts = name.split('.').map(str::parse);
+    let mut parts = name.split('.').map(|part| {
+        let number: u32 = part.parse().ok()?;
+        (number.to_string() == part).then_some(number)
+    });
     let key = Key {
-        node: parts.next()?.ok()?,
-        context: parts.next()?.ok()?,
-        thread: parts.next()?.ok()?,
+        node: parts.next()??,
+        context: parts.next()??,
+        thread: parts.next()??,
     };
     parts.next().is_none().then_some(key)
 }
@@ -331,10 +334,10 @@ fn texts(
             if let Some(metric) = &thread.metric {
                 let before = own.get_or_insert_with(|| metric.clone());
                 let is_other = before != metric || (!name.is_empty() && name != metric);
-                let place = Place::file(file).record(metric.clone());
+                let place = Place::file(&*file).record(metric.clone());
                 found.add_many(rules::METRIC_NAME, is_other.into(), place);
             }
-            merge.add(metric, *key, thread);
+            merge.add(metric, *key, thread, &file);
         }
         let own = own.filter(|own| name.is_empty() || !names.metrics.contains(own));
         let folder = if name.is_empty() { TIME } else { name };
@@ -351,7 +354,7 @@ fn texts(
     merge.finish(names, metrics.len())
 }
 
-/// Values that a thread may have room for, for each it has, and room that any may have.
+/// Values that a profile may have room for, for each it has, and room that any may have.
 const SPARSE: usize = 64;
 const FEW: usize = 1 << 20;
 
@@ -364,6 +367,8 @@ struct Merge {
 #[derive(Debug, Default)]
 struct Merging {
     thread: Thread,
+    /// The first file it is from.
+    file: String,
     /// Place of a function, by its index and how often it stood before.
     places: HashMap<(u32, u32), usize>,
     /// (metric, entry, exclusive, inclusive).
@@ -372,9 +377,12 @@ struct Merging {
 }
 
 impl Merge {
-    fn add(&mut self, metric: usize, key: Key, file: text::File) {
+    fn add(&mut self, metric: usize, key: Key, file: text::File, name: &str) {
         let merging = self.threads.entry(key).or_default();
         let is_first = merging.seen.is_empty();
+        if is_first {
+            merging.file = name.into();
+        }
         merging.seen.push(metric);
         merging.thread.key = key;
         let mut times: HashMap<u32, u32> = HashMap::new();
@@ -399,32 +407,17 @@ impl Merge {
     }
 
     fn finish(self, names: Names, metrics: usize) -> Result<Tables> {
+        self.check_room(metrics)?;
         let threads = self.threads.into_values().map(|merging| {
             let mut thread = merging.thread;
-            let cells = thread.entries.len().saturating_mul(metrics);
-            // Mostly each function has a value of each metric.
-            let most = merging.values.len().saturating_mul(SPARSE).max(FEW);
-            if cells > most {
-                let Key {
-                    node,
-                    context,
-                    thread,
-                } = thread.key;
-                return Err(Error::Limit {
-                    place: Place::file(format!("profile.{node}.{context}.{thread}")),
-                    what: "values of a thread, of all its functions and metrics",
-                    got: cells as u64,
-                    limit: most as u64,
-                });
-            }
-            thread.values = vec![(0.0, 0.0); cells];
+            thread.values = vec![(0.0, 0.0); thread.entries.len() * metrics];
             for (metric, place, exclusive, inclusive) in merging.values {
                 thread.values[place * metrics + metric] = (exclusive, inclusive);
             }
-            Ok(thread)
+            thread
         });
         Ok(Tables {
-            threads: threads.collect::<Result<_>>()?,
+            threads: threads.collect(),
             metrics: match names.metrics.is_empty() {
                 true => vec!["TIME".into()],
                 false => names.metrics,
@@ -432,6 +425,33 @@ impl Merge {
             functions: names.functions,
             events: names.events,
             metadata: Vec::new(),
+        })
+    }
+
+    /// Whether all threads together have values for the room that they take. Mostly each function has a
+    /// value of each metric.
+    fn check_room(&self, metrics: usize) -> Result<()> {
+        let values: usize = self.threads.values().map(|it| it.values.len()).sum();
+        let most = values.saturating_mul(SPARSE).max(FEW);
+        let rooms = self
+            .threads
+            .values()
+            .map(|it| it.thread.entries.len().saturating_mul(metrics));
+        let all = rooms.clone().fold(0, usize::saturating_add);
+        if all <= most {
+            return Ok(());
+        }
+        // One of those that take most of it.
+        let largest = self
+            .threads
+            .values()
+            .zip(rooms)
+            .max_by_key(|(_, room)| *room);
+        Err(Error::Limit {
+            place: Place::file(largest.map_or("", |(it, _)| &*it.file)),
+            what: "values of all threads, functions and metrics",
+            got: all as u64,
+            limit: most as u64,
         })
     }
 }

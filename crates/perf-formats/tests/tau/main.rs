@@ -259,6 +259,17 @@ fn threads_of_several_metrics_meet_by_key() {
     assert!(matches!(strict, Err(Error::Strict { .. })));
 }
 
+/// Two files of one thread and metric once were more than there could be.
+#[test]
+fn numbers_in_names_of_files_have_one_form() {
+    let files = ["profile.0.0.0", "profile.00.0.0", "profile.0.+0.0"];
+    let files = files.map(|file| (file, text("TIME", &[("main", 1.0, 1.0)])));
+    let folder = Folder::new("forms", &files);
+    let tau = open(&folder.0);
+    assert_eq!(tau.threads().len(), 1);
+    assert_eq!(tau.diagnostics().count(rules::MISSING_FILE), 0);
+}
+
 #[test]
 fn folders_without_files_take_no_memory_for_values() {
     let names: Vec<String> = (0..2_000).map(|at| format!("f{at}")).collect();
@@ -279,6 +290,33 @@ fn folders_without_files_take_no_memory_for_values() {
         ),
         "{error}"
     );
+}
+
+#[test]
+fn folders_without_files_take_no_memory_for_values_of_many_threads() {
+    let names: Vec<String> = (0..50).map(|at| format!("f{at}")).collect();
+    let functions: Vec<_> = names.iter().map(|name| (name.as_str(), 1.0, 1.0)).collect();
+    let files: Vec<_> = (0..60)
+        .map(|node| format!("MULTI__TIME/profile.{node}.0.0"))
+        .collect();
+    let files: Vec<_> = files
+        .iter()
+        .map(|file| (file.as_str(), text("TIME", &functions)))
+        .collect();
+    let folder = Folder::new("sparse-threads", &files);
+    // Room for 17,500 values a thread: few of one, and too many of all.
+    for at in 0..349 {
+        std::fs::create_dir(folder.0.join(format!("MULTI__{at}"))).unwrap();
+    }
+    let error = Tau::open(&folder.0, &OpenOptions::new()).unwrap_err();
+    let Error::Limit {
+        place, got, limit, ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((got, limit), (60 * 50 * 350, 1 << 20));
+    assert!(std::path::Path::new(&*place.file).is_file(), "{place}");
 }
 
 #[test]

@@ -5,13 +5,13 @@ use crate::Result;
 use crate::otf2::anchor::Anchor;
 use crate::otf2::local::LocalDefinitions;
 use crate::otf2::maps::Maps;
+use crate::otf2::open::Open;
 use crate::otf2::reader::Reader;
 use crate::otf2::records::RawEvent;
 use crate::otf2::schema::{self, Record, Space, internal};
 use crate::otf2::wire::{ByteOrder, Cursor};
 use crate::otf2::write::{Chunks, Encoder, Sink};
-use perf_core::{CancelToken, FrameStack, LocationId, LocationKind, Looks, RegionId, TimeRange};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use perf_core::{CancelToken, LocationId, Looks, RegionId, TimeRange};
 use std::ops::ControlFlow;
 
 /// Copies the events of one location and says how many there are now.
@@ -74,77 +74,12 @@ struct Copy<'a> {
     window: TimeRange,
     chunks: Chunks,
     record: Encoder,
-    open: Open,
+    /// As the file names it.
+    open: Open<Name>,
     phase: Phase,
     /// Raw time of the last record.
     last: Option<u64>,
     order: ByteOrder,
-}
-
-/// What is open, as the file names it: frames, or work that may overlap.
-#[derive(Debug)]
-enum Open {
-    Frames(FrameStack, Vec<Name>),
-    Work(Work),
-}
-
-/// Each leave closes the first entered of its region that is still open, or else the last entered of all.
-#[derive(Debug, Default)]
-struct Work {
-    next: u64,
-    /// In the order in which they were entered.
-    names: BTreeMap<u64, (RegionId, Name)>,
-    places: HashMap<RegionId, VecDeque<u64>>,
-}
-
-impl Open {
-    fn of(kind: LocationKind) -> Self {
-        match kind.may_overlap() {
-            true => Open::Work(Work::default()),
-            false => Open::Frames(FrameStack::default(), Vec::new()),
-        }
-    }
-
-    /// In the order in which they were entered.
-    fn names(&self) -> Vec<Name> {
-        match self {
-            Open::Frames(_, names) => names.clone(),
-            Open::Work(work) => work.names.values().map(|(_, name)| *name).collect(),
-        }
-    }
-
-    fn enter(&mut self, region: RegionId, name: Name) {
-        match self {
-            Open::Frames(stack, names) => {
-                stack.enter(region);
-                names.push(name);
-            }
-            Open::Work(work) => {
-                work.places.entry(region).or_default().push_back(work.next);
-                work.names.insert(work.next, (region, name));
-                work.next += 1;
-            }
-        }
-    }
-
-    fn leave(&mut self, region: RegionId) {
-        match self {
-            Open::Frames(stack, names) => {
-                stack.leave(region, |_, _, _| ());
-                names.truncate(stack.frames().len());
-            }
-            Open::Work(work) => {
-                let first = work.places.get_mut(&region).and_then(VecDeque::pop_front);
-                if let Some(place) = first {
-                    work.names.remove(&place);
-                } else if let Some((_, (region, _))) = work.names.pop_last()
-                    && let Some(places) = work.places.get_mut(&region)
-                {
-                    places.pop_back();
-                }
-            }
-        }
-    }
 }
 
 /// How a file names a frame: by local id.
@@ -207,7 +142,7 @@ impl Copy<'_> {
 
     /// Enters what is open at the start of the window, at the first raw time inside it.
     fn open(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
-        let names = self.open.names();
+        let names = self.open.kept();
         if names.is_empty() {
             return Ok(());
         }
@@ -223,7 +158,7 @@ impl Copy<'_> {
 
     /// Leaves what is open at the end of the window, at the last raw time inside it.
     fn close(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
-        let names = self.open.names();
+        let names = self.open.kept();
         if names.is_empty() {
             return Ok(());
         }

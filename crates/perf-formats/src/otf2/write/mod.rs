@@ -10,6 +10,7 @@ pub use encode::{Arg, Encoder};
 pub use sink::{NewArchive, Sink};
 
 use crate::otf2::anchor::Anchor;
+use crate::otf2::open::Open;
 use crate::otf2::schema::internal;
 use crate::otf2::wire::ByteOrder;
 use crate::{Error, Result};
@@ -17,8 +18,8 @@ pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
 use perf_core::{
-    CancelToken, Definitions, Diagnostics, Event, Events, LocationView, Looks, Place, Progress,
-    RegionId, Rule, Ticks, TimeRange, TraceView, Weight, open_frames, open_intervals,
+    CancelToken, Definitions, Diagnostics, Event, LocationKind, LocationView, Looks, Place,
+    Progress, RegionId, Rule, Ticks, TimeRange, TraceView, Weight,
 };
 use std::collections::HashSet;
 
@@ -267,11 +268,7 @@ impl<'a> Writer<'a> {
         let written = if location.all().is_absent() {
             0
         } else {
-            let open = match defined.kind.may_overlap() {
-                true => open_intervals,
-                false => open_frames,
-            };
-            self.events(location, format!("{member}.evt"), open)?
+            self.events(location, format!("{member}.evt"), defined.kind)?
         };
         if let Some(events) = self.seen.events.get_mut(location.id().index()) {
             *events = Some(written);
@@ -284,43 +281,47 @@ impl<'a> Writer<'a> {
         Chunks::new(format!("{member}.def"), order, definition_chunk)?.finish(self.sink)
     }
 
-    /// `open` says which regions are open before an event.
     fn events(
         &mut self,
         location: LocationView<'_>,
         member: String,
-        open: fn(&Events, usize) -> Vec<RegionId>,
+        kind: LocationKind,
     ) -> Result<u64> {
         let mut chunks = Chunks::new(member, self.options.order, self.options.event_chunk)?;
         let mut record = Encoder::new(self.options.order);
-        let (range, window) = (location.range(), location.window());
-        let cut_before = range.start < location.all().len();
+        let (all, range, window) = (location.all(), location.range(), location.window());
+        let cancel = self.cancel.clone();
+        let (mut open, mut looks) = (Open::of(kind), Looks::new(&cancel));
         // A window without a tick has no place for the frames that are open around it.
         let has_room = window.start < window.end;
-        if range.start > 0 && cut_before && has_room {
-            for region in open(location.all(), range.start) {
-                self.event(
-                    &mut chunks,
-                    &mut record,
-                    window.start,
-                    Event::Enter { region },
-                    &[],
-                )?;
+        if range.start < all.len() && has_room {
+            for piece in looks.pieces(0..range.start) {
+                piece?
+                    .filter_map(|index| all.event(index))
+                    .for_each(|event| pass(&mut open, event));
+            }
+            for region in open.kept() {
+                looks.next(1)?;
+                let enter = Event::Enter { region };
+                self.event(&mut chunks, &mut record, window.start, enter, &[])?;
             }
         }
+        let is_cut = range.end < all.len() && has_room;
         let mut attributes = Vec::new();
-        let cancel = self.cancel.clone();
-        let mut looks = Looks::new(&cancel);
-        for (index, (time, event)) in range.clone().zip(location.iter()) {
+        for (index, (time, event)) in range.zip(location.iter()) {
             looks.next(1)?;
             attributes.clear();
-            attributes.extend(location.all().attributes(index));
+            attributes.extend(all.attributes(index));
             self.event(&mut chunks, &mut record, time, event, &attributes)?;
+            if is_cut {
+                pass(&mut open, event);
+            }
         }
-        if range.end < location.all().len() && has_room {
+        if is_cut {
             let last = location.times().last().copied().unwrap_or(window.start);
             let end = Ticks(window.end.0.saturating_sub(1)).max(last);
-            for region in open(location.all(), range.end).into_iter().rev() {
+            for region in open.kept().into_iter().rev() {
+                looks.next(1)?;
                 self.event(&mut chunks, &mut record, end, Event::Leave { region }, &[])?;
             }
         }
@@ -439,6 +440,14 @@ impl<'a> Writer<'a> {
             snapshots: 0,
             thumbnails: 0,
         }
+    }
+}
+
+fn pass(open: &mut Open<RegionId>, event: Event<'_>) {
+    match event {
+        Event::Enter { region } => open.enter(region, region),
+        Event::Leave { region } => open.leave(region),
+        _ => {}
     }
 }
 
