@@ -53,6 +53,8 @@ pub(crate) struct Part {
     symbols: HashMap<Box<[u8]>, Sym>,
     pub(super) words: Vec<String>,
     granted: Granted,
+    /// Bytes that the events of all rows take: summed as they come, since there may be many rows.
+    kept: u64,
     /// Bytes that were asked for.
     taken: u64,
     /// Byte and number of the event that is read.
@@ -85,6 +87,7 @@ impl Part {
             symbols: HashMap::new(),
             words: Vec::new(),
             granted: granted.clone(),
+            kept: 0,
             taken: 0,
             here: None,
         }
@@ -159,12 +162,8 @@ impl Part {
 
     /// About how many bytes the events take that were read so far.
     fn memory(&self) -> u64 {
-        let row = |row: &Row| {
-            size_of_val(&*row.calls) + size_of_val(&*row.instants) + size_of_val(&*row.marks)
-        };
-        let rows: usize = self.rows.iter().map(row).sum();
         let rest = size_of_val(&*self.extras) + size_of_val(&*self.flows);
-        (rows + rest + self.counters.memory()) as u64
+        self.kept + (rest + self.counters.memory()) as u64
     }
 
     /// The number of a name as it stands in the file.
@@ -323,6 +322,7 @@ impl Part {
     pub(crate) fn call(&mut self, row: u32, (start, end): (i64, i64), region: u32, extra: u32) {
         self.seen(start);
         if let Some(row) = self.rows.get_mut(row as usize) {
+            self.kept += size_of::<Call>() as u64;
             row.calls.push(Call {
                 start,
                 end,
@@ -336,6 +336,7 @@ impl Part {
     pub(crate) fn instant(&mut self, row: u32, at: i64, name: u32, extra: u32) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
+            self.kept += size_of::<Instant>() as u64;
             row.instants.push(Instant { at, name, extra });
         }
     }
@@ -344,6 +345,7 @@ impl Part {
     pub(crate) fn mark(&mut self, row: u32, at: i64, edge: Edge, of: Tag) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
+            self.kept += size_of::<Mark>() as u64;
             row.marks.push(Mark { at, edge, of });
         }
     }
