@@ -8,6 +8,8 @@ use super::{marks, rules};
 use crate::Result;
 use crate::json::{Element, decode};
 use perf_core::{Diagnostics, Place};
+#[cfg(feature = "nsys")]
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -157,7 +159,7 @@ impl Part {
         let now = self.memory();
         let more = now.saturating_sub(self.taken);
         self.taken += more;
-        self.granted.take(more, place)
+        self.granted.take("memory for events in bytes", more, place)
     }
 
     /// About how many bytes the events take that were read so far.
@@ -213,6 +215,12 @@ impl Part {
         sym
     }
 
+    /// A word by its text, where the file has said it.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn known_symbol(&self, raw: &[u8]) -> Option<Sym> {
+        self.symbols.get(raw).copied()
+    }
+
     /// A name that is told later, by [`rename`](Self::rename); `None` where there are too many.
     #[cfg(feature = "rocprof")]
     pub(crate) fn unnamed(&mut self, (offset, index): (u64, u64)) -> Option<u32> {
@@ -246,6 +254,21 @@ impl Part {
         let place = Place::file(Arc::clone(&self.file));
         self.found.add_many(rules::LONG_NAME, is_long.into(), place);
         is_long
+    }
+
+    /// The number of a name that parts share: what stands in for it as an error where it is too long or there are
+    /// too many.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn shared_name(&mut self, text: &Arc<str>, place: Place) -> Result<u32, u32> {
+        if text.len() > self.granted.limits().string as usize {
+            self.found.add(rules::LONG_NAME, place);
+            return Err(self.names.text("(name too long)".into()));
+        }
+        if self.names.len() >= self.granted.limits().definitions as usize {
+            self.found.add(rules::DEFINITIONS, place);
+            return Err(self.past_limit());
+        }
+        Ok(self.names.share(text))
     }
 
     /// Gives the region of a name a long form.
@@ -296,6 +319,22 @@ impl Part {
             });
             rows.len() as u32 - 1
         })
+    }
+
+    /// Whether there is a row.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn has_row(&self, key: RowKey) -> bool {
+        self.keys.contains_key(&key)
+    }
+
+    /// The devices that anything ran on.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn used_devices(&self) -> BTreeSet<Sym> {
+        let device = |row: &Row| match row.key {
+            RowKey::Work { device, .. } | RowKey::Beside { device, .. } => Some(device),
+            RowKey::Thread { .. } | RowKey::Async { .. } | RowKey::Counters { .. } => None,
+        };
+        self.rows.iter().filter_map(device).collect()
     }
 
     /// Notes that the file writes work of a row to a thread of a process.
