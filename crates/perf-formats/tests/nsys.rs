@@ -793,6 +793,30 @@ fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
     );
 }
 
+/// Work that lies within work of its name is of a second region of that name.
+#[test]
+fn names_of_work_within_work_take_no_more_than_is_granted() {
+    let kernels = "i, 1000 - i, 2, 1, 7, i, 16777216, 2";
+    let sql = format!(
+        "{OLD} INSERT INTO StringIds VALUES (2, '{}'); {}",
+        "x".repeat(1000),
+        many(200, "CUPTI_ACTIVITY_KIND_KERNEL", kernels),
+    );
+    let path = database("within.sqlite", &sql);
+    let named = |limits: Limits| {
+        let recording = nsys::open(&[&path], &OpenOptions::new().limits(limits)).unwrap();
+        let trace = recording.trace().unwrap();
+        let regions = trace.definitions().regions.iter();
+        let named = regions.filter(|it| it.name.len() == 1000).count();
+        let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
+        let calls: u64 = by_name(trace).values().map(|it| it.0).sum();
+        (named, left_out, calls)
+    };
+    assert_eq!(named(Limits::default()), (200, 0, 202));
+    // Name and long form of each copy: 128 times 2,000 bytes.
+    assert_eq!(named(Limits::default().with_string(1000)), (129, 71, 202));
+}
+
 #[test]
 fn databases_share_the_memory_that_is_granted_for_strings() {
     let paths = [0, 1, 2].map(|rank| {

@@ -107,7 +107,7 @@ impl Whole<'_, '_> {
         let points = flow_points(&part);
         let shift = i128::from(part.base.unwrap_or(0)) - self.origin;
         let window = Some(self.options.get_window()).filter(|window| *window != TimeRange::ALL);
-        let (mut overlapping, mut trimmed) = (0, 0);
+        let (mut overlapping, mut trimmed, mut left_out) = (0, 0, 0);
         for number in order {
             self.options.advance(0, 0)?;
             let Some(mut row) = part.rows.get_mut(number as usize).map(take) else {
@@ -125,6 +125,8 @@ impl Whole<'_, '_> {
                     let mut copies = Copies {
                         regions: &mut self.definitions.regions,
                         known: &mut self.copies,
+                        room: &mut self.room,
+                        left_out: &mut left_out,
                         ends: HashMap::new(),
                     };
                     scribe.stream(&mut row.calls, &mut copies)?
@@ -150,6 +152,7 @@ impl Whole<'_, '_> {
         let place = || Place::file(Arc::clone(&part.file));
         self.found.add_many(rules::OVERLAP, overlapping, place());
         self.found.add_many(rules::TRIMMED, trimmed, place());
+        self.found.add_many(rules::DEFINITIONS, left_out, place());
         let spots = links::Spots {
             locations: &self.places.locations,
             columns: &self.columns,

@@ -85,6 +85,9 @@ impl Texts {
     }
 }
 
+/// The name of all that have none since there are too many.
+pub(super) const PAST_LIMIT: &str = "(names past the limit)";
+
 const NONE: u32 = u32::MAX;
 
 /// Names of calls: text by number, and the regions of each text.

@@ -2,7 +2,7 @@
 
 use super::counters::{Counters, Room};
 use super::granted::Granted;
-use super::names::{Kind, Names};
+use super::names::{Kind, Names, PAST_LIMIT};
 use super::row::{Call, Edge, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
 use super::{marks, rules};
 use crate::Result;
@@ -234,7 +234,7 @@ impl Part {
 
     /// The name of all that have none since there are too many.
     pub(crate) fn past_limit(&mut self) -> u32 {
-        self.names.text("(names past the limit)".into())
+        self.names.text(PAST_LIMIT.into())
     }
 
     /// Gives a name another text.
