@@ -192,6 +192,21 @@ fn memory_and_names_have_limits() {
     assert_eq!(only(&recording), ("too-many-definitions", 1));
 }
 
+/// The name of a counter stands before each of its keys: a hundred keys of few bytes make 10 MB of names.
+#[test]
+fn names_of_counters_are_of_the_memory_that_is_granted() {
+    let keys: Vec<_> = (0..100).map(|key| format!("\"{key}\":1")).collect();
+    let text = format!(
+        r#"[{A},{{"ph":"C","name":"{}","pid":1,"ts":1,"args":{{{}}}}}]"#,
+        "x".repeat(100_000),
+        keys.join(",")
+    );
+    let limits = |memory: u64| Limits::default().with_memory(memory);
+    assert!(with(text.as_str(), &OpenOptions::new().limits(limits(30 << 20))).is_ok());
+    let error = with(text, &OpenOptions::new().limits(limits(10 << 20))).unwrap_err();
+    assert!(matches!(error, Error::Limit { .. }), "{error}");
+}
+
 #[test]
 fn what_is_none_is_refused_with_its_place() {
     for (text, offset) in [

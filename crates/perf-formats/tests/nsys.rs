@@ -308,30 +308,125 @@ fn two_processes_of_one_id_space_are_two_ranks() {
     assert_eq!(locations(trace, LocationKind::AcceleratorStream).len(), 4);
 }
 
+/// Rows of SQL for the numbers from 0 to `count`, each named `i`.
+fn many(count: u32, into: &str, values: &str) -> String {
+    format!(
+        "INSERT INTO {into} WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers
+         WHERE i + 1 < {count}) SELECT {values} FROM numbers;"
+    )
+}
+
+/// One kernel each of so many processes, numbered from 10.
+fn processes(count: u32, string: u32) -> String {
+    let values = format!("i, i, 2, 1, 7, i, (i + 10) * 16777216, {string}");
+    many(count, "CUPTI_ACTIVITY_KIND_KERNEL", &values)
+}
+
+/// How many groups of devices tell a name of so many bytes.
+fn named_devices(trace: &Trace, length: usize) -> usize {
+    let groups = trace.definitions().system.groups().iter();
+    let names = groups.filter_map(|it| it.properties.get("name"));
+    names.filter(|name| name.len() == length).count()
+}
+
 #[test]
 fn names_of_devices_are_given_to_as_many_processes_as_there_is_room_for() {
     let name = "x".repeat(10_000);
-    let mut sql = format!(
+    // Beside the device that all use there are some that nobody uses.
+    let sql = format!(
         "{OLD} CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);
-         INSERT INTO TARGET_INFO_GPU VALUES (2, '{name}');"
+         INSERT INTO TARGET_INFO_GPU VALUES (2, '{name}'); {} {}",
+        many(100, "TARGET_INFO_GPU", &format!("i + 10, '{name}'")),
+        processes(40, 1),
     );
-    for process in 10..50_i64 {
-        sql += &format!(
-            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL
-             SELECT * FROM (SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL LIMIT 1);
-             UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = {process} * 16777216
-             WHERE rowid = (SELECT MAX(rowid) FROM CUPTI_ACTIVITY_KIND_KERNEL);"
-        );
-    }
     let path = database("names.sqlite", &sql);
     let limits = perf_core::Limits::default().with_string(1_000);
     let options = OpenOptions::new().limits(limits);
     let recording = nsys::open(&[&path], &options).unwrap();
+    // 256 times the longest text are granted, and there are 41 processes.
     let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
-    // 256 times the longest text are granted.
-    assert!((10..41).contains(&left_out), "{}", recording.diagnostics);
+    assert_eq!(left_out, 16, "{}", recording.diagnostics);
+    assert_eq!(named_devices(recording.trace().unwrap(), 10_000), 25);
     let all = nsys::open(&[&path], &OpenOptions::new()).unwrap();
     assert_eq!(all.diagnostics.count(nsys::rules::DEFINITIONS), 0);
+    assert_eq!(named_devices(all.trace().unwrap(), 10_000), 41);
+}
+
+/// Ten thousand processes and as many devices: each process has a name for the one that it uses, not for all.
+#[test]
+fn devices_that_a_process_does_not_use_have_no_names_in_it() {
+    let sql = format!(
+        "{OLD} CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT); {} {}",
+        many(10_000, "TARGET_INFO_GPU", "i, ''"),
+        processes(10_000, 1),
+    );
+    let recording = read(&database("devices.sqlite", &sql));
+    assert_eq!(recording.diagnostics.count(nsys::rules::DEFINITIONS), 0);
+    assert_eq!(named_devices(recording.trace().unwrap(), 0), 10_001);
+}
+
+#[test]
+fn names_of_threads_are_kept_for_those_with_events_as_long_as_there_is_room() {
+    let sql = format!(
+        "{OLD} INSERT INTO StringIds VALUES (2, '{}'), (3, 'call');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,
+            correlationId INTEGER, nameId INTEGER);
+         CREATE TABLE ThreadNames (nameId INTEGER, globalTid INTEGER); {} {}",
+        "x".repeat(10_000),
+        many(
+            40,
+            "CUPTI_ACTIVITY_KIND_RUNTIME",
+            "i, i, 16777216 + 5 + 100 * i, 0, 3"
+        ),
+        // 1,000 threads of the process, 40 of which call something, and some of a process that does nothing.
+        many(
+            2_000,
+            "ThreadNames",
+            "2, 16777216 * (1 + i / 1000) + 5 + i % 1000 * 5"
+        ),
+    );
+    let path = database("threads.sqlite", &sql);
+    let named = |limits: Limits| {
+        let recording = nsys::open(&[&path], &OpenOptions::new().limits(limits)).unwrap();
+        let threads = locations(recording.trace().unwrap(), LocationKind::CpuThread);
+        let named = threads.iter().filter(|it| it.0.len() > 10_000).count();
+        let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
+        (threads.len(), named, left_out)
+    };
+    assert_eq!(named(Limits::default()), (40, 40, 0));
+    assert_eq!(named(Limits::default().with_string(1_000)), (40, 25, 15));
+}
+
+/// A text of 1 MiB that 100,000 rows of one process and 2,000 processes name: looked at for each of them it would
+/// be read for minutes and kept 2,000 times.
+#[test]
+fn a_long_name_of_many_rows_and_processes_is_looked_at_once() {
+    let name = "x".repeat(1 << 20);
+    let sql = format!(
+        "{OLD} INSERT INTO StringIds VALUES (2, '{name}'), (3, '{name}'), (4, '{name}y'); {} {} {} {}",
+        many(
+            100_000,
+            "CUPTI_ACTIVITY_KIND_KERNEL",
+            "i, i, 2, 1, 7, i, 16777216, 2"
+        ),
+        // Too long for a name.
+        many(
+            100_000,
+            "CUPTI_ACTIVITY_KIND_KERNEL",
+            "i, i, 2, 1, 7, i, 16777216, 4"
+        ),
+        processes(2_000, 2),
+        processes(2_000, 3),
+    );
+    let recording = read(&database("long.sqlite", &sql));
+    let found = &recording.diagnostics;
+    assert_eq!(found.count(nsys::rules::LONG_NAME), 100_000, "{found}");
+    let trace = recording.trace().unwrap();
+    let regions = &trace.definitions().regions;
+    let long = regions.iter().filter(|it| it.name.len() == 1 << 20);
+    assert_eq!(long.count(), 1);
+    // An enter and a leave each, with the one of the name that is there already.
+    assert_eq!(trace.len(), 2 * (204_000 + 2));
 }
 
 /// When the recording began: two files of it lie on one clock.
@@ -630,6 +725,116 @@ fn one_long_form_of_many_kernels_takes_no_more_than_is_granted() {
     };
     assert_eq!(forms(Limits::default()), (400, 0));
     assert_eq!(forms(Limits::default().with_string(1000)), (256, 144));
+}
+
+/// A database of 400 kernels, each named by a letter and a number, whose long form is one text of 1,000 bytes.
+fn forms(file: &str, letter: char) -> PathBuf {
+    let sql = format!(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         INSERT INTO StringIds VALUES (0, '{}');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+             globalPid, demangledName, shortName); {} {}",
+        "x".repeat(1000),
+        many(400, "StringIds", &format!("i + 1, '{letter}' || i")),
+        many(400, "CUPTI_ACTIVITY_KIND_KERNEL", "i, i, 0, 1, 7, i, 0, 0, i + 1"),
+    );
+    database(file, &sql)
+}
+
+#[test]
+fn long_forms_of_several_databases_take_no_more_than_is_granted_together() {
+    let (first, other) = (
+        forms("rank_0.forms.sqlite", 'k'),
+        forms("rank_1.forms.sqlite", 'j'),
+    );
+    let again = forms("rank_2.forms.sqlite", 'k');
+    let with_form = |paths: &[&PathBuf], threads: usize| {
+        let limits = Limits::default().with_string(1000);
+        let options = OpenOptions::new().limits(limits).threads(threads);
+        let recording = nsys::open(paths, &options).unwrap();
+        let regions = &recording.trace().unwrap().definitions().regions;
+        let with_form = regions.iter().filter(|it| it.canonical.len() == 1000);
+        (
+            with_form.count(),
+            recording.diagnostics.count(nsys::rules::DEFINITIONS),
+        )
+    };
+    for threads in [1, 2] {
+        assert_eq!(with_form(&[&first, &other], threads), (256, 144 + 400));
+        // Kernels that were seen before share what they have.
+        assert_eq!(with_form(&[&first, &again], threads), (256, 2 * 144));
+    }
+}
+
+/// The other way round: the name, too, is a text of each region.
+#[test]
+fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
+    let sql = format!(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         INSERT INTO StringIds VALUES (0, '{}');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+             globalPid, demangledName, shortName); {} {}",
+        "x".repeat(1000),
+        many(400, "StringIds", "i + 1, 1000 + i"),
+        many(400, "CUPTI_ACTIVITY_KIND_KERNEL", "i, i, 0, 1, 7, i, 0, i + 1, 0"),
+    );
+    let path = database("one-name.sqlite", &sql);
+    let options = OpenOptions::new().limits(Limits::default().with_string(1000));
+    let recording = nsys::open(&[&path], &options).unwrap();
+    // The first takes 4 bytes, each further one 1,004 of 256,000; all others are one region.
+    assert_eq!(
+        recording.diagnostics.count(nsys::rules::DEFINITIONS),
+        400 - 255
+    );
+    let regions = &recording.trace().unwrap().definitions().regions;
+    assert_eq!(
+        regions.iter().filter(|it| it.name.len() == 1000).count(),
+        256
+    );
+}
+
+/// Work that lies within work of its name is of a second region of that name.
+#[test]
+fn names_of_work_within_work_take_no_more_than_is_granted() {
+    let kernels = "i, 1000 - i, 2, 1, 7, i, 16777216, 2";
+    let sql = format!(
+        "{OLD} INSERT INTO StringIds VALUES (2, '{}'); {}",
+        "x".repeat(1000),
+        many(200, "CUPTI_ACTIVITY_KIND_KERNEL", kernels),
+    );
+    let path = database("within.sqlite", &sql);
+    let named = |limits: Limits| {
+        let recording = nsys::open(&[&path], &OpenOptions::new().limits(limits)).unwrap();
+        let trace = recording.trace().unwrap();
+        let regions = trace.definitions().regions.iter();
+        let named = regions.filter(|it| it.name.len() == 1000).count();
+        let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
+        let calls: u64 = by_name(trace).values().map(|it| it.0).sum();
+        (named, left_out, calls)
+    };
+    assert_eq!(named(Limits::default()), (200, 0, 202));
+    // Name and long form of each copy: 128 times 2,000 bytes.
+    assert_eq!(named(Limits::default().with_string(1000)), (129, 71, 202));
+}
+
+#[test]
+fn databases_share_the_memory_that_is_granted_for_strings() {
+    let paths = [0, 1, 2].map(|rank| {
+        let sql = format!(
+            "{OLD} INSERT INTO StringIds VALUES (2, '{}')",
+            "x".repeat(10_000)
+        );
+        database(&format!("rank_{rank}.strings.sqlite"), &sql)
+    });
+    for threads in [1, 2] {
+        let limits = Limits::default().with_memory(25_000);
+        let options = OpenOptions::new().limits(limits).threads(threads);
+        assert!(nsys::open(&paths[..2], &options).is_ok());
+        assert!(matches!(
+            nsys::open(&paths, &options),
+            Err(Error::Limit { .. })
+        ));
+    }
 }
 
 /// A page of 512 bytes that says that another one is its child so many times.

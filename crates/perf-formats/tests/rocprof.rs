@@ -248,6 +248,26 @@ fn several_files_are_ranks_on_the_clock_of_their_host() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Memory is looked at after each array: with as many rows as sections, a look at all rows would be a look at
+/// a hundred thousand million of them.
+#[test]
+fn many_sections_beside_many_rows_take_no_longer_than_their_bytes() {
+    let dispatch = |queue: u64| {
+        format!(
+            r#"{{"start_timestamp": 1, "end_timestamp": 2, "dispatch_info": {{"queue_id": {{"handle": {queue}}}}}}}"#
+        )
+    };
+    let dispatches: Vec<_> = (0..100_000).map(dispatch).collect();
+    let text = format!(
+        r#"{{"rocprofiler-sdk-tool": [{{"buffer_records": {{"kernel_dispatch": [{}], {}"b": []}}}}]}}"#,
+        dispatches.join(","),
+        r#""a":[],"#.repeat(1_000_000)
+    );
+    let recording = read(&text);
+    let locations = recording.trace().unwrap().definitions().system.locations();
+    assert_eq!(locations.len(), 100_000);
+}
+
 #[test]
 fn processes_and_files_share_the_memory_that_is_granted() {
     let folder =

@@ -4,10 +4,10 @@ use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};
 use super::rules;
 use crate::json::encode;
-use crate::timeline::{Granted, Part, RowKey, Sym};
+use crate::timeline::{Granted, Part, RowKey, Sym, most_text};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Place, Rule};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +21,12 @@ pub(super) struct Reader {
     granted: Granted,
     /// Parts by the upper bits of the ids of their process and threads.
     processes: HashMap<i64, usize>,
-    strings: HashMap<i64, Box<[u8]>>,
+    /// Texts by string id, each text once.
+    strings: HashMap<i64, Arc<str>>,
+    /// Names by part and string id.
+    names: HashMap<(usize, i64), u32>,
+    /// Bytes of names that parts may still copy: the file has each once.
+    room: u64,
     /// The table that is read.
     table: &'static str,
     /// What is of no process.
@@ -60,6 +65,8 @@ pub(super) fn read(path: &Path, options: &OpenOptions<'_>, granted: &Granted) ->
         granted: granted.clone(),
         processes: HashMap::new(),
         strings: HashMap::new(),
+        names: HashMap::new(),
+        room: most_text(granted.limits()),
         table: "",
         found: Diagnostics::default(),
     };
@@ -93,22 +100,22 @@ impl Reader {
     fn strings(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
         let table = "StringIds";
         let mut found = Diagnostics::default();
-        let strings = &mut self.strings;
-        let (mut bytes, limit) = (0u64, self.granted.limits().memory);
+        let (strings, granted) = (&mut self.strings, &self.granted);
+        let mut texts: HashSet<Arc<str>> = HashSet::new();
         let end = database.rows(table, &["id", "value"], options, |row| {
             match (row.number(0), row.text(1)) {
                 (Ok(id), Ok(text)) => {
-                    let text = text.unwrap_or_default();
-                    bytes += text.len() as u64 + size_of::<(i64, Box<[u8]>)>() as u64;
-                    if bytes > limit {
-                        return Err(Error::Limit {
-                            place: database.place(table),
-                            what: "memory for strings in bytes",
-                            got: bytes,
-                            limit,
-                        });
-                    }
-                    strings.insert(id, text.into());
+                    let text = String::from_utf8_lossy(text.unwrap_or_default());
+                    let known = texts.get(&*text).cloned();
+                    let length = if known.is_some() { 0 } else { text.len() };
+                    let bytes = (length + size_of::<(i64, Arc<str>)>()) as u64;
+                    granted.take(STRINGS, bytes, || database.place(table))?;
+                    let text = known.unwrap_or_else(|| {
+                        let text: Arc<str> = text.into();
+                        texts.insert(Arc::clone(&text));
+                        text
+                    });
+                    strings.insert(id, text);
                 }
                 (Err(bad), _) | (_, Err(bad)) => {
                     found.add(rules::VALUE, value_place(database, table, bad.0, row));
@@ -235,17 +242,21 @@ impl Reader {
 
     /// The number of the name that a string id stands for.
     pub(super) fn string(&mut self, part: usize, id: i64, row: &Row<'_>) -> u32 {
-        match self.strings.remove(&id) {
-            Some(text) => {
-                let name = self.name(part, &text);
-                self.strings.insert(id, text);
-                name
-            }
-            None => {
-                let place = self.place_of(row);
-                self.add(part, rules::NAME, place);
-                self.name(part, format!("string {id}").as_bytes())
-            }
+        if let Some(known) = self.names.get(&(part, id)) {
+            return *known;
+        }
+        let place = self.place_of(row);
+        let Some(text) = self.strings.get(&id) else {
+            self.add(part, rules::NAME, place);
+            return self.name(part, format!("string {id}").as_bytes());
+        };
+        let Some(own) = self.parts.get_mut(part) else {
+            return 0;
+        };
+        match own.shared_name(text, place) {
+            Ok(name) => *self.names.entry((part, id)).or_insert(name),
+            // Counted for each row.
+            Err(stand_in) => stand_in,
         }
     }
 
@@ -318,22 +329,23 @@ impl Reader {
             }
         }
         let mut threads = BTreeMap::new();
-        let columns = ["globalTid", "nameId"];
-        database.rows("ThreadNames", &columns, options, |row| {
+        let table = "ThreadNames";
+        database.rows(table, &["globalTid", "nameId"], options, |row| {
             if let (Ok(id), Ok(name)) = (row.number(0), row.number(1)) {
                 threads.insert(id, name);
             }
             Ok(())
         })?;
         for (id, name) in threads {
-            let name = self.strings.get(&name).map(|name| text(name));
-            if let (Some(part), Some(name)) = (self.processes.get(&(id & !THREAD)).copied(), name) {
-                let (process, thread) = self.words(part, id);
-                self.parts
-                    .iter_mut()
-                    .skip(part)
-                    .take(1)
-                    .for_each(|it| it.thread_name(process, thread, name.clone()));
+            let Some(name) = self.strings.get(&name).map(Arc::clone) else {
+                continue;
+            };
+            // Of threads without events nobody sees a name.
+            if let Some((part, process, thread)) = self.known_thread(id)
+                && self.has_room(name.len(), table)?
+                && let Some(part) = self.parts.get_mut(part)
+            {
+                part.thread_name(process, thread, name.as_ref().to_owned());
             }
         }
         self.devices(database, options)?;
@@ -344,8 +356,8 @@ impl Reader {
     /// it tells that, which need not be their place in the list.
     fn devices(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
         let mut devices = BTreeMap::new();
-        let columns = ["id", "cuDevice", "name"];
-        database.rows("TARGET_INFO_GPU", &columns, options, |row| {
+        let (table, columns) = ("TARGET_INFO_GPU", ["id", "cuDevice", "name"]);
+        database.rows(table, &columns, options, |row| {
             if let (Ok(id), Ok(number), Ok(Some(name))) =
                 (row.number(0), row.optional(1), row.text(2))
             {
@@ -353,32 +365,42 @@ impl Reader {
             }
             Ok(())
         })?;
-        let all: usize = devices.values().map(String::len).sum();
-        for part in self.granted_names(all, "TARGET_INFO_GPU") {
-            for (number, name) in &devices {
-                let device = part.symbol(number.to_string().as_bytes());
-                part.devices.insert(device, name.clone());
+        for at in 0..self.parts.len() {
+            let used = self.parts.get(at).map(Part::used_devices);
+            for device in used.unwrap_or_default() {
+                let word = self.parts.get(at).map(|part| part.word(device));
+                let number = word.and_then(|word| word.parse::<i64>().ok());
+                if let Some(name) = number.and_then(|number| devices.get(&number))
+                    && self.has_room(name.len(), table)?
+                    && let Some(part) = self.parts.get_mut(at)
+                {
+                    part.devices.insert(device, name.clone());
+                }
             }
         }
         Ok(())
     }
 
-    /// The parts that may have names of so many bytes, each of its own: all, or as many as there is room for.
-    /// Others are counted.
-    fn granted_names(&mut self, bytes: usize, table: &str) -> &mut [Part] {
-        let most = self.parts.first().map_or(0, Part::most_text);
-        let room = most.checked_div(bytes as u64).unwrap_or(u64::MAX);
-        let count = self
-            .parts
-            .len()
-            .min(usize::try_from(room).unwrap_or(usize::MAX));
-        let left_out = self.parts.len() - count;
-        if left_out > 0 {
-            let place = Place::file(Arc::clone(&self.file)).record(table.to_owned());
-            self.found
-                .add_many(rules::DEFINITIONS, left_out as u64, place);
-        }
-        self.parts.get_mut(..count).unwrap_or_default()
+    /// The part and the words of a thread that has events.
+    fn known_thread(&self, id: i64) -> Option<(usize, Sym, Sym)> {
+        let at = *self.processes.get(&(id & !THREAD))?;
+        let part = self.parts.get(at)?;
+        let word = |number: i64| part.known_symbol(number.to_string().as_bytes());
+        let (process, thread) = (word((id >> 24) & THREAD)?, word(id & THREAD)?);
+        let has_row = part.has_row(RowKey::Thread { process, thread });
+        has_row.then_some((at, process, thread))
+    }
+
+    /// Takes room for a copy of a name that the file has once. What there is no room for is counted.
+    fn has_room(&mut self, bytes: usize, table: &str) -> Result<bool> {
+        let place = || Place::file(Arc::clone(&self.file)).record(table.to_owned());
+        let Some(rest) = self.room.checked_sub(bytes as u64) else {
+            self.found.add(rules::DEFINITIONS, place());
+            return Ok(false);
+        };
+        self.room = rest;
+        self.granted.take(STRINGS, bytes as u64, place)?;
+        Ok(true)
     }
 
     fn export(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
@@ -406,12 +428,15 @@ impl Reader {
                 Ok(())
             })?;
         }
-        let length = host.as_ref().map_or(0, String::len);
-        for part in self.granted_names(length, "TARGET_INFO_SYSTEM_ENV") {
-            part.host.clone_from(&host);
-        }
-        for part in &mut self.parts {
-            part.base = base;
+        for at in 0..self.parts.len() {
+            let length = host.as_ref().map_or(0, String::len);
+            let has_room = self.has_room(length, "TARGET_INFO_SYSTEM_ENV")?;
+            if let Some(part) = self.parts.get_mut(at) {
+                part.base = base;
+                if has_room {
+                    part.host.clone_from(&host);
+                }
+            }
         }
         // Of the first that has work: others may be no rank.
         let has_work = self.parts.iter().position(Part::has_work);
@@ -421,6 +446,9 @@ impl Reader {
         Ok(())
     }
 }
+
+/// What memory is asked for beside that of events.
+const STRINGS: &str = "memory for strings in bytes";
 
 /// Columns that make a table one of events.
 const TIMES: [&str; 3] = ["start", "timestamp", "rawTimestamp"];

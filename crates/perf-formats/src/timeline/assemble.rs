@@ -3,16 +3,17 @@
 use super::clock::{YEAR_2001, align, begin};
 use super::lay::{Copies, Laid, Placed, Scribe};
 use super::links;
+use super::names::Texts;
 use super::part::Part;
 use super::places::{Places, in_order};
 use super::row::{Row, RowKey};
-use super::{Kind, rules};
+use super::{Kind, most_text, rules};
 use crate::{OpenOptions, Result};
 use perf_core::{
     Attribute, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId, Link,
     LocationId, Merge, Place, Region, RegionId, SystemTree, TimeRange, Trace,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Puts parts together: the trace, and what was found wrong with any of them.
@@ -31,6 +32,9 @@ pub(crate) fn assemble(
         places: Places::default(),
         definitions: Definitions::default(),
         regions: HashMap::new(),
+        formed: HashSet::new(),
+        room: most_text(options.get_limits()),
+        texts: Texts::default(),
         kinds: HashMap::new(),
         copies: HashMap::new(),
         columns: Vec::new(),
@@ -68,8 +72,8 @@ fn clock(parts: &[Part], origin: i128) -> Clock {
     clock
 }
 
-/// Name, long form, kind, and whether it is of HIP.
-type RegionKey = (String, Option<String>, Kind, bool);
+/// The numbers of name and long form, kind, and whether it is of HIP.
+type RegionKey = (u32, Option<u32>, Kind, bool);
 
 struct Whole<'a, 'o> {
     options: &'a OpenOptions<'o>,
@@ -77,7 +81,12 @@ struct Whole<'a, 'o> {
     places: Places,
     definitions: Definitions,
     regions: HashMap<RegionKey, RegionId>,
-    kinds: HashMap<String, KindId>,
+    /// Names of regions with long forms.
+    formed: HashSet<u32>,
+    /// Bytes of texts that regions may still have beside those of the files.
+    room: u64,
+    texts: Texts,
+    kinds: HashMap<u32, KindId>,
     copies: HashMap<(RegionId, usize), RegionId>,
     columns: Vec<Events>,
     links: Vec<Link>,
@@ -98,7 +107,7 @@ impl Whole<'_, '_> {
         let points = flow_points(&part);
         let shift = i128::from(part.base.unwrap_or(0)) - self.origin;
         let window = Some(self.options.get_window()).filter(|window| *window != TimeRange::ALL);
-        let (mut overlapping, mut trimmed) = (0, 0);
+        let (mut overlapping, mut trimmed, mut left_out) = (0, 0, 0);
         for number in order {
             self.options.advance(0, 0)?;
             let Some(mut row) = part.rows.get_mut(number as usize).map(take) else {
@@ -116,6 +125,8 @@ impl Whole<'_, '_> {
                     let mut copies = Copies {
                         regions: &mut self.definitions.regions,
                         known: &mut self.copies,
+                        room: &mut self.room,
+                        left_out: &mut left_out,
                         ends: HashMap::new(),
                     };
                     scribe.stream(&mut row.calls, &mut copies)?
@@ -141,6 +152,7 @@ impl Whole<'_, '_> {
         let place = || Place::file(Arc::clone(&part.file));
         self.found.add_many(rules::OVERLAP, overlapping, place());
         self.found.add_many(rules::TRIMMED, trimmed, place());
+        self.found.add_many(rules::DEFINITIONS, left_out, place());
         let spots = links::Spots {
             locations: &self.places.locations,
             columns: &self.columns,
@@ -209,23 +221,31 @@ impl Whole<'_, '_> {
 
     /// The regions of a part, by their numbers in it.
     fn regions(&mut self, part: &mut Part) -> Result<Vec<RegionId>> {
+        let mut left_out = 0;
         let regions = (0..).zip(&part.names.regions);
-        // Many regions may share one long form, and each has a text of its own.
-        let (mut left, mut left_out) = (part.most_text(), 0);
         let own = regions.map(|(number, (text, kind))| {
             let name = part.names.get(*text);
-            let mut form = part.names.long(number).filter(|form| *form != name);
-            match left.checked_sub(form.map_or(0, str::len) as u64) {
-                Some(rest) => left = rest,
-                None => {
-                    left_out += 1;
-                    form = None;
-                }
-            }
+            let form = part.names.long(number);
             let is_hip = part.is_hip && !matches!(kind, Kind::Host | Kind::User | Kind::Overhead);
-            let key = (name.to_owned(), form.map(str::to_owned), *kind, is_hip);
-            if let Some(known) = self.regions.get(&key) {
+            let number = self.texts.number(&name);
+            let numbered = form.map(|form| (self.texts.number(&form), form));
+            let mut form = numbered.filter(|(form, _)| *form != number);
+            let key = |form: &Option<(u32, _)>| {
+                let form = form.as_ref().map(|(form, _)| *form);
+                (number, form, *kind, is_hip)
+            };
+            if let Some(known) = self.regions.get(&key(&form)) {
                 return Ok(*known);
+            }
+            if form
+                .as_ref()
+                .is_some_and(|(_, form)| !self.has_room(number, &name, form))
+            {
+                left_out += 1;
+                form = None;
+                if let Some(known) = self.regions.get(&key(&form)) {
+                    return Ok(*known);
+                }
             }
             let regions = &mut self.definitions.regions;
             let id = RegionId::from_index(regions.len()).filter(|id| id.0 <= Events::MOST);
@@ -233,12 +253,12 @@ impl Whole<'_, '_> {
                 what: "regions",
                 limit: u64::from(Events::MOST),
             })?;
-            let mut region: Region = kind.region(name, is_hip);
-            if let Some(form) = form {
-                region.canonical = form.to_owned();
+            let mut region: Region = kind.region(&name, is_hip);
+            if let Some((_, form)) = &form {
+                region.canonical = form.as_ref().to_owned();
             }
             regions.push(region);
-            self.regions.insert(key, id);
+            self.regions.insert(key(&form), id);
             Ok(id)
         });
         let own = own.collect();
@@ -247,19 +267,33 @@ impl Whole<'_, '_> {
         own
     }
 
+    /// Takes room for the texts of a region with a long form: many may share one form, or one name, and each
+    /// has a text of its own.
+    fn has_room(&mut self, number: u32, name: &str, form: &str) -> bool {
+        let again = match self.formed.contains(&number) {
+            true => name.len(),
+            false => 0,
+        };
+        let Some(rest) = self.room.checked_sub((form.len() + again) as u64) else {
+            return false;
+        };
+        self.room = rest;
+        self.formed.insert(number);
+        true
+    }
+
     /// The kinds of instants of a part, by the numbers of their texts.
     fn kinds(&mut self, part: &Part) -> HashMap<u32, KindId> {
         let mut own = HashMap::new();
         for instant in part.rows.iter().flat_map(|row| &row.instants) {
             own.entry(instant.name).or_insert_with(|| {
                 let name = part.names.get(instant.name);
-                if let Some(known) = self.kinds.get(name) {
-                    return *known;
-                }
-                let id = KindId(self.definitions.kinds.len() as u32);
-                self.definitions.kinds.push(name.to_owned());
-                self.kinds.insert(name.to_owned(), id);
-                id
+                let kinds = &mut self.definitions.kinds;
+                let known = self.kinds.entry(self.texts.number(&name));
+                *known.or_insert_with(|| {
+                    kinds.push(name.as_ref().to_owned());
+                    KindId(kinds.len() as u32 - 1)
+                })
             });
         }
         own

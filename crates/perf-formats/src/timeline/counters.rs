@@ -140,9 +140,11 @@ impl Counters {
         self.samples.sort_by_key(|sample| sample.process);
     }
 
-    /// About how many bytes the values take.
+    /// About how many bytes the values and names take.
     pub(super) fn memory(&self) -> usize {
-        size_of_val(&*self.samples) + size_of_val(&*self.values)
+        // Names are kept twice: a few bytes of a file can ask for many of them.
+        let names = usize::try_from(2 * self.text).unwrap_or(usize::MAX);
+        (size_of_val(&*self.samples) + size_of_val(&*self.values)).saturating_add(names)
     }
 
     /// The samples of a process by time, with the bits of their values.

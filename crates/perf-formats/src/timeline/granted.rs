@@ -27,16 +27,21 @@ impl Granted {
         &self.limits
     }
 
-    /// Takes so many bytes more.
+    /// Takes so many bytes more for `what`.
     ///
     /// # Errors
     /// [`Error::Limit`] where that is more than is granted.
-    pub(super) fn take(&self, more: u64, place: impl FnOnce() -> Place) -> Result<()> {
+    pub(crate) fn take(
+        &self,
+        what: &'static str,
+        more: u64,
+        place: impl FnOnce() -> Place,
+    ) -> Result<()> {
         let got = self.taken.fetch_add(more, Ordering::Relaxed) + more;
         match got > self.limits.memory {
             true => Err(Error::Limit {
                 place: place(),
-                what: "memory for events in bytes",
+                what,
                 got,
                 limit: self.limits.memory,
             }),

@@ -1,5 +1,6 @@
 //! Calls of a row, laid into columns of events: nested on lanes, or overlapping on a stream.
 
+use super::names::PAST_LIMIT;
 use super::row::{Call, Extra, Instant};
 use crate::Result;
 use perf_core::{
@@ -262,6 +263,10 @@ struct Lane {
 pub(super) struct Copies<'a> {
     pub(super) regions: &'a mut Vec<Region>,
     pub(super) known: &'a mut HashMap<(RegionId, usize), RegionId>,
+    /// Bytes of texts that regions may still have beside those of the files.
+    pub(super) room: &'a mut u64,
+    /// Copies that have no name of their own, since there is no room for it.
+    pub(super) left_out: &'a mut u64,
     /// The last end of each copy on this stream; those of one region descend.
     pub(super) ends: HashMap<RegionId, Vec<i64>>,
 }
@@ -286,9 +291,27 @@ impl Copies<'_> {
             what: "regions",
             limit: u64::from(Events::MOST),
         })?;
-        let same = self.regions.get(region.index()).cloned();
-        self.regions.push(same.unwrap_or_default());
+        let own = self.copy(region);
+        self.regions.push(own);
         self.known.insert((region, copy), id);
         Ok(id)
+    }
+
+    /// A region like another one: of a long name there may be as many as there is work.
+    fn copy(&mut self, region: RegionId) -> Region {
+        let Some(region) = self.regions.get(region.index()) else {
+            return Region::default();
+        };
+        let bytes = region.name.len() + region.canonical.len();
+        if let Some(rest) = self.room.checked_sub(bytes as u64) {
+            *self.room = rest;
+            return region.clone();
+        }
+        *self.left_out += 1;
+        Region {
+            paradigm: region.paradigm,
+            role: region.role,
+            ..Region::named(PAST_LIMIT)
+        }
     }
 }

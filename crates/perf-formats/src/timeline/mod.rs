@@ -41,6 +41,6 @@ pub(crate) use row::{FlowEnd, Tag};
 
 /// Most bytes of texts that are put together from others, where a file that names one text often would make
 /// far more than it has: 256 of the longest strings.
-fn most_text(limits: &Limits) -> u64 {
+pub(crate) fn most_text(limits: &Limits) -> u64 {
     u64::from(limits.string) * 256
 }

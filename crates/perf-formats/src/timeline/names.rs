@@ -2,6 +2,7 @@
 
 use perf_core::{Paradigm, Region, RegionRole};
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// What a call is, as far as its category says.
@@ -47,6 +48,46 @@ impl Kind {
     }
 }
 
+/// A text that is equal to itself alone, wherever it is shared.
+#[derive(Debug)]
+struct Same(Arc<str>);
+
+impl PartialEq for Same {
+    fn eq(&self, other: &Same) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Same {}
+
+impl Hash for Same {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::hash(Arc::as_ptr(&self.0), state);
+    }
+}
+
+/// Texts of all parts by number. The letters of one that parts share are looked at once, however many share it.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    same: HashMap<Same, u32>,
+    by_text: HashMap<Arc<str>, u32>,
+}
+
+impl Texts {
+    /// The number of a text.
+    pub(super) fn number(&mut self, text: &Arc<str>) -> u32 {
+        let by_text = &mut self.by_text;
+        let same = self.same.entry(Same(Arc::clone(text)));
+        *same.or_insert_with(|| {
+            let next = by_text.len() as u32;
+            *by_text.entry(Arc::clone(text)).or_insert(next)
+        })
+    }
+}
+
+/// The name of all that have none since there are too many.
+pub(super) const PAST_LIMIT: &str = "(names past the limit)";
+
 const NONE: u32 = u32::MAX;
 
 /// Names of calls: text by number, and the regions of each text.
@@ -90,6 +131,13 @@ impl Names {
         id
     }
 
+    /// The number of a text that several files or processes share. Nobody looks whether it was seen before.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn share(&mut self, text: &Arc<str>) -> u32 {
+        self.texts.push((Arc::clone(text), [NONE; Kind::COUNT]));
+        self.texts.len() as u32 - 1
+    }
+
     /// The number of a text that is told later.
     #[cfg(feature = "rocprof")]
     pub(crate) fn unnamed(&mut self) -> u32 {
@@ -110,8 +158,9 @@ impl Names {
     }
 
     /// The text of a number.
-    pub(crate) fn get(&self, id: u32) -> &str {
-        self.texts.get(id as usize).map_or("", |(text, _)| text)
+    pub(crate) fn get(&self, id: u32) -> Arc<str> {
+        let known = self.texts.get(id as usize);
+        known.map_or_else(Arc::default, |(text, _)| Arc::clone(text))
     }
 
     /// The number of the text of a region.
@@ -156,7 +205,7 @@ impl Names {
     }
 
     /// The long form of a region, by its number in this file.
-    pub(crate) fn long(&self, region: u32) -> Option<&str> {
+    pub(crate) fn long(&self, region: u32) -> Option<Arc<str>> {
         self.forms.get(&region).map(|form| self.get(*form))
     }
 }

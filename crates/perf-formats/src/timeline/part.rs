@@ -2,12 +2,14 @@
 
 use super::counters::{Counters, Room};
 use super::granted::Granted;
-use super::names::{Kind, Names};
+use super::names::{Kind, Names, PAST_LIMIT};
 use super::row::{Call, Edge, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
 use super::{marks, rules};
 use crate::Result;
 use crate::json::{Element, decode};
 use perf_core::{Diagnostics, Place};
+#[cfg(feature = "nsys")]
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,6 +55,8 @@ pub(crate) struct Part {
     symbols: HashMap<Box<[u8]>, Sym>,
     pub(super) words: Vec<String>,
     granted: Granted,
+    /// Bytes that the events of all rows take: summed as they come, since there may be many rows.
+    kept: u64,
     /// Bytes that were asked for.
     taken: u64,
     /// Byte and number of the event that is read.
@@ -85,6 +89,7 @@ impl Part {
             symbols: HashMap::new(),
             words: Vec::new(),
             granted: granted.clone(),
+            kept: 0,
             taken: 0,
             here: None,
         }
@@ -154,17 +159,13 @@ impl Part {
         let now = self.memory();
         let more = now.saturating_sub(self.taken);
         self.taken += more;
-        self.granted.take(more, place)
+        self.granted.take("memory for events in bytes", more, place)
     }
 
     /// About how many bytes the events take that were read so far.
     fn memory(&self) -> u64 {
-        let row = |row: &Row| {
-            size_of_val(&*row.calls) + size_of_val(&*row.instants) + size_of_val(&*row.marks)
-        };
-        let rows: usize = self.rows.iter().map(row).sum();
         let rest = size_of_val(&*self.extras) + size_of_val(&*self.flows);
-        (rows + rest + self.counters.memory()) as u64
+        self.kept + (rest + self.counters.memory()) as u64
     }
 
     /// The number of a name as it stands in the file.
@@ -214,6 +215,12 @@ impl Part {
         sym
     }
 
+    /// A word by its text, where the file has said it.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn known_symbol(&self, raw: &[u8]) -> Option<Sym> {
+        self.symbols.get(raw).copied()
+    }
+
     /// A name that is told later, by [`rename`](Self::rename); `None` where there are too many.
     #[cfg(feature = "rocprof")]
     pub(crate) fn unnamed(&mut self, (offset, index): (u64, u64)) -> Option<u32> {
@@ -227,7 +234,7 @@ impl Part {
 
     /// The name of all that have none since there are too many.
     pub(crate) fn past_limit(&mut self) -> u32 {
-        self.names.text("(names past the limit)".into())
+        self.names.text(PAST_LIMIT.into())
     }
 
     /// Gives a name another text.
@@ -247,6 +254,21 @@ impl Part {
         let place = Place::file(Arc::clone(&self.file));
         self.found.add_many(rules::LONG_NAME, is_long.into(), place);
         is_long
+    }
+
+    /// The number of a name that parts share: what stands in for it as an error where it is too long or there are
+    /// too many.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn shared_name(&mut self, text: &Arc<str>, place: Place) -> Result<u32, u32> {
+        if text.len() > self.granted.limits().string as usize {
+            self.found.add(rules::LONG_NAME, place);
+            return Err(self.names.text("(name too long)".into()));
+        }
+        if self.names.len() >= self.granted.limits().definitions as usize {
+            self.found.add(rules::DEFINITIONS, place);
+            return Err(self.past_limit());
+        }
+        Ok(self.names.share(text))
     }
 
     /// Gives the region of a name a long form.
@@ -299,6 +321,22 @@ impl Part {
         })
     }
 
+    /// Whether there is a row.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn has_row(&self, key: RowKey) -> bool {
+        self.keys.contains_key(&key)
+    }
+
+    /// The devices that anything ran on.
+    #[cfg(feature = "nsys")]
+    pub(crate) fn used_devices(&self) -> BTreeSet<Sym> {
+        let device = |row: &Row| match row.key {
+            RowKey::Work { device, .. } | RowKey::Beside { device, .. } => Some(device),
+            RowKey::Thread { .. } | RowKey::Async { .. } | RowKey::Counters { .. } => None,
+        };
+        self.rows.iter().filter_map(device).collect()
+    }
+
     /// Notes that the file writes work of a row to a thread of a process.
     #[inline]
     pub(crate) fn show(&mut self, process: Sym, thread: Sym, row: u32) {
@@ -323,6 +361,7 @@ impl Part {
     pub(crate) fn call(&mut self, row: u32, (start, end): (i64, i64), region: u32, extra: u32) {
         self.seen(start);
         if let Some(row) = self.rows.get_mut(row as usize) {
+            self.kept += size_of::<Call>() as u64;
             row.calls.push(Call {
                 start,
                 end,
@@ -336,6 +375,7 @@ impl Part {
     pub(crate) fn instant(&mut self, row: u32, at: i64, name: u32, extra: u32) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
+            self.kept += size_of::<Instant>() as u64;
             row.instants.push(Instant { at, name, extra });
         }
     }
@@ -344,6 +384,7 @@ impl Part {
     pub(crate) fn mark(&mut self, row: u32, at: i64, edge: Edge, of: Tag) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
+            self.kept += size_of::<Mark>() as u64;
             row.marks.push(Mark { at, edge, of });
         }
     }
