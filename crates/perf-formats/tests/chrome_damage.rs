@@ -165,6 +165,20 @@ fn many_broken_events_are_not_looked_at_for_ever() {
     assert!(trace(&recording).len() >= 2);
 }
 
+/// Of text in which nothing can begin a window is looked at once, not once for each quote in it.
+#[test]
+fn what_is_broken_and_has_no_end_is_passed_over_once() {
+    let broken = r#""9" 9"#.repeat(2_000_000);
+    let recording = read(&format!("[{A},{broken},{A}]"));
+    assert_eq!(recording.diagnostics.count(rules::MALFORMED), 1);
+    assert_eq!(trace(&recording).len(), 4);
+    // A line feed in a string, behind which no object begins.
+    let broken = "{\"a\nb\" \"c\"} ".repeat(300_000);
+    let recording = read(&format!("[{A},{broken}"));
+    assert!(recording.diagnostics.count(rules::MALFORMED) > 0);
+    assert!(trace(&recording).len() >= 2);
+}
+
 #[test]
 fn memory_and_names_have_limits() {
     let text = format!("[{}{A}]", format!("{A},").repeat(100_000));

@@ -222,10 +222,11 @@ impl<'a> Cursor<'a> {
     /// out: then the end is the first bracket with a comma and another object behind it. Where neither is
     /// found in so many bytes, it goes to where an object may begin.
     ///
-    /// How many bytes were looked at.
-    pub(crate) fn recover(&mut self, most: usize) -> Result<usize, Stop> {
+    /// How many bytes were looked at; `None` if nothing begins in the window any more.
+    pub(crate) fn recover(&mut self, most: usize) -> Result<Option<usize>, Stop> {
         if self.peek()? != b'{' {
-            return self.step();
+            self.at += 1;
+            return Ok(self.next_start());
         }
         let start = self.at;
         let limit = start.saturating_add(most);
@@ -241,7 +242,7 @@ impl<'a> Cursor<'a> {
                 b'}' if !is_string => {
                     depth -= 1;
                     if depth == 0 {
-                        return Ok(self.at - start);
+                        return Ok(Some(self.at - start));
                     }
                 }
                 _ => {}
@@ -252,21 +253,24 @@ impl<'a> Cursor<'a> {
         let more = match self.boundary(limit)? {
             true => self.at - start,
             false => {
-                self.at = start;
-                self.step()?;
-                most
+                self.at = start + 1;
+                match self.next_start() {
+                    Some(_) => most,
+                    None => return Ok(None),
+                }
             }
         };
-        Ok(seen.saturating_add(more))
+        Ok(Some(seen.saturating_add(more)))
     }
 
-    /// Goes to the next place where an object may begin, and says how far that was.
-    fn step(&mut self) -> Result<usize, Stop> {
-        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+    /// Goes to the next place where an object may begin, and says how far that was; `None` if there is none
+    /// in the window.
+    pub(crate) fn next_start(&mut self) -> Option<usize> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
         let is_start = |byte: &u8| matches!(byte, b'{' | b'}' | b']' | b',');
-        let step = rest.iter().position(is_start).ok_or(Stop::More)?;
-        self.at += 1 + step;
-        Ok(1 + step)
+        let step = rest.iter().position(is_start)?;
+        self.at += step;
+        Some(step)
     }
 
     /// Goes behind the next `}` that a comma and a `{` follow. `false` where none is before `limit`.

@@ -40,6 +40,17 @@ pub(crate) struct Elements<'a, 'o> {
     looked: u64,
 }
 
+/// What is done about the element that is next.
+#[derive(Clone, Copy, Debug)]
+enum Passing {
+    /// It is read.
+    Nothing,
+    /// It is broken: its end is looked for.
+    Broken,
+    /// What came of it had no end and is gone: the next place is looked for where one may begin.
+    Rest,
+}
+
 /// Bytes that may be looked at for the end of what is broken, however often that was in vain.
 const LOOK: u64 = 1 << 12;
 
@@ -108,21 +119,22 @@ impl<'a, 'o> Elements<'a, 'o> {
         odd: &mut impl FnMut(&mut S, Element) -> Result<()>,
     ) -> Result<Option<End>> {
         let offset = self.source.offset();
-        let mut is_broken = false;
+        let mut passing = Passing::Nothing;
         loop {
-            let mut cursor = Cursor::new(self.source.bytes());
-            let done = match is_broken {
-                true => {
+            let bytes = self.source.bytes();
+            let (mut cursor, window) = (Cursor::new(bytes), bytes.len());
+            let done = match passing {
+                Passing::Nothing => read(state, &mut cursor, index, offset).map(|()| Some(0)),
+                Passing::Broken => {
                     let granted = (offset * EACH).saturating_add(AHEAD);
                     let most = granted.saturating_sub(self.looked).max(LOOK);
-                    let most = usize::try_from(most).unwrap_or(usize::MAX);
-                    let seen = cursor.recover(most);
-                    seen.map(|seen| self.looked += seen as u64)
+                    cursor.recover(usize::try_from(most).unwrap_or(usize::MAX))
                 }
-                false => read(state, &mut cursor, index, offset),
+                Passing::Rest => Ok(cursor.next_start()),
             };
             match done {
-                Ok(()) => {
+                Ok(Some(seen)) => {
+                    self.looked += seen as u64;
                     let count = u64::from(cursor.commas);
                     let used = cursor.at();
                     self.source.take(used);
@@ -133,7 +145,7 @@ impl<'a, 'o> Elements<'a, 'o> {
                 }
                 Err(Stop::Bad(expected)) => {
                     let at = offset + cursor.at() as u64;
-                    is_broken = true;
+                    passing = Passing::Broken;
                     odd(
                         state,
                         Element::Broken {
@@ -142,23 +154,31 @@ impl<'a, 'o> Elements<'a, 'o> {
                             expected,
                         },
                     )?;
+                    continue;
                 }
-                Err(Stop::More) => match self.source.more()? {
-                    More::Read(count) => {
-                        self.options.advance(count as u64, self.source.total)?;
-                        odd(state, Element::Window { offset })?;
+                Ok(None) => {
+                    passing = Passing::Rest;
+                    self.source.take(window);
+                }
+                Err(Stop::More) => {}
+            }
+            match self.source.more()? {
+                More::Read(count) => {
+                    self.options.advance(count as u64, self.source.total)?;
+                    odd(state, Element::Window { offset })?;
+                }
+                More::End => return Ok(Some(End::Within(offset))),
+                More::Full => {
+                    match passing {
+                        Passing::Nothing => odd(state, Element::Long { index, offset })?,
+                        // The whole window was looked at in vain, and little of it may go.
+                        _ => self.looked += window as u64,
                     }
-                    More::End => return Ok(Some(End::Within(offset))),
-                    More::Full => {
-                        if !is_broken {
-                            odd(state, Element::Long { index, offset })?;
-                        }
-                        return Ok(match self.source.skip()? {
-                            true => None,
-                            false => Some(End::Within(offset)),
-                        });
-                    }
-                },
+                    return Ok(match self.source.skip()? {
+                        true => None,
+                        false => Some(End::Within(offset)),
+                    });
+                }
             }
         }
     }
