@@ -241,7 +241,7 @@ const TABLE: &[Line] = &[
         "report.sqlite",
         MEMORY,
         SAME,
-        error(&["memory for events in bytes", "memory for strings in bytes"]),
+        error(&["memory for strings in bytes", "memory for events in bytes"]),
     ),
     #[cfg(feature = "nsys")]
     ("report.sqlite", DEPTH, SAME, NOTHING),
