@@ -260,19 +260,18 @@ fn counted<const D: usize>(
     cancel: &CancelToken,
 ) -> Result<Sorted> {
     let stretch = points.len().div_ceil(lanes);
-    let stretch_of = |lane| {
-        let range = par::piece_of(points.len(), stretch, lane);
-        let inside = points.values()[range.start * D..range.end * D].chunks_exact(D);
-        inside.zip(range.start as u32..)
+    let stretch_of = |lane| par::piece_of(points.len(), stretch, lane);
+    let points_of = |piece: std::ops::Range<usize>| {
+        let inside = points.values()[piece.start * D..piece.end * D].chunks_exact(D);
+        inside.zip(piece.start as u32..)
     };
     let mut next = par::jobs(par::pieces(points.len(), stretch), |lane| {
         let mut counts = vec![0_u32; layout.cells as usize];
         let mut looks = Looks::new(cancel);
-        for (point, _) in stretch_of(lane) {
-            if looks.next(1).is_err() {
-                break;
+        for piece in looks.pieces(stretch_of(lane)).map_while(Result::ok) {
+            for (point, _) in points_of(piece) {
+                counts[layout.key(point) as usize] += 1;
             }
-            counts[layout.key(point) as usize] += 1;
         }
         counts
     });
@@ -294,13 +293,12 @@ fn counted<const D: usize>(
     let index: Vec<AtomicU32> = (0..points.len()).map(|_| AtomicU32::default()).collect();
     par::each(next, |lane, mut next| {
         let mut looks = Looks::new(cancel);
-        for (point, at) in stretch_of(lane) {
-            if looks.next(1).is_err() {
-                break;
+        for piece in looks.pieces(stretch_of(lane)).map_while(Result::ok) {
+            for (point, at) in points_of(piece) {
+                let place = &mut next[layout.key(point) as usize];
+                index[*place as usize].store(at, Ordering::Relaxed);
+                *place += 1;
             }
-            let place = &mut next[layout.key(point) as usize];
-            index[*place as usize].store(at, Ordering::Relaxed);
-            *place += 1;
         }
     });
     cancel.check()?;
