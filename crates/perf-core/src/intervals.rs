@@ -101,65 +101,6 @@ pub fn intervals_with(
     })
 }
 
-/// The regions that are open before event `index` of a location whose regions may overlap, in the order in
-/// which they were entered: what [`open_frames`](crate::open_frames) is where they nest.
-///
-/// ```
-/// use perf_core::{Events, RegionId, Ticks, open_intervals};
-/// let mut events = Events::default();
-/// events.push_enter(Ticks(0), RegionId(0));
-/// events.push_enter(Ticks(5), RegionId(1));
-/// events.push_leave(Ticks(9), RegionId(0));
-/// assert_eq!(open_intervals(&events, 2), [RegionId(0), RegionId(1)]);
-/// assert_eq!(open_intervals(&events, 3), [RegionId(1)]);
-/// ```
-pub fn open_intervals(events: &Events, index: usize) -> Vec<RegionId> {
-    // Nothing but a token ends it, and there is none.
-    open_before(events, index, None).unwrap_or_default()
-}
-
-/// As [`open_intervals`], and stops soon after somebody cancelled.
-///
-/// ```
-/// use perf_core::{CancelToken, Events, RegionId, Ticks, open_intervals_with};
-/// let mut events = Events::default();
-/// events.push_enter(Ticks(0), RegionId(0));
-/// let cancel = CancelToken::new();
-/// assert_eq!(open_intervals_with(&events, 1, &cancel)?, [RegionId(0)]);
-/// cancel.cancel();
-/// assert!(open_intervals_with(&events, 1, &cancel).is_err());
-/// # Ok::<(), perf_core::Cancelled>(())
-/// ```
-///
-/// # Errors
-/// [`Cancelled`].
-pub fn open_intervals_with(
-    events: &Events,
-    index: usize,
-    cancel: &CancelToken,
-) -> Result<Vec<RegionId>, Cancelled> {
-    open_before(events, index, Some(cancel))
-}
-
-fn open_before(
-    events: &Events,
-    index: usize,
-    cancel: Option<&CancelToken>,
-) -> Result<Vec<RegionId>, Cancelled> {
-    let (mut open, mut looks) = (OpenIntervals::default(), Looks::new(cancel));
-    each_event(
-        events,
-        0..index.min(events.len()),
-        &mut looks,
-        |_, _, event| match event {
-            Event::Enter { region } => open.enter(region, ()),
-            Event::Leave { region } => drop(open.leave(region)),
-            _ => {}
-        },
-    )?;
-    Ok(open.iter().map(|(region, ())| region).collect())
-}
-
 /// What a walk over a location meets inside its window.
 pub(crate) enum Step<'a> {
     /// Something is open from here on; within a window also what was open before it.

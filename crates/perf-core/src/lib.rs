@@ -115,9 +115,7 @@ pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
-pub use intervals::{
-    Interval, OpenIntervals, intervals, intervals_with, open_intervals, open_intervals_with,
-};
+pub use intervals::{Interval, OpenIntervals, intervals, intervals_with};
 pub use limits::Limits;
 pub use looks::Looks;
 pub use merge::Merge;
@@ -129,9 +127,7 @@ pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use progress::{CancelToken, Cancelled, Progress};
 pub use properties::{Properties, PropertiesIter};
-pub use replay::{
-    Close, FrameStack, ReplayCounts, Visitor, open_frames, open_frames_with, replay, replay_with,
-};
+pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay, replay_with};
 pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use time::{Clock, Nanos, Ticks, TimeRange};

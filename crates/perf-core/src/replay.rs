@@ -211,43 +211,9 @@ fn run<V: Visitor + ?Sized>(
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 pub fn open_frames(events: &Events, index: usize) -> Vec<RegionId> {
-    // Nothing but a token ends it, and there is none.
-    open_before(events, index, None).unwrap_or_default()
-}
-
-/// As [`open_frames`], and stops soon after somebody cancelled.
-///
-/// ```
-/// use perf_core::{CancelToken, Events, RegionId, Ticks, open_frames_with};
-/// let mut events = Events::default();
-/// events.push_enter(Ticks(0), RegionId(4));
-/// let cancel = CancelToken::new();
-/// assert_eq!(open_frames_with(&events, 1, &cancel)?, [RegionId(4)]);
-/// cancel.cancel();
-/// assert!(open_frames_with(&events, 1, &cancel).is_err());
-/// # Ok::<(), perf_core::Cancelled>(())
-/// ```
-///
-/// # Errors
-/// [`Cancelled`].
-pub fn open_frames_with(
-    events: &Events,
-    index: usize,
-    cancel: &CancelToken,
-) -> Result<Vec<RegionId>, Cancelled> {
-    open_before(events, index, Some(cancel))
-}
-
-fn open_before(
-    events: &Events,
-    index: usize,
-    cancel: Option<&CancelToken>,
-) -> Result<Vec<RegionId>, Cancelled> {
-    let (mut stack, mut looks) = (FrameStack::default(), Looks::new(cancel));
-    for piece in looks.pieces(0..index.min(events.len())) {
-        stack.pass(events, piece?);
-    }
-    Ok(stack.frames)
+    let mut stack = FrameStack::default();
+    stack.pass(events, 0..index);
+    stack.frames
 }
 
 impl ReplayCounts {

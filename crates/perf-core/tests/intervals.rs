@@ -6,9 +6,8 @@
 )]
 
 use perf_core::{
-    CancelToken, Cancelled, Close, Definitions, Events, Interval, Location, LocationId,
-    LocationKind, LocationView, Looks, Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks,
-    TimeRange, Trace, Value, intervals, open_frames_with, open_intervals_with,
+    Close, Definitions, Events, Interval, Location, LocationId, LocationKind, LocationView,
+    Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value, intervals,
 };
 use proptest::prelude::*;
 
@@ -65,22 +64,6 @@ fn union(mut spans: Vec<(u64, u64)>) -> u64 {
         until = until.max(end);
     }
     busy
-}
-
-#[test]
-fn who_asks_what_is_open_can_be_stopped() {
-    let mut events = Events::default();
-    for at in 0..3 * Looks::EACH {
-        events.push_call(Ticks(at as u64), at % 2 == 1, RegionId(0));
-    }
-    for ask in [open_frames_with, open_intervals_with] {
-        let token = CancelToken::after(u64::MAX);
-        assert_eq!(ask(&events, usize::MAX, &token), Ok(vec![]));
-        assert_eq!(token.looks(), Some(3));
-        assert_eq!(ask(&events, 1, &token), Ok(vec![RegionId(0)]));
-        let token = CancelToken::after(2);
-        assert_eq!(ask(&events, usize::MAX, &token), Err(Cancelled));
-    }
 }
 
 #[test]

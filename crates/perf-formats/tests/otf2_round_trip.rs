@@ -136,7 +136,17 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
         assert!((4..=6).contains(&looks), "{looks}");
         let events = trace.location(LocationId(0)).unwrap().all();
         let open = |index| match kind.may_overlap() {
-            true => open_intervals(events, index),
+            true => {
+                let mut open = OpenIntervals::default();
+                for event in (0..index).filter_map(|index| events.event(index)) {
+                    match event {
+                        Event::Enter { region } => open.enter(region, ()),
+                        Event::Leave { region } => drop(open.leave(region)),
+                        _ => {}
+                    }
+                }
+                open.iter().map(|(region, ())| region).collect()
+            }
             false => open_frames(events, index),
         };
         let enters = open(from).into_iter().map(|region| Event::Enter { region });

@@ -268,6 +268,28 @@ fn many_sections_beside_many_rows_take_no_longer_than_their_bytes() {
     assert_eq!(locations.len(), 100_000);
 }
 
+/// 40,000 records of one marker, whose text would take 20 GB if each had a copy.
+#[test]
+fn records_of_one_marker_share_its_text() {
+    let marker = |operation: u64| {
+        format!(
+            r#"{{"kind": 2, "operation": {operation}, "thread_id": 1, "correlation_id": {{"internal": 6}}, "start_timestamp": {operation}, "end_timestamp": {}}}"#,
+            operation + 1
+        )
+    };
+    let markers: Vec<_> = (0..40_000).map(marker).collect();
+    let text = format!(
+        r#"{{"rocprofiler-sdk-tool": [{{"buffer_records": {{"marker_api": [{}]}},
+            "strings": {{"marker_api": [{{"key": 6, "value": "{}"}}]}}}}]}}"#,
+        markers.join(","),
+        "long ".repeat(100_000)
+    );
+    let recording = read(&text);
+    let definitions = recording.trace().unwrap().definitions();
+    let named = definitions.regions.iter();
+    assert_eq!(named.filter(|it| it.name.starts_with("long ")).count(), 1);
+}
+
 #[test]
 fn processes_and_files_share_the_memory_that_is_granted() {
     let folder =

@@ -213,7 +213,7 @@ fn strings(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, key:
             cursor.object(|key, cursor| {
                 if key == b"operations" && cursor.peek()? == b'[' {
                     return cursor.array(|cursor| {
-                        names.push(decode(cursor.value()?.bytes()).0);
+                        names.push(decode(cursor.value()?.bytes()).0.into());
                         Ok(())
                     });
                 }
@@ -234,7 +234,7 @@ fn strings(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, key:
                 Ok(())
             })?;
             let id = whole(id.bytes());
-            let text = text.scalar().map(|text| decode(text).0);
+            let text = text.scalar().map(|text| decode(text).0.into());
             tool.markers.extend(id.zip(text));
             Ok(())
         }),

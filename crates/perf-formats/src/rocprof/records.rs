@@ -4,6 +4,7 @@ use super::rules;
 use crate::json::{Cursor, Stop, Token, decode, nanos, whole};
 use crate::timeline::{Extra, Kind, Part, Role, RowKey, Sym};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// The fields of a record.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,7 +118,7 @@ pub(super) struct Agent {
 }
 
 /// Name of a kernel, and its long form where there is one.
-pub(super) type Kernel = (String, Option<String>);
+pub(super) type Kernel = (Arc<str>, Option<String>);
 
 /// One process.
 #[derive(Debug)]
@@ -125,9 +126,9 @@ pub(super) struct Tool {
     pub(super) part: Part,
     pub(super) agents: BTreeMap<u64, Agent>,
     pub(super) kernels: HashMap<u64, Kernel>,
-    /// Names of operations by kind.
-    pub(super) operations: Vec<Vec<String>>,
-    pub(super) markers: HashMap<u64, String>,
+    /// Names of operations by kind. Texts are shared: any number of records may name one.
+    pub(super) operations: Vec<Vec<Arc<str>>>,
+    pub(super) markers: HashMap<u64, Arc<str>>,
     pub(super) process: Option<u64>,
     wanted: HashMap<Named, u32>,
     /// Agents that have a row, by handle.
@@ -368,7 +369,8 @@ impl Tool {
                 }
             };
             unknown += u64::from(known.is_none());
-            self.part.rename(*text, known.unwrap_or(stand_in));
+            self.part
+                .rename(*text, known.unwrap_or_else(|| stand_in.into()));
         }
         let place = self.part.place(0, 0);
         let place = perf_core::Place {
@@ -402,6 +404,6 @@ pub(super) fn kernel(cursor: &mut Cursor<'_>) -> Result<Option<(u64, Kernel)>, S
     let name = known.next();
     let form = known.find(|form| Some(*form) != name);
     let text = |raw: &[u8]| decode(raw).0;
-    let names = name.map(|name| (text(name), form.map(text)));
+    let names = name.map(|name| (text(name).into(), form.map(text)));
     Ok(whole(id.bytes()).zip(names))
 }

@@ -147,9 +147,9 @@ impl Names {
 
     /// Gives a number another text.
     #[cfg(feature = "rocprof")]
-    pub(crate) fn rename(&mut self, id: u32, text: String) {
+    pub(crate) fn rename(&mut self, id: u32, text: Arc<str>) {
         if let Some((own, _)) = self.texts.get_mut(id as usize) {
-            *own = text.into();
+            *own = text;
         }
     }
 

@@ -237,9 +237,9 @@ impl Part {
         self.names.text(PAST_LIMIT.into())
     }
 
-    /// Gives a name another text.
+    /// Gives a name another text, which others may share.
     #[cfg(feature = "rocprof")]
-    pub(crate) fn rename(&mut self, name: u32, text: String) {
+    pub(crate) fn rename(&mut self, name: u32, text: Arc<str>) {
         let text = match self.is_too_long(&text) {
             true => "(name too long)".into(),
             false => text,
