@@ -727,18 +727,28 @@ fn one_long_form_of_many_kernels_takes_no_more_than_is_granted() {
     assert_eq!(forms(Limits::default().with_string(1000)), (256, 144));
 }
 
-/// A database of 400 kernels, each named by a letter and a number, whose long form is one text of 1,000 bytes.
-fn forms(file: &str, letter: char) -> PathBuf {
+/// A database of 400 kernels, of texts with a number each and one of 1,000 bytes, whose number is 0: `names` are those of
+/// long form and name of kernel `i`.
+fn kernels(file: &str, texts: &str, names: &str) -> PathBuf {
     let sql = format!(
         "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
          INSERT INTO StringIds VALUES (0, '{}');
          CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
              globalPid, demangledName, shortName); {} {}",
         "x".repeat(1000),
-        many(400, "StringIds", &format!("i + 1, '{letter}' || i")),
-        many(400, "CUPTI_ACTIVITY_KIND_KERNEL", "i, i, 0, 1, 7, i, 0, 0, i + 1"),
+        many(400, "StringIds", &format!("i + 1, {texts}")),
+        many(
+            400,
+            "CUPTI_ACTIVITY_KIND_KERNEL",
+            &format!("i, i, 0, 1, 7, i, 0, {names}")
+        ),
     );
     database(file, &sql)
+}
+
+/// Each is named by a letter and a number, and the long text is the long form of all.
+fn forms(file: &str, letter: char) -> PathBuf {
+    kernels(file, &format!("'{letter}' || i"), "0, i + 1")
 }
 
 #[test]
@@ -769,16 +779,7 @@ fn long_forms_of_several_databases_take_no_more_than_is_granted_together() {
 /// The other way round: the name, too, is a text of each region.
 #[test]
 fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
-    let sql = format!(
-        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
-         INSERT INTO StringIds VALUES (0, '{}');
-         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
-             globalPid, demangledName, shortName); {} {}",
-        "x".repeat(1000),
-        many(400, "StringIds", "i + 1, 1000 + i"),
-        many(400, "CUPTI_ACTIVITY_KIND_KERNEL", "i, i, 0, 1, 7, i, 0, i + 1, 0"),
-    );
-    let path = database("one-name.sqlite", &sql);
+    let path = kernels("one-name.sqlite", "1000 + i", "i + 1, 0");
     let options = OpenOptions::new().limits(Limits::default().with_string(1000));
     let recording = nsys::open(&[&path], &options).unwrap();
     // The first takes 4 bytes, each further one 1,004 of 256,000; all others are one region.
