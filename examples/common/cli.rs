@@ -52,15 +52,9 @@ pub fn input(error: impl std::error::Error) -> Failure {
 
 /// An error with its causes, which follow after colons.
 pub fn message(error: impl std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if !message.contains(&text) {
-            message = format!("{message}: {text}");
-        }
-        cause = inner.source();
-    }
+    let mut message = String::new();
+    // Writing into a string cannot fail.
+    let _ = perfkit::core::write_chain(&error, &mut message);
     message
 }
 

@@ -392,6 +392,11 @@ fn mutate(_: &mut Gate) -> Outcome {
 }
 
 fn docs(gate: &mut Gate) -> Outcome {
+    let folder = target_folder()?.join("doc");
+    // Links between crates depend on which of them is documented first; a full folder hides broken ones.
+    if folder.is_dir() {
+        std::fs::remove_dir_all(&folder).map_err(|error| at(&folder, &error))?;
+    }
     let mut command = cargo(&[
         "doc",
         "--quiet",
@@ -403,7 +408,24 @@ fn docs(gate: &mut Gate) -> Outcome {
     for name in &gate.left_out {
         command.args(["--exclude", name]);
     }
-    execute(command.env("RUSTDOCFLAGS", "--deny warnings"))
+    execute(command.env("RUSTDOCFLAGS", "--deny warnings"))?;
+    let mut broken = Vec::new();
+    for library in &gate.libraries {
+        for (path, bytes) in contents(&folder.join(library.replace('-', "_")))? {
+            let text = String::from_utf8_lossy(&bytes);
+            let links = text.split("href=\"").skip(1);
+            let targets = links.filter_map(|link| link.split_once('"'));
+            // An unresolved link keeps the path of the item as its target. Traits of `tracing` bring
+            // documentation with links of their own.
+            let foreign = |to: &str| to.starts_with("tracing_core::") || to.starts_with("Self::");
+            let unresolved = targets.filter(|(to, _)| to.contains("::") && !foreign(to));
+            broken.extend(unresolved.map(|(to, _)| format!("{}: {to}", path.display())));
+        }
+    }
+    match broken.is_empty() {
+        true => Ok(()),
+        false => Err(format!("unresolved links:\n{}", broken.join("\n"))),
+    }
 }
 
 fn tour(_: &mut Gate) -> Outcome {

@@ -2,7 +2,7 @@
 
 /// What can be wrong with parameters, snapshots or stores. Events are never an error: what is
 /// wrong with a stream is repaired and counted.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A parameter out of its range.
@@ -58,6 +58,13 @@ pub enum Error {
     /// Somebody cancelled.
     #[error(transparent)]
     Cancelled(#[from] perf_core::Cancelled),
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 /// Results of this crate.

@@ -77,6 +77,7 @@
 //! # Features
 //! * `sqlite`: a database of provenance with indices.
 //! * `tracing`: `spans`, by which a program that is instrumented with `tracing` watches itself.
+#![doc(html_root_url = "../")]
 
 pub mod calls;
 mod detect;

@@ -48,7 +48,7 @@ pub struct Report {
 }
 
 /// A report that is there although something failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
 pub struct Unfinished {
@@ -57,6 +57,13 @@ pub struct Unfinished {
     /// All that was found all the same; what the store has of it may be incomplete. `None` where the
     /// thread that had it is gone.
     pub report: Option<Box<Report>>,
+}
+
+/// Writes the message and its causes, not the report.
+impl std::fmt::Debug for Unfinished {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 impl From<Unfinished> for Error {

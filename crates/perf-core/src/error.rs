@@ -3,7 +3,7 @@
 use crate::Cancelled;
 
 /// What can be wrong with nouns that are put together.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An id points past the end of its table.
@@ -80,5 +80,46 @@ pub enum Error {
     Cancelled(#[from] Cancelled),
 }
 
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write_chain(self, out)
+    }
+}
+
 /// Results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Writes the message of an error and those of its causes, separated by colons.
+///
+/// A cause is skipped if its message already stands in the text.
+///
+/// ```
+/// # use std::error::Error;
+/// # let cause = std::io::Error::other("the disk is full");
+/// let error = perf_core::Error::Read(std::sync::Arc::new(cause));
+/// let mut text = String::new();
+/// perf_core::write_chain(&error, &mut text)?;
+/// assert_eq!(text, "reading a row failed: the disk is full");
+/// assert_eq!(format!("{error:?}"), text);
+/// # Ok::<(), Box<dyn Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// Returns the error of `out`.
+pub fn write_chain(
+    error: &dyn std::error::Error,
+    out: &mut dyn std::fmt::Write,
+) -> std::fmt::Result {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let message = inner.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        cause = inner.source();
+    }
+    out.write_str(&text)
+}

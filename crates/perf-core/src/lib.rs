@@ -80,6 +80,7 @@
 //! # Features
 //! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
 //!   is checked as it is read; `Serialize` alone for [`Diagnostics`], whose rules are constants.
+#![doc(html_root_url = "../")]
 
 mod children;
 mod code;
@@ -109,7 +110,7 @@ pub use comm::{
     Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
 };
 pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
-pub use error::{Error, Result};
+pub use error::{Error, Result, write_chain};
 pub use glob::fits;
 pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,

@@ -95,6 +95,7 @@
 //!
 //! # Features
 //! * `parallel` (default): builds timelines and folds on all cores.
+#![doc(html_root_url = "../")]
 
 mod build;
 mod class;

@@ -5,7 +5,7 @@ use perf_core::{Cancelled, Place, Rule};
 /// Why a recording could not be read, or written.
 ///
 /// Errors about the content of a file say where: file, byte and record.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system could not read or write a file.
@@ -82,6 +82,13 @@ pub enum Error {
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 /// Results of this crate.

@@ -84,6 +84,7 @@
 //! * `nsys`: SQLite exports of Nsight Systems. Compiles the C of SQLite.
 //! * `perfetto`: Perfetto traces.
 //! * `parallel` (default): reads on all cores. What is read is the same without it.
+#![doc(html_root_url = "../")]
 
 #[cfg(feature = "adios")]
 pub mod adios;

@@ -271,13 +271,17 @@ fn public_types_go_from_thread_to_thread() {
 }
 
 #[test]
-fn what_is_not_there_or_not_ours_is_an_error_with_its_path() {
+fn a_missing_file_and_an_unknown_format_are_errors_with_their_path() {
     let error = open("/nowhere/traces.otf2", &OpenOptions::new()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }));
     assert!(
         error.to_string().contains("/nowhere/traces.otf2"),
         "{error}"
     );
+    // `fn main() -> Result` prints `Debug`: a sentence, each part of it once.
+    let text = format!("{error:?}");
+    assert_eq!(text, error.to_string());
+    assert_eq!(text.matches("No such file").count(), 1, "{text}");
     let error = open(env!("CARGO_MANIFEST_DIR"), &OpenOptions::new()).unwrap_err();
     assert!(matches!(error, Error::UnknownFormat { .. }), "{error}");
 }

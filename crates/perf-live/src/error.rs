@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What can be wrong with messages, servers and stores.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A parameter out of its range.
@@ -74,6 +74,13 @@ pub enum Error {
     /// The server was closed.
     #[error("the server was closed")]
     Closed,
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 /// Results of this crate.

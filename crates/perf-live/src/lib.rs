@@ -84,6 +84,7 @@
 //! * `client`: [`client`], for programs that are watched; brings a small blocking HTTP client.
 //! * `server` (default): [`hub`], [`web`] and the program `perfkit-live`; brings axum, tokio and the C of SQLite.
 //! * `simulate` (default): [`simulate`], as many ranks as one likes, played from a recording.
+#![doc(html_root_url = "../")]
 
 #[cfg(feature = "client")]
 pub mod client;

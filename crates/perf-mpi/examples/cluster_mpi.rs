@@ -1,6 +1,6 @@
 //! Which CPU bursts of a recording behave alike, clustered by many ranks?
 //!
-//! `mpirun -n 4 target/release/examples/cluster_mpi data/recordings/jacobi-16`
+//! `mpirun --oversubscribe -n 4 target/release/examples/cluster_mpi data/recordings/jacobi-16`
 //!
 //! Each rank reads its locations of the archive, finds their bursts, and has a slab of the space of all of
 //! them. The text is the same for any number of ranks; `--alone` makes it without this crate.

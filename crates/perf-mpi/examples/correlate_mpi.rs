@@ -1,6 +1,6 @@
 //! Which call paths go with one another, found by many ranks?
 //!
-//! `mpirun -n 4 target/release/examples/correlate_mpi data/recordings/jacobi-16`
+//! `mpirun --oversubscribe -n 4 target/release/examples/correlate_mpi data/recordings/jacobi-16`
 //!
 //! Each rank reads its locations of the archive, all have the profile, and each has the spectra of some of
 //! its views. The text is the same for any number of ranks; `--alone` makes it without this crate.

@@ -1,6 +1,6 @@
 //! What are all ranks of a recording doing, folded by many ranks?
 //!
-//! `mpirun -n 4 target/release/examples/fold_mpi data/recordings/jacobi-16 --op diff`
+//! `mpirun --oversubscribe -n 4 target/release/examples/fold_mpi data/recordings/jacobi-16 --op diff`
 //!
 //! Each rank reads its locations of the archive and samples their streams. The text is the same for any
 //! number of ranks; `--alone` makes it without this crate.

@@ -3,7 +3,7 @@
 /// What can be wrong with an analysis on many ranks.
 ///
 /// What goes wrong on one rank ends the analysis on all: the others get [`Error::Elsewhere`].
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Bytes of another rank that are not what was expected, or end too early.
@@ -102,6 +102,13 @@ pub enum Error {
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] perf_core::Cancelled),
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 impl Error {

@@ -1,4 +1,5 @@
 #![doc = include_str!("lib.md")]
+#![doc(html_root_url = "../")]
 
 mod archive;
 mod blocks;

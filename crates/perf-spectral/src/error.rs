@@ -4,7 +4,7 @@ use crate::Skipped;
 use perf_core::Cancelled;
 
 /// What can be wrong with a correlation that is asked for.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No axes, too many, an axis of length 0, or too many points.
@@ -94,6 +94,13 @@ pub enum Error {
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 impl From<std::io::Error> for Error {

@@ -87,6 +87,7 @@
 //!
 //! # Features
 //! * `parallel` (default): views are transformed and correlated on all cores.
+#![doc(html_root_url = "../")]
 
 mod axes;
 mod butterfly;

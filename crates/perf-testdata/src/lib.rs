@@ -1,4 +1,5 @@
 //! Generated recordings and the corpus, for the tests and benches of perfkit.
+#![doc(html_root_url = "../")]
 
 pub mod cancel;
 pub mod clusters;

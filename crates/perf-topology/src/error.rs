@@ -1,7 +1,7 @@
 //! The errors of this crate.
 
 /// What can be wrong with a topology, or with what is asked of one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No axis, or more than [`MAX_AXES`](crate::MAX_AXES).
@@ -85,6 +85,13 @@ pub enum Error {
         /// Such locations.
         locations: usize,
     },
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 /// Results of this crate.

@@ -50,6 +50,7 @@
 //! * Cube and many codes let the *first* axis run fastest, this crate the last unless told otherwise
 //!   ([`AxisOrder`]). Whether an axis is periodic is kept and told; [`Axis::new`] takes it to be.
 //! * [`balanced`] guesses. Two ranks side by side on a guessed grid need not be neighbours.
+#![doc(html_root_url = "../")]
 
 mod cart;
 mod check;

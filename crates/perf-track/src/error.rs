@@ -3,7 +3,7 @@
 use perf_core::Cancelled;
 
 /// What can be wrong with bursts, points or parameters that are given.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A list that does not have one value for each of something.
@@ -105,6 +105,13 @@ pub enum Error {
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 /// Results of this crate.

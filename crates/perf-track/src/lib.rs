@@ -99,6 +99,7 @@
 //!
 //! * `parallel` (default): bursts are clustered, aligned and tracked on all cores.
 //! * `linfa`: `cluster::linfa`, the DBSCAN, OPTICS, k-means and Gaussian mixtures of linfa-clustering.
+#![doc(html_root_url = "../")]
 
 mod bursts;
 pub mod cluster;

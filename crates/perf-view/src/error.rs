@@ -4,7 +4,7 @@ use crate::MOST_PIXELS;
 use perf_core::Cancelled;
 
 /// What drawing fails with.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A picture would have more than [`MOST_PIXELS`].
@@ -57,6 +57,13 @@ pub enum Error {
     /// The caller asked to stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        perf_core::write_chain(self, out)
+    }
 }
 
 /// What drawing returns.

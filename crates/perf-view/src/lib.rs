@@ -71,6 +71,7 @@
 //! * `track` (default): [`track`].
 //! * `anomaly` (default): [`anomaly`].
 //! * `parallel` (default): folds and correlations use all cores.
+#![doc(html_root_url = "../")]
 
 #[cfg(feature = "anomaly")]
 pub mod anomaly;

@@ -56,6 +56,7 @@
 //! * Each crate's documentation has its method with equations, what it costs, and its pitfalls.
 //! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing`, `linfa` and `serde` are asked for.
 //! * Parallel results equal serial ones bit by bit.
+#![doc(html_root_url = "../")]
 
 #[cfg(feature = "anomaly")]
 pub use perf_anomaly as anomaly;

@@ -1,6 +1,6 @@
 //! Detection on many ranks: are labels those of one detector that sees all calls, and what does a rank pay?
 //!
-//! `mpirun -n 4 target/release/examples/scale_mpi --ranks 2560`
+//! `mpirun --oversubscribe -n 4 target/release/examples/scale_mpi --ranks 2560`
 //!
 //! Each process plays a block of the ranks of a program: their calls, their detectors, and their clients of the
 //! exchange. After each step all exchange what they learned. The table has the processor time of a rank and step,
@@ -89,13 +89,15 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
         times.detect += clock.since(&mut since);
         own.iter_mut().try_for_each(Rank::share)?;
         times.clients += clock.since(&mut since);
-        lockstep.round()?;
+        times.rounds(|| lockstep.round())?;
         times.round += clock.since(&mut since);
         own.iter_mut().try_for_each(Rank::hear)?;
         times.clients += clock.since(&mut since);
     }
     own.iter_mut().try_for_each(Rank::finish)?;
-    let finished = lockstep.finish()?;
+    let mut since = clock.now();
+    let finished = times.rounds(|| lockstep.finish())?;
+    times.round += clock.since(&mut since);
     let mut text = String::new();
     table(ranks, &shape, &times, &finished, &mut text)?;
     if asked.compares {

@@ -1,6 +1,6 @@
 //! A program of many ranks that watches itself while it runs, and what that costs.
 //!
-//! `mpirun -n 4 target/release/examples/stencil_mpi`
+//! `mpirun --oversubscribe -n 4 target/release/examples/stencil_mpi`
 //!
 //! Ranks relax a plate and exchange the edges of their parts with their neighbours. Now and then one of them
 //! sweeps over its part eight times instead of once. It runs without being watched, with its calls told
