@@ -79,7 +79,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         Any::Profile(profile) => {
             let summary = ProfileSummary::of(&profile, metric.as_deref(), top)?;
             summary.text(&mut text)?;
-            let scene = || Ok(summary.bars(&title));
+            let scene = || Ok(summary.bars(&name));
             files.write(&name, scene, || Ok(summary.sections()))?;
             summary.json()
         }

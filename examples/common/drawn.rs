@@ -210,13 +210,14 @@ pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, frame: &ScaledFrame) ->
     Ok(())
 }
 
-/// The unit of a metric of a profile.
-pub fn unit(name: &str) -> Unit {
+/// Returns the unit to write values of a metric in, and the factor that converts them to it.
+pub fn unit(name: &str) -> (Unit, f64) {
     match name {
-        "ns" => Unit::Nanos,
-        "sec" | "s" => Unit::Other("s".into()),
-        "bytes" | "B" => Unit::Bytes,
-        _ => Unit::Number,
+        "ns" => (Unit::Nanos, 1.0),
+        "usec" | "us" => (Unit::Nanos, 1e3),
+        "sec" | "s" => (Unit::Nanos, 1e9),
+        "bytes" | "B" => (Unit::Bytes, 1.0),
+        _ => (Unit::Number, 1.0),
     }
 }
 

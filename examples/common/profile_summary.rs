@@ -92,12 +92,13 @@ impl<'a> ProfileSummary<'a> {
             vec![
                 of.name.clone(),
                 of.unit.clone(),
+                format!("{:?}", self.metric(about.id).scope).to_lowercase(),
                 grouped(about.rows as u64),
                 total,
             ]
         });
         let metrics: Vec<_> = metrics.collect();
-        let head = ["metric", "unit", "call paths with values", "total"];
+        let head = ["metric", "unit", "scope", "call paths with values", "total"];
         let mut sections = vec![Section::table(
             "metrics",
             "What was measured",
@@ -106,18 +107,19 @@ impl<'a> ProfileSummary<'a> {
             &metrics,
         )];
         if let Some(by) = self.by {
-            let unit = drawn::unit(&self.metric(by).metric.unit);
+            let (unit, factor) = drawn::unit(&self.metric(by).metric.unit);
             let paths = self.paths.iter().map(|path| {
                 let visits = path.visits.map_or(String::new(), number);
                 vec![
                     path.name.clone(),
-                    unit.write(path.exclusive),
-                    unit.write(path.inclusive),
+                    unit.write(path.exclusive * factor),
+                    unit.write(path.inclusive * factor),
                     visits,
                 ]
             });
             let head = ["call path", "exclusive", "inclusive", "visits"];
-            let words = format!("By {}, summed over locations.", self.metric(by).metric.name);
+            let quantity = self.metric(by).quantity();
+            let words = format!("By exclusive {quantity}, summed over locations.");
             let paths: Vec<_> = paths.collect();
             sections.push(Section::table(
                 "paths",
@@ -130,12 +132,15 @@ impl<'a> ProfileSummary<'a> {
         sections
     }
 
-    /// The top call paths as bars.
-    pub fn bars(&self, title: &str) -> Scene {
-        let unit = self.by.map_or("", |by| &self.metric(by).metric.unit);
-        let mut bars = Bars::new(drawn::unit(unit)).titled(title);
+    /// The top call paths of the recording `name` as bars of their exclusive values.
+    pub fn bars(&self, name: &str) -> Scene {
+        let by = self.by.map(|by| self.metric(by));
+        let (unit, factor) = drawn::unit(by.map_or("", |by| &by.metric.unit));
+        let quantity = by.map_or("values", |by| by.quantity());
+        let title = format!("{name}: exclusive {quantity} of call paths, summed over locations");
+        let mut bars = Bars::new(unit).titled(title);
         for path in &self.paths {
-            bars.push(&path.name, path.exclusive);
+            bars.push(&path.name, path.exclusive * factor);
         }
         bars.scene()
     }
@@ -338,15 +343,15 @@ impl<'a> ProfileSummary<'a> {
         let (Some(by), false) = (self.by, self.paths.is_empty()) else {
             return Ok(());
         };
-        let metric = &self.metric(by).metric;
-        let unit = match metric.unit.as_str() {
+        let metric = self.metric(by);
+        let unit = match metric.metric.unit.as_str() {
             "" => String::new(),
             unit => format!(" in {unit}"),
         };
-        let name = &metric.name;
+        let quantity = metric.quantity();
         writeln!(
             out,
-            "  top call paths by exclusive {name}{unit}, summed over locations"
+            "  top call paths by exclusive {quantity}{unit}, summed over locations"
         )?;
         let rows = self.paths.iter().map(|path| {
             let share = match self.exclusive > 0.0 {
@@ -434,14 +439,23 @@ fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64)
     }
     all.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.cmp(b)));
     let total = all.iter().map(|(exclusive, _)| exclusive).sum();
-    let named = all.into_iter().take(top).map(|(exclusive, path)| {
+    let mut named = Vec::new();
+    for (exclusive, path) in all {
+        if named.len() == top {
+            break;
+        }
+        let inclusive = of(by, path, Scope::Inclusive)?;
+        // Roots whose values all belong to call paths that begin elsewhere.
+        if exclusive == 0.0 && inclusive == 0.0 {
+            continue;
+        }
         let visits = visits.map(|visits| of(visits, path, Scope::Exclusive));
-        Ok(Path {
+        named.push(Path {
             name: profile.calls().name(path, profile.regions()),
             exclusive,
-            inclusive: of(by, path, Scope::Inclusive)?,
+            inclusive,
             visits: visits.transpose()?,
-        })
-    });
-    Ok((named.collect::<Result<_, Failure>>()?, total))
+        });
+    }
+    Ok((named, total))
 }

@@ -1,7 +1,7 @@
 //! What a profile has of a metric, over all call paths.
 
 use crate::table::grouped;
-use perfkit::core::{Combine, MetricId, Profile, Scope, Severities};
+use perfkit::core::{Combine, MetricId, Profile, Severities};
 
 /// A metric and its severities.
 #[derive(Debug)]
@@ -69,23 +69,7 @@ fn spread(profile: &Profile, id: MetricId) -> perfkit::core::Result<Option<Sprea
         root.map(|root| profile.row(id, root)).transpose()?;
         return Ok(None);
     }
-    let mut values: Vec<f64> = Vec::new();
-    for root in profile.calls().children(None) {
-        let Some(row) = profile.scoped(id, root, Scope::Inclusive)? else {
-            continue;
-        };
-        let row = row.to_f64();
-        if values.is_empty() {
-            values = row;
-            continue;
-        }
-        for (sum, value) in values.iter_mut().zip(row) {
-            combine.add(std::slice::from_mut(sum), &[value]);
-        }
-    }
-    if values.is_empty() {
-        values = vec![0.0; profile.system().locations().len()];
-    }
+    let values = profile.over_paths(id)?;
     let fold = |of: fn(f64, f64) -> f64, none| values.iter().copied().fold(none, of);
     let sum: f64 = values.iter().sum();
     let total = combine.total(&Severities::F64(values.clone())).as_f64();

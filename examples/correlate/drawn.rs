@@ -1,7 +1,7 @@
 //! The list as a picture and as part of a page.
 
 use super::list::List;
-use perfkit::core::{CallPathId, CancelToken, MetricId, Severities};
+use perfkit::core::{CallPathId, CancelToken, MetricId};
 use perfkit::topology::Grid;
 use perfkit::view::topology::{Picture, View};
 use perfkit::view::{Scene, Section, Theme, Unit};
@@ -64,16 +64,15 @@ impl List<'_> {
         (metric, path): (MetricId, CallPathId),
     ) -> perfkit::view::Result<(String, Grid, Unit)> {
         let unreadable = |error: perfkit::core::Error| std::io::Error::other(error.to_string());
-        let row = self.profile.row(metric, path).map_err(unreadable)?;
-        let grid = match row {
-            Some(row) => self.topology.view(&row)?,
-            None => {
-                let none = vec![0.0; self.profile.system().locations().len()];
-                self.topology.view(&Severities::F64(none))?
-            }
-        };
+        let shape = self.topology.shape();
+        let mut values = vec![0.0; shape.cells()];
+        self.topology
+            .view_of_into(self.profile, metric, path, &mut values)
+            .map_err(unreadable)?;
         let unit = self.profile.metrics().get(metric.index());
-        let unit = drawn::unit(unit.map_or("", |found| &found.metric.unit));
+        let (unit, factor) = drawn::unit(unit.map_or("", |found| &found.metric.unit));
+        values.iter_mut().for_each(|value| *value *= factor);
+        let grid = Grid::new(shape.clone(), values, self.topology.mask())?;
         let (metric, path) = self.name((metric, path));
         Ok((format!("{path}, {metric}"), grid, unit))
     }

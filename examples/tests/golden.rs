@@ -157,6 +157,33 @@ fn inspect_a_profile() {
     assert!(matches!(of_trace, Err(Failure::Usage(_))));
 }
 
+/// Flat, with paths of at most two functions, and with whole call paths: `main` has 10 us of its own, `a`
+/// 20, `b` 30 below `a` and 5 below `main`.
+#[test]
+fn inspect_profiles_of_tau() {
+    let flat = "\"main\" 1 2 10 65\n\"a\" 1 1 20 50\n\"b\" 2 0 35 35\n";
+    let both = "\"main => a\" 1 1 20 50\n\"main => b\" 1 0 5 5\n";
+    for (name, paths) in [
+        ("flat", String::new()),
+        ("depth", format!("{both}\"a => b\" 1 0 30 30\n")),
+        ("paths", format!("{both}\"main => a => b\" 1 0 30 30\n")),
+    ] {
+        let folder = scratch(&format!("tau-{name}"));
+        std::fs::create_dir_all(&folder).expect("tests may write here");
+        let lines = format!("{flat}{paths}").replace('\n', " 0 GROUP=\"TAU_USER\"\n");
+        let text = format!(
+            "{} templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls #\n{lines}0 aggregates\n",
+            lines.lines().count()
+        );
+        for process in 0..2 {
+            let file = folder.join(format!("profile.{process}.0.0"));
+            std::fs::write(file, &text).expect("tests may write here");
+        }
+        let file = folder.display().to_string();
+        golden(&format!("inspect-tau-{name}.txt"), inspect::run, &[&file]);
+    }
+}
+
 #[test]
 fn inspect_profiles_of_others() {
     use perf_testdata::corpus::corpus;

@@ -175,7 +175,7 @@ fn outside_regions(regions: &mut Vec<Region>, calls: &mut CallTree) -> Result<Op
 }
 
 fn metrics() -> Vec<ProfileMetric> {
-    let metric = |name: &str, unit: &str, description: &str, scope| ProfileMetric {
+    let metric = |name: &str, unit: &str, description: &str, scope, counterpart| ProfileMetric {
         metric: Metric {
             name: name.into(),
             unit: unit.into(),
@@ -183,6 +183,7 @@ fn metrics() -> Vec<ProfileMetric> {
             ..Default::default()
         },
         scope,
+        counterpart,
         ..Default::default()
     };
     vec![
@@ -191,30 +192,35 @@ fn metrics() -> Vec<ProfileMetric> {
             "ns",
             "time in a call path and below",
             Scope::Inclusive,
+            Some(MetricId(1)),
         ),
         metric(
             "exclusive time",
             "ns",
             "time in a call path, not below",
             Scope::Exclusive,
+            Some(MetricId(0)),
         ),
         metric(
             "visits",
             "#",
             "how often a call path was entered",
             Scope::Exclusive,
+            None,
         ),
         metric(
             "bytes sent",
             "bytes",
             "by messages, collectives, remote writes and atomics",
             Scope::Exclusive,
+            None,
         ),
         metric(
             "bytes received",
             "bytes",
             "by messages, collectives, remote reads and atomics",
             Scope::Exclusive,
+            None,
         ),
     ]
 }

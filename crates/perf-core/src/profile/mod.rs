@@ -37,6 +37,11 @@ pub struct ProfileMetric {
     pub scope: Scope,
     /// How its values become one, over locations and call paths.
     pub combine: Combine,
+    /// Metric that states the same quantity in the other scope, where the recording has both.
+    /// [`Profile::scoped`] takes its values instead of deriving them along the call tree, which a flat
+    /// profile does not have and a profile of limited depth has in part. Default `None`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub counterpart: Option<MetricId>,
     /// Further facts about it, as (name, value).
     pub properties: Vec<(String, String)>,
 }
@@ -344,6 +349,21 @@ impl PartialEq for Profile {
 }
 
 impl ProfileMetric {
+    /// Returns the name without the word for its scope, such as `TIME` for `exclusive TIME`.
+    ///
+    /// ```
+    /// use perf_core::{Metric, ProfileMetric};
+    /// let metric = Metric { name: "exclusive TIME".into(), ..Metric::default() };
+    /// let about = ProfileMetric { metric, ..ProfileMetric::default() };
+    /// assert_eq!(about.quantity(), "TIME");
+    /// ```
+    pub fn quantity(&self) -> &str {
+        let name = self.metric.name.as_str();
+        let words = ["exclusive ", "inclusive "];
+        let rest = words.iter().find_map(|word| name.strip_prefix(word));
+        rest.unwrap_or(name)
+    }
+
     /// A row of zeros.
     pub fn zeros(&self, locations: usize) -> Severities {
         match self.combine.width() {

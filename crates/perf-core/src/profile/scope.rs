@@ -15,6 +15,9 @@ impl Profile {
     /// the sum over the path and all below. Smallest and largest values have no difference: the
     /// exclusive view of such a metric is the row itself.
     ///
+    /// Values that the recording states come first: if the metric has a
+    /// [`counterpart`](ProfileMetric::counterpart) of the scope asked for, its row is returned.
+    ///
     /// ```
     /// use perf_core::*;
     /// use std::sync::Arc;
@@ -48,6 +51,9 @@ impl Profile {
         if about.scope == scope {
             return Ok(row);
         }
+        if let Some(stated) = self.stated(about, scope) {
+            return self.row(stated, path);
+        }
         if let Some(row) = self.rows.scoped(metric, path, scope) {
             return Ok(Some(Arc::new(row?)));
         }
@@ -71,6 +77,82 @@ impl Profile {
                 Ok(sum.map(Arc::new))
             }
         }
+    }
+
+    /// Returns the metric that states the values of `about` in `scope`.
+    fn stated(&self, about: &ProfileMetric, scope: Scope) -> Option<MetricId> {
+        let id = about.counterpart?;
+        let other = self.metrics.get(id.index())?;
+        (other.scope == scope).then_some(id)
+    }
+
+    /// Returns the sum of a metric over all call paths, one number for each location: each exclusive
+    /// value once. Smallest and largest values are combined as the metric says.
+    ///
+    /// Exclusive values that the recording states are added. Without them the inclusive values of the
+    /// roots are, which hold all exclusive values below.
+    ///
+    /// ```
+    /// use perf_core::*;
+    /// use std::sync::Arc;
+    /// let system = SystemTree::new(vec![], vec![], vec![Location::default()], &Limits::default())?;
+    /// let mut calls = CallTree::default();
+    /// // A flat profile: `main` calls `solve`, but both are roots.
+    /// let main = calls.child(None, RegionId(0))?;
+    /// let solve = calls.child(None, RegionId(1))?;
+    /// let both = [(Scope::Inclusive, 1), (Scope::Exclusive, 0)].map(|(scope, other)| ProfileMetric {
+    ///     scope,
+    ///     counterpart: Some(MetricId(other)),
+    ///     ..ProfileMetric::default()
+    /// });
+    /// let mut rows = Rows::default();
+    /// for (metric, path, value) in [(0, main, 10), (0, solve, 7), (1, main, 3), (1, solve, 7)] {
+    ///     rows.insert(MetricId(metric), path, Severities::U64(vec![value]));
+    /// }
+    /// let regions = vec![Region::named("main"), Region::named("solve")];
+    /// let profile = Profile::new(system, regions, calls, both.into(), Arc::new(rows))?;
+    /// let own = profile.scoped(MetricId(0), main, Scope::Exclusive)?;
+    /// assert_eq!(*own.expect("a row"), Severities::U64(vec![3]));
+    /// assert_eq!(profile.over_paths(MetricId(0))?, [10.0]);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`row`](Self::row).
+    pub fn over_paths(&self, metric: MetricId) -> Result<Vec<f64>> {
+        let mut values: Option<Vec<f64>> = None;
+        let Some(about) = self.metrics.get(metric.index()) else {
+            return Err(Error::Undefined {
+                what: "metric",
+                id: u64::from(metric.0),
+                count: self.metrics.len(),
+            });
+        };
+        let stated = match about.scope {
+            Scope::Exclusive => Some(metric),
+            Scope::Inclusive => self.stated(about, Scope::Exclusive),
+        };
+        let paths = match stated {
+            Some(stated) => self.paths(stated),
+            None => self.calls.children(None).collect(),
+        };
+        for path in paths {
+            let row = match stated {
+                Some(stated) => self.row(stated, path)?,
+                None => self.scoped(metric, path, Scope::Inclusive)?,
+            };
+            let Some(row) = row else { continue };
+            let row = row.to_f64();
+            match &mut values {
+                Some(values) => {
+                    for (sum, value) in values.iter_mut().zip(row) {
+                        about.combine.add(std::slice::from_mut(sum), &[value]);
+                    }
+                }
+                None => values = Some(row),
+            }
+        }
+        Ok(values.unwrap_or_else(|| vec![0.0; self.system.locations().len()]))
     }
 
     /// The view of a metric without the metrics that are part of it

@@ -31,6 +31,8 @@ pub mod property {
     pub const FILE: &str = "cube.mod";
     /// Of a process or location: its rank.
     pub const RANK: &str = "rank";
+    /// Attribute of a metric that names the metric of the same quantity in the other scope.
+    pub const COUNTERPART: &str = "perfkit.counterpart";
     /// Of a system node: what describes it. Of a profile, followed by a colon and a number: what
     /// describes that region.
     pub const DESCRIPTION: &str = "cube.descr";

@@ -8,7 +8,7 @@ use perf_core::{
     Metric, MetricId, Paradigm, Place, Profile, ProfileMetric, Region, RegionId, Scope, SparseRows,
     SystemNode, SystemNodeId, SystemTree, Value, ValueType,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Puts the profile together; errors call the recording `name`.
@@ -41,15 +41,27 @@ pub(super) fn profile(
     let types = vec![ValueType::F64; metrics.len()];
     let mut rows = SparseRows::new(tables.threads.len(), types);
     let mut events = 0;
+    let mut used = BTreeSet::new();
     for (thread, at) in tables.threads.iter().zip(0u32..) {
         events += thread.events.len() as u64;
         for (path, values) in sums(thread, tables, &ids, &paths, found) {
+            used.insert(path);
             for (value, metric) in values.into_iter().zip(0u32..) {
                 rows.push(MetricId(metric), path, LocationId(at), Value::F64(value));
             }
         }
     }
     found.add_many(rules::USER_EVENTS, events, Place::file("user events"));
+    // Roots whose values all belong to paths elsewhere, while paths begin at them.
+    let is_cut = |root: &CallPathId| {
+        let mut below = paths.calls.subtree(*root).into_iter().skip(1);
+        !used.contains(root) && below.any(|path| used.contains(&path))
+    };
+    for root in paths.calls.children(None).filter(is_cut) {
+        let name = paths.calls.name(root, &paths.regions);
+        let place = Place::file("call paths").record(name);
+        found.add(rules::CUT_PATHS, place);
+    }
     let mut properties = tables.metadata.clone();
     let common = common(&tables.threads);
     properties.extend(common.iter().cloned());
@@ -61,7 +73,7 @@ pub(super) fn profile(
 
 /// Inclusive and exclusive of each metric, then calls and subroutines.
 fn metrics(names: &[String]) -> Vec<ProfileMetric> {
-    let metric = |name: String, unit: &str, description: &str, scope| ProfileMetric {
+    let metric = |name: String, unit: &str, description: &str, scope, counterpart| ProfileMetric {
         metric: Metric {
             name,
             unit: unit.into(),
@@ -70,28 +82,43 @@ fn metrics(names: &[String]) -> Vec<ProfileMetric> {
             ..Metric::default()
         },
         scope,
+        counterpart,
         ..ProfileMetric::default()
     };
     let mut metrics = Vec::new();
-    for name in names {
+    for (name, at) in names.iter().zip(0u32..) {
+        let [inclusive, exclusive] = [at * 2, at * 2 + 1].map(MetricId);
         let unit = match name.to_ascii_lowercase().contains("time") {
             true => "usec",
             false => "#",
         };
-        let inclusive = "in a call path and below";
-        metrics.push(metric(name.clone(), unit, inclusive, Scope::Inclusive));
-        let name = format!("exclusive {name}");
         metrics.push(metric(
-            name,
+            name.clone(),
+            unit,
+            "in a call path and below",
+            Scope::Inclusive,
+            Some(exclusive),
+        ));
+        metrics.push(metric(
+            format!("exclusive {name}"),
             unit,
             "in a call path, not below",
             Scope::Exclusive,
+            Some(inclusive),
         ));
     }
-    let often = "how often a call path was entered";
-    metrics.push(metric("calls".into(), "#", often, Scope::Exclusive));
-    let below = "how often a call path entered others";
-    metrics.push(metric("subroutines".into(), "#", below, Scope::Exclusive));
+    for (name, description) in [
+        ("calls", "how often a call path was entered"),
+        ("subroutines", "how often a call path entered others"),
+    ] {
+        metrics.push(metric(
+            name.into(),
+            "#",
+            description,
+            Scope::Exclusive,
+            None,
+        ));
+    }
     metrics
 }
 
@@ -212,6 +239,10 @@ fn sums(
         let mut rest = sum.clone();
         for (rest, part) in rest.iter_mut().zip(&covered) {
             *rest = (*rest - part).max(0.0);
+        }
+        // Paths of a recursive function count its inclusive values more than once.
+        for metric in 0..metrics {
+            rest[metric * 2] = rest[metric * 2].max(rest[metric * 2 + 1]);
         }
         // Rounding of a file leaves less than a millionth.
         let is_left = |at: usize| rest[at] > 1e-6 * sum[at];

@@ -50,6 +50,13 @@ pub const UNCOVERED: Rule = rule(
     Weight::Note,
     "the call paths of a function are less than all of it; the rest is a root of its own",
 );
+/// Call paths without their beginning.
+pub const CUT_PATHS: Rule = rule(
+    "cut-paths",
+    Weight::Note,
+    "call paths begin below the outermost function, as a limit of depth (TAU_CALLPATH_DEPTH) or phases cut \
+     them; their values are of all callers together",
+);
 /// A function that is listed twice.
 pub const DUPLICATE: Rule = rule(
     "duplicate-function",

@@ -78,7 +78,7 @@ fn row(profile: &Profile, metric: &str, path: u32) -> Vec<f64> {
     row.map_or_else(Vec::new, |row| row.to_f64())
 }
 
-fn path(profile: &Profile, name: &str) -> u32 {
+pub(super) fn path(profile: &Profile, name: &str) -> u32 {
     let count = profile.calls().paths().len() as u32;
     let named = |at: &u32| profile.calls().name(CallPathId(*at), profile.regions()) == name;
     (0..count).find(named).unwrap()

@@ -14,6 +14,7 @@ use perf_formats::tau::{Tau, Thread, rules};
 use perf_formats::{Error, OpenOptions};
 use perf_testdata::corpus::corpus;
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -40,6 +41,56 @@ fn whole(profile: &Profile, metric: MetricId) -> f64 {
     let paths = profile.paths(metric).into_iter();
     let totals = paths.map(|path| profile.total(metric, path).unwrap().as_f64());
     totals.sum()
+}
+
+/// Checks both scopes of every call path and thread against the lines of the file. Flat lines of functions
+/// that have call paths repeat these and are left to the totals.
+fn agree(tau: &Tau, exclusive: MetricId, inclusive: MetricId) {
+    let profile = tau.profile();
+    let (calls, regions) = (profile.calls(), profile.regions());
+    // Overloaded functions have one name: which path is which is not in it.
+    let mut ids: HashMap<String, Option<CallPathId>> = HashMap::new();
+    for at in (0..calls.paths().len()).filter_map(CallPathId::from_index) {
+        let known = ids.entry(calls.name(at, regions));
+        known.and_modify(|id| *id = None).or_insert(Some(at));
+    }
+    let plain = |name: &str| match name.rsplit_once(" [{") {
+        Some((name, source)) if source.contains('}') => name.trim().to_string(),
+        _ => name.trim().to_string(),
+    };
+    let metrics = tau.metrics().len();
+    let metric = inclusive.index() / 2;
+    for (location, thread) in tau.threads().iter().enumerate() {
+        let mut expected: HashMap<CallPathId, (f64, f64)> = HashMap::new();
+        let names = thread.entries.iter();
+        let names = names.map(|entry| tau.functions()[entry.function as usize].name.as_str());
+        let last = |name: &'_ str| {
+            name.rsplit_once(" => ")
+                .map(|(_, last)| last.trim().to_string())
+        };
+        let covered: HashSet<String> = names.clone().filter_map(last).collect();
+        for (at, name) in names.enumerate() {
+            if covered.contains(name.trim()) {
+                continue;
+            }
+            let path: Vec<String> = name.split(" => ").map(plain).collect();
+            if let Some(path) = ids[&path.join(" > ")] {
+                let sum = expected.entry(path).or_default();
+                let values = thread.values[at * metrics + metric];
+                *sum = (sum.0 + values.0, sum.1 + values.1);
+            }
+        }
+        for (path, (own, all)) in expected {
+            let at = |metric, scope| {
+                let row = profile.scoped(metric, path, scope).unwrap();
+                row.map_or(0.0, |row| row.to_f64()[location])
+            };
+            for stored in [exclusive, inclusive] {
+                assert_eq!(at(stored, Scope::Exclusive), own);
+                assert_eq!(at(stored, Scope::Inclusive), all);
+            }
+        }
+    }
 }
 
 fn close(got: f64, expected: &Value) -> bool {
@@ -145,6 +196,15 @@ fn every_profile_gives_its_facts() {
             let sum = whole(tau.profile(), id);
             let is_same = (sum - expected).abs() <= 1e-6 * expected;
             assert!(is_same, "{file}, {name}: {sum}, not {expected}");
+            let inclusive = tau.profile().metric(name).unwrap();
+            for metric in [id, inclusive] {
+                let total: f64 = tau.profile().over_paths(metric).unwrap().iter().sum();
+                assert!(
+                    (total - expected).abs() <= 1e-6 * expected,
+                    "{file}: {total}"
+                );
+            }
+            agree(&tau, id, inclusive);
         }
     }
 }
@@ -352,6 +412,70 @@ fn files_name_their_metric_before_folders() {
 
 fn parse(text: &str) -> Result<(Profile, Diagnostics), Error> {
     Tau::from_text(text.as_bytes(), "t", &OpenOptions::new()).map(Tau::into_parts)
+}
+
+/// main 10 + a 20 + b 30 below a + b 5 below main, as TAU writes it without call paths, with paths of at
+/// most two functions, and with whole call paths.
+fn shapes() -> [String; 3] {
+    let flat = [("main", 10.0, 65.0), ("a", 20.0, 50.0), ("b", 35.0, 35.0)];
+    let both = [("main => a", 20.0, 50.0), ("main => b", 5.0, 5.0)];
+    let limited = [("a => b", 30.0, 30.0)];
+    let whole = [("main => a => b", 30.0, 30.0)];
+    [
+        text("TIME", &flat),
+        text("TIME", &[&flat[..], &both, &limited].concat()),
+        text("TIME", &[&flat[..], &both, &whole].concat()),
+    ]
+}
+
+#[test]
+fn stated_values_are_neither_derived_nor_counted_twice() {
+    let paths: [&[(&str, f64, f64)]; 3] = [
+        &[("main", 10.0, 65.0), ("a", 20.0, 50.0), ("b", 35.0, 35.0)],
+        &[
+            ("main", 10.0, 65.0),
+            ("main > a", 20.0, 50.0),
+            ("main > b", 5.0, 5.0),
+            ("a > b", 30.0, 30.0),
+            ("a", 0.0, 0.0),
+        ],
+        &[
+            ("main", 10.0, 65.0),
+            ("main > a", 20.0, 50.0),
+            ("main > b", 5.0, 5.0),
+            ("main > a > b", 30.0, 30.0),
+        ],
+    ];
+    for ((text, expected), cut) in shapes().iter().zip(paths).zip([0, 1, 0]) {
+        let (profile, found) = parse(text).unwrap();
+        assert_eq!(found.count(rules::CUT_PATHS), cut);
+        assert_eq!(found.count(rules::UNCOVERED), 0);
+        // The values survive the way through an archive.
+        #[cfg(feature = "cube")]
+        let profiles = {
+            use perf_formats::cube::{Cube, WriteOptions, write};
+            let mut bytes = Vec::new();
+            write(&profile, &mut bytes, &WriteOptions::new()).unwrap();
+            let back = Cube::from_bytes(bytes, "t", &OpenOptions::new()).unwrap();
+            [profile, back.profile().clone()]
+        };
+        #[cfg(not(feature = "cube"))]
+        let profiles = [profile];
+        for profile in profiles {
+            for metric in ["TIME", "exclusive TIME"].map(|name| profile.metric(name).unwrap()) {
+                assert_eq!(profile.over_paths(metric).unwrap(), [65.0]);
+                for (name, exclusive, inclusive) in expected {
+                    let at = CallPathId(made::path(&profile, name));
+                    let value = |scope| {
+                        let row = profile.scoped(metric, at, scope).unwrap();
+                        row.map_or(0.0, |row| row.to_f64()[0])
+                    };
+                    assert_eq!(value(Scope::Exclusive), *exclusive, "{name}");
+                    assert_eq!(value(Scope::Inclusive), *inclusive, "{name}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

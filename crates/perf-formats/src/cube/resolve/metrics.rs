@@ -8,6 +8,7 @@ use crate::cube::names::property;
 use crate::cube::order::Order;
 use crate::cube::rules;
 use perf_core::{Combine, MetricId, ProfileMetric, Scope, ValueType};
+use std::collections::HashMap;
 
 impl Resolver<'_> {
     pub(super) fn metrics(
@@ -33,7 +34,32 @@ impl Resolver<'_> {
             resolved.metrics.push(about);
             resolved.stored.push(stored);
         }
+        pair(&mut resolved.metrics);
         Ok(())
+    }
+}
+
+/// Resolves the names of counterparts. A name without a metric of the other scope stays a property.
+fn pair(metrics: &mut [ProfileMetric]) {
+    let ids: HashMap<String, (MetricId, Scope)> = metrics
+        .iter()
+        .zip(0u32..)
+        .map(|(about, id)| (about.metric.name.clone(), (MetricId(id), about.scope)))
+        .collect();
+    for about in metrics {
+        let mut keys = about.properties.iter().map(|(key, _)| key);
+        let place = keys.position(|key| key == property::COUNTERPART);
+        let Some(place) = place else { continue };
+        let other = about
+            .properties
+            .get(place)
+            .and_then(|(_, name)| ids.get(name));
+        if let Some((id, scope)) = other
+            && *scope != about.scope
+        {
+            about.counterpart = Some(*id);
+            about.properties.remove(place);
+        }
     }
 }
 
@@ -106,6 +132,7 @@ fn describe(
         scope,
         combine,
         properties,
+        counterpart: None,
     };
     (about, stored)
 }

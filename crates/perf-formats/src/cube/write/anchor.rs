@@ -188,6 +188,13 @@ impl<'a> Anchor<'a> {
         }
         self.field("url", value(about, property::URL).unwrap_or_default());
         self.field("descr", &metric.description);
+        let counterpart = about.counterpart.and_then(|id| {
+            let other = self.profile.metrics().get(id.index())?;
+            Some(other.metric.name.clone())
+        });
+        if let Some(name) = counterpart {
+            self.attribute(property::COUNTERPART, &name);
+        }
         for (name, text) in &about.properties {
             match name.as_str() {
                 property::EXPRESSION => {
