@@ -37,8 +37,10 @@ Lists the severity views of a profile by their correlation with one of them.
   --topology RULE  where locations lie: cube:NAME (a grid of the file, by name or number), 7x7x7
                    (processes in order, first axis fastest), node,process,thread, table:FILE (a
                    line a location, in order, with its coordinates), or metadata:NAME (a property
-                   with coordinates, such as BGP Coords); default: the first grid of the file,
-                   else a balanced one of three axes
+                   with coordinates, such as BGP Coords); default: the first grid of the file with
+                   several axes, else its first, else a balanced one of three axes, which is a
+                   guess. A default grid on which fewer than 8 cells hold locations is refused, and
+                   a guessed one with unequal numbers of locations in its cells
   --axes 1,0,..    the weight of variation along each axis, from 0 to 1: 1,1,.. filters nothing away
                    and 0,0,.. everything; default: all 1
   --paper          order by the largest r over all shifts, as the text of the paper says; opposites are
@@ -47,6 +49,7 @@ Lists the severity views of a profile by their correlation with one of them.
   --surrogates N   also tell how likely each correlation is by chance, from N random references of
                    the same spectrum; takes N transforms a view
   --top N          views to list, default 20
+  --memory GIB     memory budget of spectra and surrogates, default 4: more is refused
   --csv OUT        also write all views as a table
   --cube OUT       also write the profile as .cubex, with the largest and the smallest correlation of
                    each call path as two metrics (\"correlation of M\", \"anticorrelation of M\")
@@ -70,6 +73,8 @@ struct Asked {
     same_metric: bool,
     surrogates: Option<usize>,
     top: usize,
+    /// Memory budget of the spectra, in GiB.
+    memory: f64,
     csv: Option<PathBuf>,
     cube: Option<PathBuf>,
     files: Files,
@@ -144,6 +149,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     use lexopt::prelude::*;
     let mut asked = Asked {
         top: 20,
+        memory: 4.0,
         ..Asked::default()
     };
     let (mut file, mut path) = (None, None);
@@ -158,6 +164,10 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("same-metric") => asked.same_metric = true,
             Long("surrogates") => asked.surrogates = Some(cli::number("surrogates", &mut parser)?),
             Long("top") => asked.top = cli::number("top", &mut parser)?,
+            Long("memory") => {
+                let memory = cli::number("memory", &mut parser)?;
+                asked.memory = positive("--memory", memory)?;
+            }
             Long("csv") => asked.csv = Some(parser.value()?.into()),
             Long("cube") => asked.cube = Some(parser.value()?.into()),
             Long("png") => asked.files.png = Some(parser.value()?.into()),
@@ -182,6 +192,12 @@ fn numbers<T: std::str::FromStr>(text: &str, between: char, what: &str) -> Resul
     text.split(between)
         .map(|word| word.trim().parse().map_err(wrong))
         .collect()
+}
+
+fn positive(option: &str, value: f64) -> Result<f64, Failure> {
+    let is_valid = value.is_finite() && value > 0.0;
+    let error = || Failure::Usage(format!("{option} {value}: not a number above 0"));
+    is_valid.then_some(value).ok_or_else(error)
 }
 
 fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {

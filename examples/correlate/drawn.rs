@@ -73,7 +73,7 @@ impl List<'_> {
         let (unit, factor) = drawn::unit(unit.map_or("", |found| &found.metric.unit));
         values.iter_mut().for_each(|value| *value *= factor);
         let grid = Grid::new(shape.clone(), values, self.topology.mask())?;
-        let (metric, path) = self.name((metric, path));
+        let (metric, path) = self.label((metric, path));
         Ok((format!("{path}, {metric}"), grid, unit))
     }
 

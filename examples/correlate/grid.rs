@@ -1,11 +1,13 @@
 //! Where locations lie: the rules of `--topology`.
 
-use super::numbers;
+use super::{Asked, numbers};
 use perfkit::core::{CartMembers, CartTopology, GroupKind, LocationGroup, LocationId, Profile};
 use perfkit::topology::{
-    AxisOrder, Check, Error, Place, Ranks, Shape, Topology, balanced, coordinates_in,
+    AxisOrder, Check, Error, Place, Ranks, Shape, Sharing, Topology, balanced, coordinates_in,
 };
-use perfkit_examples::cli::{Failure, input};
+use perfkit_examples::cli::Failure;
+use perfkit_examples::table::{counted, grouped};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -51,64 +53,249 @@ impl FromStr for Rule {
     }
 }
 
-impl Rule {
-    /// Lays the locations of a profile over a grid.
-    pub(super) fn lay(&self, profile: &Profile) -> Result<Topology, Failure> {
-        let system = profile.system();
+/// A topology, and what a reader of the results has to know about it.
+#[derive(Debug)]
+pub(super) struct Grid {
+    pub(super) topology: Topology,
+    /// Option or file that the lengths are from, for errors.
+    pub(super) source: String,
+    pub(super) notes: Vec<String>,
+}
+
+/// Fewest occupied cells of a grid that is chosen by default. Views of random numbers reach |r| above 0.9 at
+/// some shift in 3 of 10 pairs on four cells, and in 1 of 50 pairs on eight.
+const MIN_CELLS: usize = 8;
+
+/// Upper bound on the cells for each process of a grid whose lengths are an option: most of a larger one is
+/// empty, and empty cells count as the mean.
+const MAX_CELLS_PER_PROCESS: usize = 64;
+
+impl Grid {
+    /// Lays the locations of a profile over the grid of a rule, or over the default one.
+    pub(super) fn of(profile: &Profile, asked: &Asked) -> Result<Self, Failure> {
+        match &asked.rule {
+            Some(rule) => Self::by_rule(profile, rule),
+            None => Self::by_default(profile, &asked.file),
+        }
+    }
+
+    fn by_rule(profile: &Profile, rule: &Rule) -> Result<Self, Failure> {
+        let source = format!("--topology {rule}");
+        let topology = rule.lay(profile, &source)?;
+        let sharing = topology.sharing(profile.system());
+        let mut notes = Vec::new();
+        match rule {
+            Rule::Named(_) => {
+                if let Some(reason) = contradicts(&topology, &sharing) {
+                    return Err(Failure::Input(format!("{source}: {reason}")));
+                }
+            }
+            Rule::Lengths(_) => notes.extend(accidental(&sharing, topology.check().placed)),
+            Rule::Places(_) | Rule::Table(_) | Rule::Metadata(_) => {}
+        }
+        if sharing.occupied < MIN_CELLS {
+            let reason = few(&sharing);
+            notes.push(format!("{reason}; --surrogates estimates how often"));
+        }
+        notes.extend(lacks(topology.check(), matches!(rule, Rule::Table(_))));
+        Ok(Grid {
+            topology,
+            source,
+            notes,
+        })
+    }
+
+    /// The first grid of the recording with several axes, else its first one, else a balanced one, which
+    /// is a guess. Grids that say nothing are refused.
+    fn by_default(profile: &Profile, file: &Path) -> Result<Self, Failure> {
+        let file = file.display();
+        let grids = profile.topologies();
+        let axes =
+            |cart: &&CartTopology| cart.dimensions.iter().filter(|axis| axis.size > 1).count();
+        let first = grids.iter().find(|cart| axes(cart) > 1);
+        let first = first.or(grids.first());
+        let (topology, source) = match first {
+            Some(cart) => {
+                let source = format!("{file}, grid `{}`", cart.name);
+                (of_recording(profile, cart, &source)?, source)
+            }
+            None => {
+                let source = format!("{file} has no grid, and a guessed one of its processes");
+                (guessed(profile, &source)?, source)
+            }
+        };
+        let lens = topology.shape().lens();
+        let dims: Vec<_> = lens.iter().map(usize::to_string).collect();
+        let dims = dims.join(" x ");
+        let sharing = topology.sharing(profile.system());
+        let placed = topology.check().placed;
+        let mut reason = contradicts(&topology, &sharing);
+        if first.is_none() {
+            reason = reason.or_else(|| accidental(&sharing, placed));
+        }
+        if sharing.occupied < MIN_CELLS {
+            reason = reason.or_else(|| Some(few(&sharing)));
+        }
+        if let Some(reason) = reason {
+            return Err(Failure::Input(format!(
+                "{source} is {dims}: {reason}; --topology sets where locations lie, such as \
+                 process,thread"
+            )));
+        }
+        let mut notes = Vec::new();
+        if first.is_none() {
+            notes.push(format!(
+                "the file has no grid: {dims} processes in order are a guess, which --topology replaces"
+            ));
+        }
+        if lens.iter().filter(|len| **len > 1).count() == 1 {
+            let balanced = balanced(processes(profile), 3);
+            let balanced: Vec<_> = balanced.iter().map(usize::to_string).collect();
+            notes.push(format!(
+                "the grid {dims} has one axis, the order of its entries: a shift along it is a \
+                 distance only if neighbours in that order are neighbours in the program. Processes \
+                 that lie on several axes need --topology, such as {}",
+                balanced.join("x")
+            ));
+        }
+        notes.extend(lacks(topology.check(), false));
+        Ok(Grid {
+            topology,
+            source,
+            notes,
+        })
+    }
+}
+
+/// Reason why a grid of the recording cannot be meant: it puts processes of different nodes in one cell.
+fn contradicts(topology: &Topology, sharing: &Sharing) -> Option<String> {
+    let Sharing {
+        of_nodes, occupied, ..
+    } = *sharing;
+    (of_nodes > 0).then(|| {
+        format!(
+            "{of_nodes} of {occupied} cells hold processes of different nodes, so that the grid {} does \
+             not describe the recording",
+            topology.name()
+        )
+    })
+}
+
+/// Reason why locations share cells by accident: their numbers differ from cell to cell.
+fn accidental(sharing: &Sharing, locations: usize) -> Option<String> {
+    let Sharing {
+        occupied,
+        fewest,
+        most,
+        ..
+    } = *sharing;
+    (fewest < most).then(|| {
+        format!(
+            "{locations} locations share {} by accident, between {fewest} and {most} in each, so that \
+             sums over a cell follow their number",
+            counted(occupied, "cell")
+        )
+    })
+}
+
+/// Reason why correlations over few cells mean little.
+fn few(sharing: &Sharing) -> String {
+    let cells = counted(sharing.occupied, "cell");
+    format!("locations occupy {cells}, fewer than {MIN_CELLS}: over so few, |r| near 1 is chance")
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |words: Vec<String>, between| words.join(between);
         match self {
-            Rule::Named(name) => of_recording(profile, named(profile, name)?),
+            Rule::Named(name) => write!(f, "cube:{name}"),
+            Rule::Lengths(lens) => {
+                f.write_str(&joined(lens.iter().map(usize::to_string).collect(), "x"))
+            }
+            Rule::Places(places) => {
+                let names = places.iter().map(|place| place.name().to_string());
+                f.write_str(&joined(names.collect(), ","))
+            }
+            Rule::Table(file) => write!(f, "table:{}", file.display()),
+            Rule::Metadata(name) => write!(f, "metadata:{name}"),
+        }
+    }
+}
+
+impl Rule {
+    /// Lays the locations of a profile over a grid. Sizes are checked before anything is allocated by
+    /// them; errors name `source`.
+    fn lay(&self, profile: &Profile, source: &str) -> Result<Topology, Failure> {
+        let system = profile.system();
+        let locations = system.locations().len();
+        let usage = |error: Error| Failure::Usage(format!("{source}: {error}"));
+        match self {
+            Rule::Named(name) => of_recording(profile, named(profile, name)?, source),
             Rule::Lengths(lens) => {
                 let shape = Shape::of(lens).map_err(usage)?;
+                let shape = shape.plausible_for(locations).map_err(usage)?;
+                let (cells, processes) = (shape.cells(), processes(profile));
+                if cells > processes.saturating_mul(MAX_CELLS_PER_PROCESS) {
+                    return Err(Failure::Usage(format!(
+                        "{source}: {} cells are too many for {}: all but one in {MAX_CELLS_PER_PROCESS} or more \
+                         would be empty and count as the mean",
+                        grouped(cells as u64),
+                        match processes {
+                            1 => "1 process".into(),
+                            more => format!("{} processes", grouped(more as u64)),
+                        }
+                    )));
+                }
                 let grid = Topology::by_process(shape, AxisOrder::FirstFastest, system);
                 // More cells than processes can be meant, fewer hardly.
                 match grid.check().outside {
                     0 => Ok(grid),
                     outside => Err(Failure::Usage(format!(
-                        "--topology: {} cells are too few, {outside} locations have no place",
+                        "{source}: {} cells are too few, {outside} locations have no place",
                         grid.shape().cells()
                     ))),
                 }
             }
             Rule::Places(places) => Topology::from_system(system, places).map_err(usage),
-            Rule::Table(file) => table_of(file, system.locations().len()),
+            Rule::Table(file) => table_of(file, locations),
             Rule::Metadata(name) => {
                 // What `BGP Coords` lie in is `BGP Size`.
                 let size = name.replace("Coords", "Size");
                 let size = profile.properties().iter().find(|(own, _)| *own == size);
                 let lens = size.and_then(|(_, text)| coordinates_in(text));
                 let shape = lens.and_then(|lens| Shape::of(&lens).ok());
-                Topology::from_metadata(system, name, shape).map_err(input)
+                Topology::from_metadata(system, name, shape)
+                    .map_err(|error| Failure::Input(format!("{source}: {error}")))
             }
         }
     }
 }
 
-/// Without a rule the first grid of the recording counts, else a balanced one.
-pub(super) fn usual(profile: &Profile) -> Result<Topology, Failure> {
-    match profile.topologies().first() {
-        Some(first) => of_recording(profile, first),
-        None => {
-            let system = profile.system();
-            // A device has no place of its own: what its streams do counts for their process.
-            let is_process = |group: &&LocationGroup| group.kind != GroupKind::Accelerator;
-            let processes = system.groups().iter().filter(is_process).count();
-            let shape = Shape::of(&balanced(processes.max(1), 3)).map_err(usage)?;
-            Ok(Topology::by_process(shape, AxisOrder::FirstFastest, system))
-        }
-    }
+/// Number of processes, at least 1. A device has no place of its own: its streams count for their process.
+fn processes(profile: &Profile) -> usize {
+    let is_process = |group: &&LocationGroup| group.kind != GroupKind::Accelerator;
+    let groups = profile.system().groups().iter();
+    groups.filter(is_process).count().max(1)
 }
 
-fn usage(error: Error) -> Failure {
-    Failure::Usage(format!("--topology: {error}"))
+/// Lays processes in order over a grid of three axes that are as equal as their number allows.
+fn guessed(profile: &Profile, source: &str) -> Result<Topology, Failure> {
+    let system = profile.system();
+    let shape = Shape::of(&balanced(processes(profile), 3))
+        .and_then(|shape| shape.plausible_for(system.locations().len()));
+    let shape = shape.map_err(|error| Failure::Input(format!("{source}: {error}")))?;
+    let topology = Topology::by_process(shape, AxisOrder::FirstFastest, system);
+    Ok(topology.named("guessed"))
 }
 
-fn of_recording(profile: &Profile, cart: &CartTopology) -> Result<Topology, Failure> {
+fn of_recording(profile: &Profile, cart: &CartTopology, source: &str) -> Result<Topology, Failure> {
     let ranks = match cart.of {
         CartMembers::Groups => Ranks::Groups,
         CartMembers::Nodes => Ranks::Nodes,
         _ => Ranks::Locations,
     };
-    Topology::from_cart(cart, ranks, profile.system()).map_err(input)
+    Topology::from_cart(cart, ranks, profile.system())
+        .map_err(|error| Failure::Input(format!("{source}: {error}")))
 }
 
 /// A grid by its name; many have none, so that a number does as well.
@@ -128,7 +315,7 @@ fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failu
 }
 
 /// What a grid lacks, for people; nothing where each location has a cell of its own.
-pub(super) fn lacks(check: &Check, is_table: bool) -> Vec<String> {
+fn lacks(check: &Check, is_table: bool) -> Vec<String> {
     let Check {
         locations,
         unplaced,
@@ -172,7 +359,10 @@ pub(super) fn lacks(check: &Check, is_table: bool) -> Vec<String> {
         ),
         (
             missing,
-            format!("{missing} cells are empty and count as the mean of the others"),
+            match missing {
+                1 => "1 cell is empty and counts as the mean of the others".into(),
+                _ => format!("{missing} cells are empty and count as the mean of the others"),
+            },
         ),
     ];
     let found = all.into_iter().filter(|(count, _)| *count > 0);
@@ -209,15 +399,8 @@ fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
     let lens: Vec<usize> = (0..axes)
         .map(|axis| along(axis).max().map_or(1, |most| most.saturating_add(1)))
         .collect();
-    let shape = Shape::of(&lens).map_err(|error| wrong(error.to_string()))?;
-    // A digit too many would ask for all memory.
-    let most = locations.saturating_mul(1024).max(1 << 20);
-    if shape.cells() > most {
-        let cells = shape.cells();
-        return Err(wrong(format!(
-            "coordinates up to {lens:?} make {cells} cells, for {locations} locations"
-        )));
-    }
+    let shape = Shape::of(&lens).and_then(|shape| shape.plausible_for(locations));
+    let shape = shape.map_err(|error| wrong(format!("coordinates up to {lens:?}: {error}")))?;
     let entries = all.iter().enumerate().filter_map(|(at, coordinates)| {
         Some((LocationId::from_index(at)?, coordinates.as_slice()))
     });

@@ -1,7 +1,8 @@
 //! The ordered list, and how it is written.
 
-use super::{Asked, call_path, grid, metric};
-use perfkit::core::{CallPathId, CancelToken, MetricId, Profile};
+use super::grid::Grid;
+use super::{Asked, call_path, metric};
+use perfkit::core::{CallPathId, CancelToken, Combine, MetricId, Profile};
 use perfkit::spectral::{
     AxisFilter, AxisPower, Confidence, Match, Missing, NullParams, RankParams, Score, Spectra,
     stored_rows,
@@ -28,7 +29,8 @@ pub(super) struct List<'a> {
     has_ties: bool,
     /// Of the matches, if it was asked for.
     chances: Option<Chances>,
-    is_table: bool,
+    /// Notes about the grid.
+    grid_notes: Vec<String>,
     /// Whether it is ordered by the largest R, whatever the smallest is.
     is_paper: bool,
 }
@@ -47,10 +49,11 @@ impl<'a> List<'a> {
     pub(super) fn of(profile: &'a Profile, asked: &Asked) -> Result<Self, Failure> {
         let metric = metric(profile, asked.metric.as_deref())?;
         let reference = (metric, call_path(profile, &asked.path)?);
-        let topology = match &asked.rule {
-            Some(rule) => rule.lay(profile)?,
-            None => grid::usual(profile)?,
-        };
+        let Grid {
+            topology,
+            source,
+            notes,
+        } = Grid::of(profile, asked)?;
         let lens = topology.shape().lens();
         let axes = asked.axes.clone().unwrap_or_else(|| vec![1.0; lens.len()]);
         if axes.len() != lens.len() {
@@ -76,6 +79,7 @@ impl<'a> List<'a> {
             rows.push(reference);
             rows.len() - 1
         });
+        check_memory(&topology, rows.len(), asked, &source)?;
         let (bar, cancel) = (Bar::new(), CancelToken::new());
         let mut builder = Spectra::<f64>::builder(&lens).map_err(usage)?;
         builder
@@ -107,7 +111,6 @@ impl<'a> List<'a> {
                 confidence: confidence.map_err(usage)?,
             });
         }
-        let is_table = matches!(asked.rule, Some(grid::Rule::Table(_)));
         Ok(List {
             profile,
             topology,
@@ -119,14 +122,14 @@ impl<'a> List<'a> {
             matches,
             has_ties,
             chances,
-            is_table,
+            grid_notes: notes,
             is_paper: asked.paper,
         })
     }
 
     /// What one should know about the grid, the filter and the order, in whole sentences.
     pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = grid::lacks(self.topology.check(), self.is_table);
+        let mut notes = self.grid_notes.clone();
         let skipped = self.spectra.skipped();
         if let Some(first) = skipped.first() {
             notes.push(format!(
@@ -164,6 +167,26 @@ impl<'a> List<'a> {
         )
     }
 
+    /// Returns metric and call path for people: a metric whose name does not state its scope has it added.
+    pub(super) fn label(&self, row: (MetricId, CallPathId)) -> (String, String) {
+        let (name, path) = self.name(row);
+        let scope = self.scope(row.0);
+        let is_stated = scope.is_empty() || name.starts_with(&scope);
+        match is_stated {
+            true => (name, path),
+            false => (format!("{name} ({scope})"), path),
+        }
+    }
+
+    /// Returns `inclusive` or `exclusive`; empty for a metric that does not add up, which has no scope.
+    fn scope(&self, metric: MetricId) -> String {
+        let metric = self.profile.metrics().get(metric.index());
+        let metric = metric.filter(|metric| metric.combine == Combine::Sum);
+        metric.map_or_else(String::new, |metric| {
+            format!("{:?}", metric.scope).to_lowercase()
+        })
+    }
+
     pub(super) fn row(&self, found: &Match) -> (MetricId, CallPathId) {
         self.rows.get(found.view).copied().unwrap_or(self.reference)
     }
@@ -183,11 +206,13 @@ impl<'a> List<'a> {
             .take(top)
             .enumerate()
             .map(|(at, found)| {
+                let scope = self.scope(self.row(found).0);
                 let (metric, path) = self.name(self.row(found));
                 let correlation = found.correlation;
                 let chance = self.chance(at);
                 json!({
                     "metric": metric,
+                    "scope": scope,
                     "path": path,
                     "r": found.r(),
                     "max": correlation.max.r,
@@ -203,7 +228,7 @@ impl<'a> List<'a> {
             });
         let check = self.topology.check();
         json!({
-            "reference": { "metric": metric, "path": path },
+            "reference": { "metric": metric, "scope": self.scope(self.reference.0), "path": path },
             "axes": self.axes,
             "dims": self.topology.shape().lens(),
             "axis_names": self.dims(),
@@ -227,7 +252,7 @@ impl<'a> List<'a> {
 
     /// The list as text.
     pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let (metric, path) = self.name(self.reference);
+        let (metric, path) = self.label(self.reference);
         let lens: Vec<String> = self
             .topology
             .shape()
@@ -295,7 +320,7 @@ impl<'a> List<'a> {
             .take(top)
             .enumerate()
             .map(|(at, found)| {
-                let (metric, path) = self.name(self.row(found));
+                let (metric, path) = self.label(self.row(found));
                 let shift: Vec<String> = self
                     .spectra
                     .plan()
@@ -390,6 +415,37 @@ impl<'a> List<'a> {
             (metric, path, [correlation.max.r, correlation.min.r])
         })
     }
+}
+
+/// Refuses spectra and scores of surrogates that would take more than the memory budget, before any memory
+/// is taken for them.
+fn check_memory(
+    topology: &Topology,
+    views: usize,
+    asked: &Asked,
+    source: &str,
+) -> Result<(), Failure> {
+    /// Bytes of a GiB.
+    const GIB: f64 = (1u64 << 30) as f64;
+    // Beside the spectra: views and spectra of a batch, and working space for each thread.
+    const BESIDE: usize = 64;
+    let cells = topology.shape().cells();
+    let spectra = views.saturating_add(BESIDE).saturating_mul(cells);
+    let scores = views.saturating_mul(asked.surrogates.unwrap_or_default());
+    let numbers = spectra.saturating_add(scores);
+    let gib = numbers.saturating_mul(size_of::<f64>()) as f64 / GIB;
+    let budget = asked.memory;
+    if gib <= budget {
+        return Ok(());
+    }
+    let surrogates = match asked.surrogates {
+        Some(count) => format!(" and their scores with --surrogates {count}"),
+        None => String::new(),
+    };
+    Err(Failure::Input(format!(
+        "{source}: {views} views of {cells} cells{surrogates} take {gib:.2} GiB, more than the memory budget of \
+         {budget} GiB; --same-metric compares fewer views, --memory raises the budget"
+    )))
 }
 
 /// Puts views that are equally close in the order of metrics and call paths, and says whether there

@@ -286,7 +286,7 @@ fn what_does_not_fit_the_grid_is_said() {
     std::fs::write(&table, "0 0\n16000 16000\n").expect("tests may write here");
     let rule = format!("table:{}", table.display());
     let said = complaint(&folder, &["--path", "work", "--topology", &rule]);
-    assert!(said.contains("256032001 cells, for 4 locations"), "{said}");
+    assert!(said.contains("256032001 cells for 4 locations"), "{said}");
     // More cells than processes are filled up, and that is said.
     let text = run(&folder, &["--path", "work", "--topology", "3x2"]).expect("it fits");
     assert!(
@@ -295,6 +295,147 @@ fn what_does_not_fit_the_grid_is_said() {
     );
     let note = "2 cells are empty and count as the mean of the others";
     assert!(text.contains(note), "{text}");
+}
+
+#[test]
+fn grids_are_checked_before_they_take_memory() {
+    let folder = multi("sizes", [[1, 2, 3, 4], [4, 2, 3, 1]]);
+    let said = |words: &[&str]| complaint(&folder, &[&["--path", "work"], words].concat());
+    for (lens, expected) in [
+        ("600x600x600", "216000000 cells for 4 locations"),
+        (
+            "100x100x100",
+            "1 000 000 cells are too many for 4 processes",
+        ),
+        ("65536x65536", "more than 268435456 cells"),
+    ] {
+        let said = said(&["--topology", lens]);
+        let named = said.contains(&format!("--topology {lens}: "));
+        assert!(named && said.contains(expected), "{said}");
+    }
+    // A grid that is plausible, and views and surrogates that are too many for the memory budget.
+    let text = said(&["--topology", "4x4", "--memory", "1e-6"]);
+    let named = text.contains("--topology 4x4: ");
+    assert!(named && text.contains("memory budget"), "{text}");
+    let many = ["--surrogates", "1000000", "--memory", "0.01"];
+    let text = said(&[&["--topology", "2x2"], &many[..]].concat());
+    assert!(text.contains("with --surrogates 1000000"), "{text}");
+    // A damaged length in the file.
+    let file = scratch("sizes.cubex");
+    let opened = perfkit_examples::recording::profile(&folder).expect("it is a profile");
+    let dimension = |size| perfkit::core::CartDimension {
+        size,
+        ..Default::default()
+    };
+    let cart = perfkit::core::CartTopology {
+        name: "torus".into(),
+        of: perfkit::core::CartMembers::Locations,
+        dimensions: vec![dimension(600); 3],
+        coordinates: vec![(0, vec![0, 0, 0])],
+        ..Default::default()
+    };
+    let profile = opened.profile.with_topologies(vec![cart]);
+    let to = std::fs::File::create(&file).expect("tests may write here");
+    let options = perfkit::formats::cube::WriteOptions::new();
+    perfkit::formats::cube::write(&profile, to, &options).expect("it writes");
+    let said = complaint(&file, &["--path", "work"]);
+    assert!(
+        said.contains("sizes.cubex, grid `torus`: 216000000 cells"),
+        "{said}"
+    );
+    let said = complaint(&file, &["--path", "work", "--topology", "cube:torus"]);
+    assert!(
+        said.contains("--topology cube:torus: 216000000 cells"),
+        "{said}"
+    );
+}
+
+/// A profile of TAU with this many threads for each process.
+fn threads(name: &str, threads: &[usize]) -> PathBuf {
+    let folder = scratch(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    for (process, threads) in threads.iter().enumerate() {
+        for thread in 0..*threads {
+            let work = 1 + (process * 7 + thread * 3) % 5;
+            let text = format!(
+                "2 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #\n\
+                 \"work\" 1 0 {work} {work} 0 GROUP=\"TAU_USER\"\n\
+                 \"idle\" 1 0 {0} {0} 0 GROUP=\"TAU_USER\"\n0 aggregates\n",
+                20 - work * work % 7
+            );
+            let file = folder.join(format!("profile.{process}.0.{thread}"));
+            std::fs::write(file, text).expect("tests may write here");
+        }
+    }
+    folder
+}
+
+#[test]
+fn default_grids_that_say_nothing_are_refused() {
+    let words = &["--path", "work"][..];
+    // Streams of a job whose processes are no ranks.
+    let said = complaint(&threads("crowd", &[18, 18, 18, 17]), words);
+    let expected = "2 x 2 x 1: 71 locations share 4 cells by accident, between 17 and 18 in each";
+    assert!(said.contains(expected), "{said}");
+    let said = complaint(&threads("few", &[1, 1, 1, 1]), words);
+    assert!(
+        said.contains("locations occupy 4 cells, fewer than 8"),
+        "{said}"
+    );
+    // Threads of a rank share its cell on purpose.
+    let teams = threads("teams", &[4; 8]);
+    let list = json(&teams, words);
+    assert_eq!(list["dims"], serde_json::json!([2, 2, 2]));
+    assert_eq!(list["cells_shared"], 8);
+    let notes = list["notes"].to_string();
+    assert!(
+        notes.contains("2 x 2 x 2 processes in order are a guess"),
+        "{notes}"
+    );
+    // An explicit grid is taken, and what is wrong with it is a note.
+    let few = threads("few", &[1, 1, 1, 1]);
+    let text = run(&few, &[words, &["--topology", "2x2"]].concat()).expect("it correlates");
+    assert!(
+        text.contains("note        locations occupy 4 cells"),
+        "{text}"
+    );
+}
+
+#[test]
+fn grids_of_one_axis_say_so() {
+    use perfkit::core::{CartDimension, CartMembers, CartTopology};
+    let folder = threads("line", &[1; 27]);
+    let opened = perfkit_examples::recording::profile(&folder).expect("it is a profile");
+    let dimension = |size| CartDimension {
+        size,
+        ..Default::default()
+    };
+    let cart = |name: &str, lens: [u32; 2]| CartTopology {
+        name: name.into(),
+        of: CartMembers::Locations,
+        dimensions: lens.map(dimension).into(),
+        coordinates: (0..27)
+            .map(|at| (at, vec![at / lens[1], at % lens[1]]))
+            .collect(),
+        ..Default::default()
+    };
+    let file = scratch("line.cubex");
+    let write = |grids| {
+        let profile = opened.profile.clone().with_topologies(grids);
+        let to = std::fs::File::create(&file).expect("tests may write here");
+        let options = perfkit::formats::cube::WriteOptions::new();
+        perfkit::formats::cube::write(&profile, to, &options).expect("it writes");
+    };
+    let line = cart("Process x Thread", [27, 1]);
+    write(vec![line.clone()]);
+    let text = run(&file, &["--path", "work"]).expect("it correlates");
+    assert!(text.contains("the grid 27 x 1 has one axis"), "{text}");
+    assert!(text.contains("such as 3x3x3"), "{text}");
+    // A grid of several axes counts before it.
+    write(vec![line, cart("plane", [9, 3])]);
+    let list = json(&file, &["--path", "work"]);
+    assert_eq!(list["dims"], serde_json::json!([9, 3]));
 }
 
 #[test]
@@ -394,7 +535,7 @@ fn surrogates_tell_what_a_correlation_is_worth() {
 fn what_readers_found_is_in_the_object() {
     let folder = multi("findings", [[1, 2, 3, 4], [4, 2, 3, 1]]);
     std::fs::remove_file(folder.join("MULTI__TIME/profile.3.0.0")).expect("it was written");
-    let list = json(&folder, &["--path", "work"]);
+    let list = json(&folder, &["--path", "work", "--topology", "2x2"]);
     let found = list["findings"].as_array().expect("a list");
     let missing = found.iter().find(|found| found["rule"] == "missing-file");
     assert_eq!(missing.expect("a file is missing")["count"], 1);
@@ -508,16 +649,18 @@ fn results_are_whole_or_not_there() {
     let _ = std::fs::remove_dir_all(&to);
     std::fs::create_dir_all(&to).expect("tests may write here");
     let [csv, cube] = ["a.csv", "a.cubex"].map(|name| to.join(name).display().to_string());
-    run(&folder, &["--path", "work", "--csv", &csv, "--cube", &cube]).expect("it writes");
+    let words = ["--path", "work", "--topology", "2x2"];
+    let more = ["--csv", &csv, "--cube", &cube];
+    run(&folder, &[&words[..], &more].concat()).expect("it writes");
     let count = || std::fs::read_dir(&to).expect("it is there").count();
     assert_eq!(count(), 2);
     let said = complaint(
         &folder,
-        &["--path", "work", "--csv", &to.display().to_string()],
+        &[&words[..], &["--csv", &to.display().to_string()]].concat(),
     );
     assert!(said.contains("outputs-there"), "{said}");
     let nowhere = to.join("none/a.csv").display().to_string();
-    let said = complaint(&folder, &["--path", "work", "--csv", &nowhere]);
+    let said = complaint(&folder, &[&words[..], &["--csv", &nowhere]].concat());
     assert!(said.contains("none/a.csv"), "{said}");
     assert_eq!(count(), 2);
     let said = complaint(Path::new(&cube), &["--path", "work", "--cube", &cube]);
@@ -658,7 +801,11 @@ fn a_trace_on_its_machine() {
 #[test]
 fn profiles_of_others() {
     for (file, words, dims) in [
-        ("tau/cpi-mpi4", &["--path", "0"][..], vec![2, 2, 1]),
+        (
+            "tau/cpi-mpi4",
+            &["--path", "0", "--topology", "2x2x1"][..],
+            vec![2, 2, 1],
+        ),
         (
             "otf2/tracer-stencil4d-32",
             &["--path", "0", "--metric", "exclusive time"],

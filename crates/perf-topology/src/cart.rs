@@ -24,9 +24,8 @@ impl Topology {
     /// share its cell.
     ///
     /// # Errors
-    /// Those of [`Shape::new`], if the definition has no or too many axes or cells. So that a number
-    /// that is damaged does not ask for all memory, more than 1,024 cells a location and 2^20 in all
-    /// are too many.
+    /// Returns those of [`Shape::new`] and [`Shape::plausible_for`], so that a damaged length does not
+    /// ask for all memory.
     pub fn from_cart(cart: &CartTopology, ranks: Ranks<'_>, system: &SystemTree) -> Result<Self> {
         let axes = cart.dimensions.iter().map(|dimension| Axis {
             name: dimension.name.clone(),
@@ -34,7 +33,7 @@ impl Topology {
             periodic: dimension.periodic,
         });
         let count = system.locations().len();
-        let shape = Shape::new(axes.collect())?.believed(count)?;
+        let shape = Shape::new(axes.collect())?.plausible_for(count)?;
         let mut cells = vec![NOWHERE; count];
         let mut found = Check::default();
         let owner = Owners::new(ranks, system);

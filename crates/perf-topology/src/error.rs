@@ -21,8 +21,17 @@ pub enum Error {
     /// More cells than a topology may have.
     #[error("more than {limit} cells")]
     TooManyCells {
-        /// [`MAX_CELLS`](crate::MAX_CELLS); of a grid that a recording defines 1,024 a location, but
-        /// at least 2^20.
+        /// [`MAX_CELLS`](crate::MAX_CELLS).
+        limit: usize,
+    },
+    /// More cells than a grid over so few locations can have.
+    #[error("{cells} cells for {locations} locations are more than the {limit} that are plausible")]
+    Implausible {
+        /// Cells of the grid.
+        cells: usize,
+        /// Locations of the recording.
+        locations: usize,
+        /// Upper bound: 1,024 cells a location, but at least 2^20.
         limit: usize,
     },
     /// An axis that is not there.

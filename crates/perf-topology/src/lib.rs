@@ -60,6 +60,7 @@ mod metadata;
 mod ops;
 mod rules;
 mod shape;
+mod sharing;
 mod system;
 mod topology;
 
@@ -70,5 +71,6 @@ pub use grid::{Aggregate, Fill, Grid, Plane};
 pub use metadata::coordinates_in;
 pub use rules::{AxisOrder, balanced};
 pub use shape::{Axis, MAX_AXES, MAX_CELLS, Shape};
+pub use sharing::Sharing;
 pub use system::Place;
 pub use topology::Topology;

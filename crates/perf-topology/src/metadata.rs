@@ -29,13 +29,14 @@ impl Topology {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoCoordinates`] if nothing has coordinates under that name, and without a `shape`
-    /// those of [`Shape::new`]; more than 1,024 cells a location and 2^20 in all are too many.
+    /// Returns [`Error::NoCoordinates`] if nothing has coordinates under that name, those of
+    /// [`Shape::plausible_for`], and without a `shape` those of [`Shape::new`].
     pub fn from_metadata(system: &SystemTree, name: &str, shape: Option<Shape>) -> Result<Self> {
         let mut at = Vec::new();
         let ids = || system.location_ids();
+        let locations = system.locations().len();
         let shape = match shape {
-            Some(shape) => shape,
+            Some(shape) => shape.plausible_for(locations)?,
             None => {
                 let mut lens = Vec::new();
                 for id in ids() {
@@ -51,10 +52,10 @@ impl Topology {
                 if lens.is_empty() {
                     return Err(Error::NoCoordinates { name: name.into() });
                 }
-                Shape::of(&lens)?.believed(system.locations().len())?
+                Shape::of(&lens)?.plausible_for(locations)?
             }
         };
-        let mut cells = vec![NOWHERE; system.locations().len()];
+        let mut cells = vec![NOWHERE; locations];
         let mut found = Check::default();
         let mut is_any = false;
         for (slot, id) in cells.iter_mut().zip(ids()) {

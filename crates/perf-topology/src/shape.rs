@@ -8,10 +8,12 @@ pub const MAX_AXES: usize = 16;
 /// The most cells of a topology: 2^28, whose values take 2 GiB.
 pub const MAX_CELLS: usize = 1 << 28;
 
-/// Cells that a grid of a recording may have however few locations lie on it, and otherwise for each
-/// location: whole machines of which a job has a small part pass, lengths that are damaged do not.
-const CELLS_BELIEVED: usize = 1 << 20;
-const CELLS_A_LOCATION: usize = 1 << 10;
+/// Upper bound on the cells of a grid of a recording, however few locations lie on it: a whole machine of
+/// which a job has a small part passes, damaged lengths do not.
+const MIN_PLAUSIBLE_CELLS: usize = 1 << 20;
+
+/// Upper bound on the cells for each location of larger recordings.
+const MAX_CELLS_PER_LOCATION: usize = 1 << 10;
 
 /// One axis of a grid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,13 +85,28 @@ impl Shape {
         Self::new(lens.iter().map(|len| Axis::new("", *len)).collect())
     }
 
-    /// The shape, if a recording of so many locations is believed to have it.
-    pub(crate) fn believed(self, locations: usize) -> Result<Self> {
-        let limit = locations.saturating_mul(CELLS_A_LOCATION);
-        let limit = limit.max(CELLS_BELIEVED);
+    /// Returns the shape if its size is plausible for a recording of that many locations. Lengths
+    /// from a file or an option need this check before anything is sized by them.
+    ///
+    /// ```
+    /// use perf_topology::Shape;
+    /// assert!(Shape::of(&[6, 6, 6])?.plausible_for(216).is_ok());
+    /// assert!(Shape::of(&[600, 600, 600])?.plausible_for(216).is_err());
+    /// # Ok::<(), perf_topology::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Implausible`] for more than 1,024 cells a location and more than 2^20 in all.
+    pub fn plausible_for(self, locations: usize) -> Result<Self> {
+        let limit = locations.saturating_mul(MAX_CELLS_PER_LOCATION);
+        let limit = limit.max(MIN_PLAUSIBLE_CELLS);
         match self.cells <= limit {
             true => Ok(self),
-            false => Err(Error::TooManyCells { limit }),
+            false => Err(Error::Implausible {
+                cells: self.cells,
+                locations,
+                limit,
+            }),
         }
     }
 

@@ -219,14 +219,25 @@ fn grids_of_a_recording_that_no_machine_has_are_refused() {
     // Eight locations on a machine of a million nodes, and a digit that became eight.
     assert!(lay(1 << 20).is_ok());
     let error = lay(99_999_999).map(drop);
-    assert_eq!(error, Err(Error::TooManyCells { limit: 1 << 20 }));
+    let refused = |cells, locations| {
+        Err(Error::Implausible {
+            cells,
+            locations,
+            limit: 1 << 20,
+        })
+    };
+    assert_eq!(error, refused(99_999_999, system.locations().len()));
     let at = Location {
         properties: [("BGP Coords", "(99999999,1)")].into(),
         ..Default::default()
     };
     let one = SystemTree::new(vec![], vec![], vec![at], &Limits::default()).expect("one place");
     let error = Topology::from_metadata(&one, "BGP Coords", None).map(drop);
-    assert_eq!(error, Err(Error::TooManyCells { limit: 1 << 20 }));
+    assert_eq!(error, refused(200_000_000, 1));
+    // The size of a property is no more to be trusted than its coordinates.
+    let shape = Shape::of(&[600, 600, 600]).expect("below the cells of any grid");
+    let error = Topology::from_metadata(&one, "BGP Coords", Some(shape)).map(drop);
+    assert_eq!(error, refused(216_000_000, 1));
 }
 
 #[test]
