@@ -331,19 +331,25 @@ impl Wire for Peak {
 }
 
 impl Wire for Match {
-    const LEAST: usize = 8 + 3 * Peak::LEAST + 8 + 1 + 8;
+    const LEAST: usize = 8 + 4 * Peak::LEAST + 8 + 1 + 8;
 
     fn write(&self, to: &mut Vec<u8>) {
-        let Correlation { max, min, zero, .. } = self.correlation;
+        let Correlation {
+            max,
+            min,
+            zero,
+            chosen,
+            ..
+        } = self.correlation;
         (self.view, max, min, zero).write(to);
-        (self.peak, self.pearson, self.missing).write(to);
+        (chosen, self.peak, self.pearson, self.missing).write(to);
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let mut one = Match::default();
         let to = &mut one.correlation;
         (one.view, to.max, to.min, to.zero) = Wire::read(from)?;
-        (one.peak, one.pearson, one.missing) = Wire::read(from)?;
+        (to.chosen, one.peak, one.pearson, one.missing) = Wire::read(from)?;
         Ok(one)
     }
 }

@@ -85,9 +85,12 @@ compiled! {
         spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize
     ) -> Result<Correlation>;
     correlate_until = Spectra::correlated_until(
-        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize,
+        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize, tolerance: f64,
         cancel: Option<&CancelToken>
     ) -> Result<Correlation>;
+    filtered = Spectra::passed(
+        spectra: &Spectra<Self>, view: usize, filter: &dyn Filter
+    ) -> Result<Vec<f64>>;
     bound = Spectra::bounded(
         spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize,
         cancel: Option<&CancelToken>

@@ -1,9 +1,12 @@
 //! The largest and the smallest of the working space, with ties to the smallest shift.
 
 use crate::Result;
+use crate::layout::ring;
 use crate::real::{Aligned, Real};
+use crate::reference::Correlation;
 use crate::transform::{Scratch, Transform};
 use perf_core::Looks;
+use perf_topology::MAX_AXES;
 
 /// A value of R and the shift it is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,9 +27,13 @@ fn any<T: Real>(row: &[T], passes: impl Fn(T) -> bool) -> bool {
 }
 
 impl<T: Real> Transform<T> {
-    /// The rest of the inverse, and the extremes of what comes out: largest, smallest, and the
-    /// value without shift. `norm` is what R is a quotient of.
-    pub(crate) fn extremes(&self, scratch: &mut Scratch<T>, norm: f64) -> Result<[Peak; 3]> {
+    /// Runs the rest of the inverse and returns the extremes of its output. `norm` is the divisor of R.
+    pub(crate) fn extremes(
+        &self,
+        scratch: &mut Scratch<T>,
+        norm: f64,
+        tolerance: f64,
+    ) -> Result<Correlation> {
         let layout = &self.layout;
         let (width, step) = (layout.width, layout.step);
         let used = layout.below * width;
@@ -56,7 +63,81 @@ impl<T: Real> Transform<T> {
         let max = peak(value, norm2, at);
         let (value, norm2, at) = self.nearest(scratch, -1.0, -low - near)?;
         let min = peak(-value, norm2, at);
-        Ok([max, min, peak(zero, 0, 0)])
+        Ok(Correlation {
+            max,
+            min,
+            zero: peak(zero, 0, 0).r,
+            chosen: self.smallest_shift(scratch, [max, min], norm, tolerance),
+        })
+    }
+
+    /// Returns the value of the smallest shift among the two extremes and their projections.
+    ///
+    /// A projection of an extreme has the shift 0 along some of the axes. A candidate has the sign of its
+    /// extreme and a magnitude within `tolerance`, a share, of the larger extreme. Candidates with equal
+    /// shifts go to the lowest cell.
+    fn smallest_shift(
+        &self,
+        scratch: &Scratch<T>,
+        extremes: [Peak; 2],
+        norm: f64,
+        tolerance: f64,
+    ) -> Peak {
+        let dims = self.dims();
+        let most = extremes
+            .iter()
+            .fold(0.0, |most: f64, one| most.max(one.r.abs()));
+        let least = most * (1.0 - tolerance) - T::TIE;
+        let mut best: Option<Peak> = None;
+        for (extreme, sign) in extremes.into_iter().zip([1.0, -1.0]) {
+            if extreme.r * sign < least {
+                continue;
+            }
+            let (mut shift, mut rest) = ([0; MAX_AXES], extreme.at);
+            for (at, len) in shift.iter_mut().zip(dims).rev() {
+                (*at, rest) = (rest % len, rest / len);
+            }
+            let shifted = shift.iter().filter(|at| **at > 0).count();
+            // A bit for each axis with a shift; with all of them it is the extreme itself.
+            for kept in 0..1usize << shifted {
+                let (mut projected, mut bit) = (shift, 0);
+                for at in projected.iter_mut().filter(|at| **at > 0) {
+                    *at *= kept >> bit & 1;
+                    bit += 1;
+                }
+                let axes = || projected.iter().zip(dims);
+                let at = axes().fold(0, |cell, (at, len)| cell * len + at);
+                let norm2 = axes().map(|(at, len)| ring(*at, *len)).sum();
+                if best.is_some_and(|best| (best.norm, best.at) <= (norm2, at)) {
+                    continue;
+                }
+                let r = match at == extreme.at {
+                    true => extreme.r,
+                    false => (self.value(scratch, &projected) / norm).clamp(-1.0, 1.0),
+                };
+                if r * sign >= least {
+                    let norm = norm2;
+                    best = Some(Peak { r, at, norm });
+                }
+            }
+        }
+        best.unwrap_or_default()
+    }
+
+    /// The value of the working space at a shift, one coordinate an axis.
+    fn value(&self, scratch: &Scratch<T>, shift: &[usize; MAX_AXES]) -> f64 {
+        let layout = &self.layout;
+        let number = |axes: &[usize]| {
+            axes.iter()
+                .fold(0, |number, axis| number * layout.dims[*axis] + shift[*axis])
+        };
+        let (slot, sample) = layout
+            .real_axis
+            .map_or((0, 0), |axis| (shift[axis] / 2, shift[axis] % 2));
+        let row = number(&layout.outer_axes);
+        let inside = layout.inside(slot * layout.below + number(&layout.inner_axes));
+        let (tile, column) = (row / layout.width, row % layout.width);
+        scratch.work[sample].get()[tile * layout.block() + inside + column].wide()
     }
 
     /// Of all values times `sign` that reach `least`, that with the smallest shift.

@@ -99,7 +99,7 @@ pub(crate) fn signed(at: usize, len: usize) -> i32 {
 }
 
 /// Steps to `at` around a ring of `len`, squared.
-fn ring(at: usize, len: usize) -> u64 {
+pub(crate) fn ring(at: usize, len: usize) -> u64 {
     let steps = at.min(len - at) as u64;
     steps * steps
 }

@@ -40,6 +40,7 @@
 //! | which views go with this one? | [`Spectra::rank`], pruned, or all |
 //! | which pairs of views go together? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
 //! | could that be chance? | [`Spectra::confidence`] |
+//! | the field that remains after filtering | [`Spectra::filtered`] |
 //! | more than memory holds? | [`Spectra::builder_in`] keeps spectra in a file, [`Spectra::open`] opens it again |
 //! | the transform itself | [`Transform`] |
 //! | other filters | [`Filter`]: [`Band`], [`Harmonics`], [`Without`], [`Both`] |
@@ -49,8 +50,11 @@
 //! * The mean takes no part, and cells without a location count as it.
 //! * A result has the largest R, the smallest, and that without shift. `argmax R` alone, as the text of the
 //!   paper has it ([`Score::Paper`]), can never show that two views are opposites: R sums up to 0 over all shifts.
-//! * Values within 1e-9 (f32: 2e-6) of the extreme are equal; of them the smallest shift on the torus wins, then the
+//! * Extremes are found to within 1e-9 (f32: 2e-6); of equal values the smallest shift on the torus wins, then the
 //!   lowest cell. What is smaller than rounding of the values is no variation: R is 0 there.
+//! * The reported value is the one of largest magnitude to within [`TOLERANCE`], 1 %: magnitudes that differ by less
+//!   count as equal, and the smallest shift is reported ([`Correlation::best`]). A wave has `-r` half a period away
+//!   from `+r`, so that noise would decide the sign otherwise. [`RankParams::tolerance`] changes it; 0 is strict.
 //! * Rows of a profile with a value that is infinite or no number are skipped and named, or refused ([`Unfit`]).
 //! * Results do not depend on the number of threads. Between processors of different kinds they may differ by
 //!   rounding.
@@ -138,7 +142,7 @@ pub use params::{CheckedRank, RankParams, Score};
 pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
 pub use rank::{Match, Ranking};
 pub use real::Real;
-pub use reference::{Bound, Correlation, Reference};
+pub use reference::{Bound, Correlation, Reference, TOLERANCE};
 pub use spectra::{Spectra, View};
 pub use surrogate::{CheckedNull, Confidence, NullParams};
 pub use transform::{Scratch, Transform};

@@ -1,6 +1,6 @@
 //! [`RankParams`]: what is ranked, by what, and how long the list may be.
 
-use crate::{Error, Result};
+use crate::{Error, Result, TOLERANCE};
 
 /// What views are ranked by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,6 +39,7 @@ pub struct RankParams {
     pub(crate) score: Score,
     pub(crate) prune: bool,
     pub(crate) pearson: bool,
+    pub(crate) tolerance: f64,
 }
 
 impl Default for RankParams {
@@ -49,6 +50,7 @@ impl Default for RankParams {
             score: Score::default(),
             prune: true,
             pearson: true,
+            tolerance: TOLERANCE,
         }
     }
 }
@@ -86,11 +88,20 @@ impl RankParams {
         self
     }
 
+    /// Share of the largest magnitude within which magnitudes count as equal, default [`TOLERANCE`], from 0 to
+    /// below 1. Of equal ones the smallest shift is reported, see [`Correlation::best`](crate::Correlation::best).
+    /// With 0 the larger of the maximum and the minimum is reported. [`Score::Paper`] does not use it.
+    pub fn tolerance(mut self, share: f64) -> Self {
+        self.tolerance = share;
+        self
+    }
+
     /// Checks them.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a least score outside of 0 to 1.
+    /// [`Error::Parameter`] for a least score outside of 0 to 1, or a tolerance outside of 0 to below 1.
     pub fn check(self) -> Result<CheckedRank> {
+        check_tolerance(self.tolerance)?;
         if (0.0..=1.0).contains(&self.least) {
             Ok(CheckedRank(self))
         } else {
@@ -99,6 +110,17 @@ impl RankParams {
                 got: self.least,
             })
         }
+    }
+}
+
+/// Returns an error unless the tolerance is from 0 to below 1.
+pub(crate) fn check_tolerance(share: f64) -> Result<()> {
+    match (0.0..1.0).contains(&share) {
+        true => Ok(()),
+        false => Err(Error::Parameter {
+            what: "the tolerance of equal correlations",
+            got: share,
+        }),
     }
 }
 
@@ -121,6 +143,11 @@ impl CheckedRank {
     pub(crate) fn all(mut self) -> Self {
         (self.0.top, self.0.least) = (usize::MAX, 0.0);
         self
+    }
+
+    /// Share within which magnitudes count as equal.
+    pub fn tolerance(&self) -> f64 {
+        self.0.tolerance
     }
 
     /// What views are ranked by.

@@ -220,7 +220,7 @@ impl<T: Real> Spectra<T> {
 
     fn matched(&self, view: usize, correlation: Correlation, score: Score) -> Match {
         let peak = match score {
-            Score::Magnitude => correlation.best_within(T::TIE),
+            Score::Magnitude => correlation.best(),
             Score::Paper => correlation.max,
         };
         Match {
@@ -266,8 +266,8 @@ impl<T: Real> Spectra<T> {
         let run = |some: &[usize]| {
             par::map(some.len(), |at| {
                 cancel.check()?;
-                let (view, cancel) = (distinct[some[at]].0, Some(cancel));
-                let result = T::correlate_until(self, reference, view, cancel)?;
+                let (view, tolerance) = (distinct[some[at]].0, params.tolerance);
+                let result = T::correlate_until(self, reference, view, tolerance, Some(cancel))?;
                 progress.advance("correlate", views(some[at]).len() as u64, total);
                 Ok(result)
             })

@@ -9,7 +9,10 @@ use perf_core::{CancelToken, Looks};
 use pulp::{Simd, WithSimd};
 use std::sync::Arc;
 
-/// R over all shifts, by what matters of it (section 4).
+/// Default of [`RankParams::tolerance`](crate::RankParams::tolerance): magnitudes within 1 % count as equal.
+pub const TOLERANCE: f64 = 0.01;
+
+/// Extremes of R over all shifts, its value without shift, and the one of them to report (section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Correlation {
@@ -19,18 +22,43 @@ pub struct Correlation {
     pub min: Peak,
     /// R without shift.
     pub zero: f64,
+    /// The value of [`best`](Self::best).
+    pub chosen: Peak,
 }
 
 impl Correlation {
-    /// r_f: the one of larger magnitude, with its sign; of equal ones that of the smaller shift.
+    /// Returns r_f: a value of the largest magnitude within the tolerance, with its sign.
+    ///
+    /// Candidates are the maximum, the minimum, and R at their shifts with the shift along some or all axes
+    /// set to 0. Those whose magnitude is within the tolerance of the largest count as equal, and the one
+    /// with the smallest shift is returned. A shift along an axis is thus reported only if it raises the
+    /// magnitude by more than the tolerance. The tolerance is that of
+    /// [`RankParams`](crate::RankParams::tolerance) in rankings, and [`TOLERANCE`] elsewhere.
+    ///
+    /// ```
+    /// use perf_spectral::{AxisFilter, Spectra};
+    /// // Two waves, and noise of 1 % in the second one.
+    /// let wave = |x: usize| (x as f64 * std::f64::consts::FRAC_PI_4).sin();
+    /// let one: Vec<f64> = (0..8).map(wave).collect();
+    /// let two: Vec<f64> = (0..8).map(|x| wave(x) + [0.01, 0.0, -0.01, 0.0, 0.0, 0.0, 0.01, 0.0][x]).collect();
+    /// let mut builder = Spectra::<f64>::builder(&[8])?;
+    /// builder.extend(&[one, two])?;
+    /// let spectra = builder.finish();
+    /// let reference = spectra.reference(0, &AxisFilter::all(1))?.expect("it varies");
+    /// let found = spectra.correlate(&reference, 1)?;
+    /// assert_eq!((found.best().at, found.best().r), (0, found.zero));
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
     pub fn best(&self) -> Peak {
-        self.best_within(1e-9)
+        self.chosen
     }
 
-    pub(crate) fn best_within(&self, tie: f64) -> Peak {
+    /// Returns the maximum or the minimum, the one of larger magnitude. Within 1e-9 the smaller shift wins.
+    pub fn strict(&self) -> Peak {
+        const TIE: f64 = 1e-9;
         let (high, low) = (self.max.r.abs(), self.min.r.abs());
         let nearer = (self.max.norm, self.max.at) <= (self.min.norm, self.min.at);
-        if high > low + tie || (high >= low - tie && nearer) {
+        if high > low + TIE || (high >= low - TIE && nearer) {
             self.max
         } else {
             self.min
@@ -208,7 +236,7 @@ impl<T: Real> Transform<T> {
         &self,
         reference: &Reference<T>,
         spectrum: &[T],
-        norm: f64,
+        (norm, tolerance): (f64, f64),
         scratch: &mut Scratch<T>,
     ) -> Result<Correlation> {
         let layout = &self.layout;
@@ -271,12 +299,7 @@ impl<T: Real> Transform<T> {
                 }
             }
         });
-        let [max, min, zero] = self.extremes(scratch, norm)?;
-        Ok(Correlation {
-            max,
-            min,
-            zero: zero.r,
-        })
+        self.extremes(scratch, norm, tolerance)
     }
 
     /// What one pass over both spectra tells, without a transform (section 8).

@@ -3,7 +3,7 @@
 use crate::collect::SpectraBuilder;
 use crate::par::Pool;
 use crate::real::{Aligned, Real};
-use crate::reference::{Bound, Correlation, Reference};
+use crate::reference::{Bound, Correlation, Reference, TOLERANCE};
 use crate::store::{Store, read};
 use crate::table::{Counts, HEADER, check_order, header, read_header, read_table};
 use crate::transform::{Scratch, Transform};
@@ -204,6 +204,53 @@ impl<T: Real> Spectra<T> {
         Ok(Some(spectrum))
     }
 
+    /// Returns a view as the filter passes it: each coefficient times the root of its weight, without the mean.
+    ///
+    /// R is the normalised circular correlation of two such fields. Values have the unit of the view; all are 0
+    /// where the filter lets no variation pass.
+    ///
+    /// ```
+    /// use perf_spectral::{AxisFilter, Spectra};
+    /// // A step along the first axis, and stripes along the second.
+    /// let view = [5.0, 7.0, 5.0, 7.0, 1.0, 3.0, 1.0, 3.0];
+    /// let mut builder = Spectra::<f64>::builder(&[2, 4])?;
+    /// builder.extend(&[view])?;
+    /// let first = builder.finish().filtered(0, &AxisFilter::new(&[1.0, 0.0])?)?;
+    /// assert!(first.iter().zip([2.0, 2.0, 2.0, 2.0, -2.0, -2.0, -2.0, -2.0]).all(|(a, b)| (a - b).abs() < 1e-12));
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
+    /// [`Error::Io`].
+    pub fn filtered(&self, view: usize, filter: &(impl Filter + ?Sized)) -> Result<Vec<f64>> {
+        T::filtered(self, view, &filter)
+    }
+
+    pub(crate) fn passed(&self, view: usize, filter: &dyn Filter) -> Result<Vec<f64>> {
+        let info = self.taken(view)?;
+        self.plan.check_filter(filter)?;
+        let Some(slot) = info.slot else {
+            return Ok(vec![0.0; self.plan.len()]);
+        };
+        let weights = self.plan.weights(filter, None)?;
+        let values = self.at(slot, None, |scratch, spectrum| {
+            let power = self.plan.power(&weights, spectrum, None)?;
+            if !self.varies(info, power) {
+                return Ok(vec![T::default(); spectrum.len()]);
+            }
+            let pairs = spectrum.iter().zip(&weights);
+            let spectrum: Vec<T> = pairs.map(|(v, w)| *v * T::of(w.wide().sqrt())).collect();
+            let mut values = vec![T::default(); spectrum.len()];
+            self.plan.inverse(&spectrum, &mut values, scratch)?;
+            Ok::<_, Error>(values)
+        })??;
+        Ok(values
+            .iter()
+            .map(|value| value.wide() * info.scale)
+            .collect())
+    }
+
     pub(crate) fn view(&self, view: usize) -> Result<&View> {
         let count = self.views.len();
         let known = self.views.get(view);
@@ -326,11 +373,11 @@ impl<T: Real> Spectra<T> {
         view: usize,
         cancel: &CancelToken,
     ) -> Result<Correlation> {
-        T::correlate_until(self, reference, view, Some(cancel))
+        T::correlate_until(self, reference, view, TOLERANCE, Some(cancel))
     }
 
     pub(crate) fn correlated(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
-        self.correlated_until(reference, view, None)
+        self.correlated_until(reference, view, TOLERANCE, None)
     }
 
     /// As [`correlated`](Self::correlated), and stops within a large view, too.
@@ -338,6 +385,7 @@ impl<T: Real> Spectra<T> {
         &self,
         reference: &Reference<T>,
         view: usize,
+        tolerance: f64,
         cancel: Option<&CancelToken>,
     ) -> Result<Correlation> {
         let view = self.taken(view)?;
@@ -350,7 +398,9 @@ impl<T: Real> Spectra<T> {
                 return Ok(Correlation::default());
             };
             scratch.cancel_with(cancel.cloned());
-            let found = self.plan.correlate(reference, spectrum, norm, scratch);
+            let found = self
+                .plan
+                .correlate(reference, spectrum, (norm, tolerance), scratch);
             scratch.cancel_with(None);
             found
         })?

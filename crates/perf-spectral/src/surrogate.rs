@@ -7,9 +7,9 @@
 //! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
 
 use crate::par;
-use crate::params::Score;
+use crate::params::{Score, check_tolerance};
 use crate::real::Real;
-use crate::reference::{Correlation, Reference};
+use crate::reference::{Correlation, Reference, TOLERANCE};
 use crate::spectra::Spectra;
 use crate::transform::Transform;
 use crate::{Error, Filter, Result};
@@ -32,6 +32,7 @@ pub struct NullParams {
     level: f64,
     seed: u64,
     score: Score,
+    tolerance: f64,
 }
 
 impl Default for NullParams {
@@ -41,6 +42,7 @@ impl Default for NullParams {
             level: 0.05,
             seed: 0,
             score: Score::default(),
+            tolerance: TOLERANCE,
         }
     }
 }
@@ -70,11 +72,17 @@ impl NullParams {
         self
     }
 
+    /// Tolerance of equal magnitudes, as [`RankParams::tolerance`](crate::RankParams::tolerance).
+    pub fn tolerance(mut self, share: f64) -> Self {
+        self.tolerance = share;
+        self
+    }
+
     /// Checks them.
     ///
     /// # Errors
-    /// [`Error::Parameter`] without surrogates or with more than there can be, or for a level that is not
-    /// between 0 and 1.
+    /// [`Error::Parameter`] without surrogates or with more than there can be, for a level that is not
+    /// between 0 and 1, or for a tolerance outside of 0 to below 1.
     pub fn check(self) -> Result<CheckedNull> {
         if !(1..=MOST_SURROGATES).contains(&self.count) {
             return Err(Error::Parameter {
@@ -82,6 +90,7 @@ impl NullParams {
                 got: self.count as f64,
             });
         }
+        check_tolerance(self.tolerance)?;
         if self.level > 0.0 && self.level < 1.0 {
             Ok(CheckedNull(self))
         } else {
@@ -153,7 +162,7 @@ impl<T: Real> Spectra<T> {
             });
         };
         let score = |correlation: Correlation| match params.score {
-            Score::Magnitude => correlation.best_within(T::TIE).r.abs(),
+            Score::Magnitude => correlation.best().r.abs(),
             Score::Paper => correlation.max.r,
         };
         let own = par::map(views.len(), |at| {
@@ -162,6 +171,7 @@ impl<T: Real> Spectra<T> {
                 self,
                 &prepared,
                 views[at],
+                params.tolerance,
                 Some(cancel),
             )?))
         })?;
@@ -176,6 +186,7 @@ impl<T: Real> Spectra<T> {
                     self,
                     &surrogate,
                     *view,
+                    params.tolerance,
                     Some(cancel),
                 )?));
             }

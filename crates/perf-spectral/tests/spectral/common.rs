@@ -132,6 +132,36 @@ pub(crate) fn correlated(a: &[f64], b: &[f64], dims: &[usize]) -> Vec<f64> {
     cells.iter().map(one).collect()
 }
 
+/// The value to report of R at all shifts: maximum, minimum and their projections onto fewer axes, those that
+/// reach the larger magnitude to within the tolerance, the smallest shift of them. Cell and value.
+pub(crate) fn reported(all: &[f64], dims: &[usize], tolerance: f64) -> (usize, f64) {
+    const TIE: f64 = 1e-9;
+    let norm = |cell: usize| -> usize {
+        let shift = digits(cell, dims);
+        let pairs = shift.iter().zip(dims);
+        pairs.map(|(s, d)| (*s).min(d - s).pow(2)).sum()
+    };
+    let first = |cells: &mut dyn Iterator<Item = usize>| cells.min_by_key(|at| (norm(*at), *at));
+    let extreme = |sign: f64| {
+        let most = all.iter().map(|r| sign * r).fold(f64::MIN, f64::max);
+        let at = first(&mut (0..all.len()).filter(|at| sign * all[*at] >= most - TIE));
+        (sign, at.expect("there are cells"))
+    };
+    let extremes = [extreme(1.0), extreme(-1.0)];
+    let most = extremes.map(|(sign, at)| sign * all[at]);
+    let least = most[0].max(most[1]) * (1.0 - tolerance) - TIE;
+    let candidates = (0..all.len()).filter(|at| {
+        extremes.iter().any(|(sign, extreme)| {
+            let (shift, of) = (digits(*at, dims), digits(*extreme, dims));
+            let mut pairs = shift.iter().zip(&of);
+            let is_projection = pairs.all(|(s, e)| *s == 0 || s == e);
+            is_projection && sign * all[*extreme] >= least && sign * all[*at] >= least
+        })
+    });
+    let at = first(&mut candidates.collect::<Vec<_>>().into_iter()).expect("the larger extreme");
+    (at, all[at])
+}
+
 pub(crate) fn pearson(a: &[f64], b: &[f64]) -> f64 {
     let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
     let (ma, mb) = (mean(a), mean(b));

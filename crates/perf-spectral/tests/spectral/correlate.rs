@@ -4,7 +4,7 @@ use crate::common::{self, correlation, digits, noise, pearson};
 use perf_core::CancelToken;
 use perf_spectral::{
     AxisFilter, Band, Both, Correlation, Error, Filter, Frequencies, Harmonics, RankParams, Real,
-    Spectra, Transform, Wave, Without,
+    Spectra, TOLERANCE, Transform, Wave, Without,
 };
 use proptest::prelude::*;
 
@@ -77,8 +77,15 @@ fn equals_naive(dims: &[usize], seed: u64) {
         let near = (0..count).filter(|cell| all[*cell] > high - 1e-9);
         let first = near.min_by_key(|cell| (norm(*cell), *cell));
         assert_eq!(Some(found.max.at), first, "{dims:?} {f:?}");
-        // |Z| <= max |R| <= U <= 1, and the shifts sum up to nothing.
-        assert!(found.best().r.abs() <= bound + 1e-9 && bound <= 1.0);
+        let (at, r) = common::reported(&all, dims, TOLERANCE);
+        assert_eq!(found.best().at, at, "{dims:?} {f:?}: {found:?}");
+        assert!((found.best().r - r).abs() < 2e-9, "{dims:?} {f:?}");
+        // |Z| <= |r_f| <= max |R| <= U <= 1, and the shifts sum up to nothing.
+        assert!(
+            found.zero.abs() <= found.best().r.abs()
+                && found.best().r.abs() <= high.max(-low) + 2e-9
+        );
+        assert!(found.strict().r.abs() <= bound + 1e-9 && bound <= 1.0);
         assert!(all.iter().sum::<f64>().abs() < 1e-8);
     }
 }

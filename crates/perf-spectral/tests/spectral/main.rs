@@ -2,6 +2,7 @@
 
 mod common;
 mod correlate;
+mod equal_magnitudes;
 mod filters;
 mod profile;
 mod rank;

@@ -31,6 +31,22 @@ fn views(dims: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {
         .collect()
 }
 
+/// Waves along the first axis with all phases and 1 % of noise: maximum and minimum are equal but for it.
+fn noisy_waves(dims: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {
+    let points: usize = dims.iter().product();
+    let below = points / dims[0];
+    (0..count)
+        .map(|number| {
+            let own = noise(points, seed + number as u64);
+            let turn = |cell: usize| (cell / below + number) as f64 / dims[0] as f64;
+            let cells = own.iter().enumerate();
+            cells
+                .map(|(cell, noise)| (std::f64::consts::TAU * turn(cell)).cos() + 0.01 * noise)
+                .collect()
+        })
+        .collect()
+}
+
 fn built<T: Real>(dims: &[usize], views: &[Vec<f64>]) -> Spectra<T> {
     let mut builder = Spectra::<T>::builder(dims).expect("a shape");
     builder.extend(views).expect("finite views");
@@ -59,9 +75,9 @@ proptest! {
     #[test]
     fn pruned_lists_are_exhaustive_ones(
         dims in prop::collection::vec(1usize..7, 1..4), seed in 0u64..1000, top in 0usize..25, least in 0.0f64..1.0,
-        paper: bool,
+        paper: bool, waves: bool, tolerance in prop::sample::select(vec![0.0, 0.01, 0.3]),
     ) {
-        let views = views(&dims, 30, seed);
+        let views = if waves { noisy_waves(&dims, 30, seed) } else { views(&dims, 30, seed) };
         let score = if paper { Score::Paper } else { Score::Magnitude };
         let f = vec![1.0; dims.len()];
         for params in [
@@ -69,7 +85,7 @@ proptest! {
             RankParams::default().least(least),
             RankParams::default().top(top).least(least),
         ] {
-            let params = params.score(score);
+            let params = params.score(score).tolerance(tolerance);
             let spectra = built::<f64>(&dims, &views);
             let (pruned, all) = (rank(&spectra, params.clone(), &f), rank(&spectra, params.clone().prune(false), &f));
             prop_assert!(same(&pruned, &all));

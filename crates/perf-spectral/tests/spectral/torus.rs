@@ -78,13 +78,16 @@ fn agree<T: Real>(text: &str, tolerance: f64) {
             found
         );
         assert!(
-            (found.best().r - row.best.0).abs() < tolerance,
+            (found.strict().r - row.best.0).abs() < tolerance,
             "{:?} {:?}",
             row.view,
             found
         );
         assert_eq!(shift(found.max), row.max.1, "{:?}", row.view);
-        assert_eq!(shift(found.best()), row.best.1, "{:?}", row.view);
+        assert_eq!(shift(found.strict()), row.best.1, "{:?}", row.view);
+        // Reported is what is as large to within 1 %, and is nearer.
+        let (best, strict) = (found.best(), found.strict());
+        assert!(best.r.abs() >= 0.99 * strict.r.abs() - tolerance && best.norm <= strict.norm);
         assert!((bound.most - row.bound).abs() < tolerance.max(1e-8));
         let params = RankParams::default()
             .score(Score::Paper)
