@@ -63,36 +63,40 @@ impl<T: Real> Transform<T> {
         let max = peak(value, norm2, at);
         let (value, norm2, at) = self.nearest(scratch, -1.0, -low - near)?;
         let min = peak(-value, norm2, at);
-        Ok(Correlation {
+        let mut found = Correlation {
             max,
             min,
             zero: peak(zero, 0, 0).r,
-            chosen: self.smallest_shift(scratch, [max, min], norm, tolerance),
-        })
+            chosen: Peak::default(),
+        };
+        found.chosen = self.smallest_shift(scratch, &found, norm, tolerance);
+        Ok(found)
     }
 
     /// Returns the value of the smallest shift among the two extremes and their projections.
     ///
     /// A projection of an extreme has the shift 0 along some of the axes. A candidate has the sign of its
-    /// extreme and a magnitude within `tolerance`, a share, of the larger extreme. Candidates with equal
-    /// shifts go to the lowest cell.
+    /// extreme and a magnitude within `tolerance`, a share, of the larger extreme. Of equally small shifts
+    /// one with the sign of the unshifted value wins, unless that is smaller than the tolerance. Then the
+    /// lowest cell wins.
     fn smallest_shift(
         &self,
         scratch: &Scratch<T>,
-        extremes: [Peak; 2],
+        found: &Correlation,
         norm: f64,
         tolerance: f64,
     ) -> Peak {
         let dims = self.dims();
-        let most = extremes
-            .iter()
-            .fold(0.0, |most: f64, one| most.max(one.r.abs()));
+        let most = found.max.r.abs().max(found.min.r.abs());
         let least = most * (1.0 - tolerance) - T::TIE;
-        let mut best: Option<Peak> = None;
-        for (extreme, sign) in extremes.into_iter().zip([1.0, -1.0]) {
+        let has_sign = tolerance > 0.0 && found.zero.abs() > tolerance * most;
+        // Ordered by squared shift, sign and cell.
+        let mut best: Option<((u64, bool, usize), f64)> = None;
+        for (extreme, sign) in [(found.max, 1.0), (found.min, -1.0)] {
             if extreme.r * sign < least {
                 continue;
             }
+            let is_opposite = has_sign && found.zero * sign < 0.0;
             let (mut shift, mut rest) = ([0; MAX_AXES], extreme.at);
             for (at, len) in shift.iter_mut().zip(dims).rev() {
                 (*at, rest) = (rest % len, rest / len);
@@ -108,7 +112,8 @@ impl<T: Real> Transform<T> {
                 let axes = || projected.iter().zip(dims);
                 let at = axes().fold(0, |cell, (at, len)| cell * len + at);
                 let norm2 = axes().map(|(at, len)| ring(*at, *len)).sum();
-                if best.is_some_and(|best| (best.norm, best.at) <= (norm2, at)) {
+                let key = (norm2, is_opposite, at);
+                if best.is_some_and(|(best, _)| best <= key) {
                     continue;
                 }
                 let r = match at == extreme.at {
@@ -116,12 +121,12 @@ impl<T: Real> Transform<T> {
                     false => (self.value(scratch, &projected) / norm).clamp(-1.0, 1.0),
                 };
                 if r * sign >= least {
-                    let norm = norm2;
-                    best = Some(Peak { r, at, norm });
+                    best = Some((key, r));
                 }
             }
         }
-        best.unwrap_or_default()
+        let peak = |((norm, _, at), r)| Peak { r, at, norm };
+        best.map(peak).unwrap_or_default()
     }
 
     /// The value of the working space at a shift, one coordinate an axis.

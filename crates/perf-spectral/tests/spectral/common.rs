@@ -141,10 +141,10 @@ pub(crate) fn reported(all: &[f64], dims: &[usize], tolerance: f64) -> (usize, f
         let pairs = shift.iter().zip(dims);
         pairs.map(|(s, d)| (*s).min(d - s).pow(2)).sum()
     };
-    let first = |cells: &mut dyn Iterator<Item = usize>| cells.min_by_key(|at| (norm(*at), *at));
     let extreme = |sign: f64| {
         let most = all.iter().map(|r| sign * r).fold(f64::MIN, f64::max);
-        let at = first(&mut (0..all.len()).filter(|at| sign * all[*at] >= most - TIE));
+        let near = (0..all.len()).filter(|at| sign * all[*at] >= most - TIE);
+        let at = near.min_by_key(|at| (norm(*at), *at));
         (sign, at.expect("there are cells"))
     };
     let extremes = [extreme(1.0), extreme(-1.0)];
@@ -158,7 +158,11 @@ pub(crate) fn reported(all: &[f64], dims: &[usize], tolerance: f64) -> (usize, f
             is_projection && sign * all[*extreme] >= least && sign * all[*at] >= least
         })
     });
-    let at = first(&mut candidates.collect::<Vec<_>>().into_iter()).expect("the larger extreme");
+    // Of equal shifts one with the sign of the unshifted value, if that is one.
+    let has_sign = tolerance > 0.0 && all[0].abs() > tolerance * most[0].max(most[1]);
+    let is_opposite = |at: usize| has_sign && all[at] * all[0] < 0.0;
+    let at = candidates.min_by_key(|at| (norm(*at), is_opposite(*at), *at));
+    let at = at.expect("the larger extreme");
     (at, all[at])
 }
 

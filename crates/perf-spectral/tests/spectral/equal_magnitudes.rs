@@ -99,6 +99,37 @@ fn a_shift_that_raises_the_magnitude_is_reported() {
     }
 }
 
+/// Two waves, one of them turned over: maximum and minimum are equal and equally far away, so that the
+/// unshifted value gives the sign.
+#[test]
+fn equal_shifts_keep_the_sign_of_the_unshifted_value() {
+    let dims = &[4, 4];
+    for (weak, sign) in [(0.3, 1.0), (0.3, -1.0)] {
+        for seed in 0..20 {
+            let view = |strong: f64, weak: f64, seed: u64| -> Vec<f64> {
+                let noise = noise(16, seed);
+                let cells = noise.iter().enumerate();
+                let wave = |at: usize| (TAU * at as f64 / 4.0).cos();
+                cells
+                    .map(|(cell, noise)| {
+                        strong * wave(cell % 4) + weak * wave(cell / 4) + 0.002 * noise
+                    })
+                    .collect()
+            };
+            let views = [
+                view(1.0, weak, 2 * seed),
+                view(sign, -sign * weak, 2 * seed + 1),
+            ];
+            let found = correlate::<f64>(dims, &views, &[1.0, 1.0]);
+            assert!(found.best().r * sign > 0.99, "{seed} {sign}: {found:?}");
+            assert!(
+                found.zero * sign > 0.5 && found.best().norm == 4,
+                "{found:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_tolerance_is_an_option() {
     let dims = &[4, 4, 4];
