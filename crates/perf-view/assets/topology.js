@@ -7,7 +7,10 @@ perfkit.view("topology", (section, data) => {
   const grids = data.grids.map((grid) => ({ ...grid, kinds: grid.kinds.map(unpack) }));
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
   const waveTable = perfkit.bytes(data.waves[0][1]);
-  const state = { map: 0, kind: 0, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: data.chosen ?? (1 << axes.length) - 1, picked: null };
+  const state = { map: 0, kind: 0, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
+  // The list of a choice of axes: a bit an axis, the views, and the weights.
+  const listOf = (mask) => data.lists.find(([own]) => own === mask);
+  if (data.lists.length) state.mask = listOf(data.chosen ?? state.mask) ? (data.chosen ?? state.mask) : data.lists[0][0];
   const home = { yaw: state.yaw, pitch: state.pitch, zoom: state.zoom };
   const status = find(".status");
 
@@ -267,22 +270,26 @@ perfkit.view("topology", (section, data) => {
 
   const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map });
   const rows = () => {
-    const list = data.lists.find(([mask]) => mask === state.mask);
+    const list = listOf(state.mask);
     section.dataset.mask = state.mask;
+    // An axis can be switched where that choice has a list; its weight stands beside its name.
+    boxes.forEach(({ box, label, axis }, at) => {
+      const weight = list ? list[2][at] : 0;
+      box.checked = Boolean((state.mask >> at) & 1);
+      box.disabled = !listOf(state.mask ^ (1 << at));
+      label.title = box.disabled ? "No list was computed for this choice of axes." : "";
+      label.lastChild.textContent = axis.name + (weight > 0 && weight < 1 ? ` × ${weight}` : "");
+    });
     const body = find(".found tbody");
-    if (!list) {
-      const words = state.mask ? "This choice of axes was not computed for this page." : "No axis counts: choose one.";
-      body.replaceChildren(element("tr", {}, element("td", { colspan: 3 }, words)));
-      return;
-    }
-    if (!list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 3 }, "Nothing correlates.")));
-    else body.replaceChildren(...list[1].map(([view, r, shift]) => {
+    const signed = (r) => (r < 0 ? "" : "+") + r.toFixed(3);
+    if (!list || !list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 4 }, "Nothing correlates.")));
+    else body.replaceChildren(...list[1].map(([view, r, shift, unshifted]) => {
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
         on: { click: () => { state.right = view; rows(); fill(); link(); } } }, grids[view].name);
-      return element("tr", {}, element("td", { class: "n" }, (r > 0 ? "+" : "") + r.toFixed(3)), element("td", {}, button),
-        element("td", {}, shift.some(Boolean) ? shift.join(", ") : "none"));
+      return element("tr", {}, element("td", { class: "n" }, signed(r)), element("td", {}, button),
+        element("td", {}, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)));
     }));
-    section.dataset.found = list[1].length;
+    section.dataset.found = list ? list[1].length : 0;
   };
 
   const waves = () => {
@@ -293,7 +300,7 @@ perfkit.view("topology", (section, data) => {
     const [[down, across], [height, width], text] = plane, bytes = perfkit.bytes(text);
     const side = Math.min(420, Math.max(120, canvas.parentElement.clientWidth));
     const [context] = perfkit.fit(canvas, side, side);
-    const table = waveTable, f = (axis) => (state.mask >> axis) & 1;
+    const table = waveTable, weights = listOf(state.mask)?.[2], f = (axis) => weights ? weights[axis] : 1;
     const weight = (row, column) => {
       const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
       return a + b ? (f(down) * a + f(across) * b) / (a + b) : 0;
@@ -331,12 +338,12 @@ perfkit.view("topology", (section, data) => {
   options(".pair", data.spectra.map(([pair]) => pair.map((axis) => axes[axis].name).join(" and ")));
   find(".kind").closest("label").hidden = !data.coarser;
   const asked = perfkit.linked(section.id);
-  if (asked.has("axes")) state.mask = Number(asked.get("axes")) || 0;
+  if (listOf(Number(asked.get("axes") ?? NaN))) state.mask = Number(asked.get("axes"));
   if (asked.has("map")) state.map = Math.min(maps.length - 1, Math.max(0, Number(asked.get("map")) || 0));
   const named = grids.findIndex(({ name }) => name === asked.get("view"));
   if (named >= 0) state.right = named;
   else {
-    const list = data.lists.find(([mask]) => mask === state.mask) ?? data.lists[0];
+    const list = listOf(state.mask);
     if (list && list[1].length) state.right = list[1][0][0];
   }
   find(".map").value = state.map;
@@ -356,20 +363,20 @@ perfkit.view("topology", (section, data) => {
     };
     return element("span", {}, axis.name, role, bound("low", "from"), "to", bound("high", "to"));
   }));
-  find(".filter").append(...axes.map((axis, at) => {
+  const boxes = axes.map((axis, at) => {
     const box = element("input", { type: "checkbox" });
-    box.checked = Boolean((state.mask >> at) & 1);
     box.addEventListener("change", () => {
       state.mask ^= 1 << at;
-      const list = data.lists.find(([mask]) => mask === state.mask);
+      const list = listOf(state.mask);
       if (list && list[1].length) state.right = list[1][0][0];
       rows();
       waves();
       fill();
       link();
     });
-    return element("label", {}, box, axis.name);
-  }));
+    return { box, axis, label: element("label", {}, box, element("span", {})) };
+  });
+  find(".filter").append(...boxes.map(({ label }) => label));
   find(".map").addEventListener("change", (event) => { state.map = Number(event.target.value); fill(); link(); });
   find(".kind").addEventListener("change", (event) => { state.kind = Number(event.target.value); fill(); });
   find(".pair").addEventListener("change", waves);

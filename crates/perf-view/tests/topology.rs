@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use perf_core::CancelToken;
-use perf_spectral::Spectra;
+use perf_core::{CancelToken, Progress};
+use perf_spectral::{AxisFilter, RankParams, Score, Spectra};
 use perf_topology::{Grid, Shape};
 use perf_view::topology::{Coarse, Found, Picture, View};
 use perf_view::{ColourMap, Error, Page, Unit};
@@ -130,6 +130,77 @@ fn every_choice_of_axes_is_ranked() {
     assert!(View::correlated(&spectra, 2, of, 3, &(), &cancel).is_err());
 }
 
+/// Weights between 0 and 1, the order of the paper and any number of axes: what a page begins with is what
+/// was asked for, and what its readers can switch to is computed alike.
+#[test]
+fn lists_have_the_weights_and_the_order_that_were_asked_for() {
+    for (lens, f, choices) in [
+        (&[4, 3, 2][..], &[1.0, 0.0, 0.25][..], 7),
+        (
+            &[2, 3, 2, 2, 1, 3, 2],
+            &[1.0, 0.0, 0.5, 1.0, 0.0, 0.1, 0.0],
+            8,
+        ),
+        (&[2, 3, 2, 2, 1, 3], &[0.0, 0.5, 0.0, 0.0, 0.0, 0.0], 6),
+        (&[3, 4], &[0.0, 0.0], 4),
+    ] {
+        let cells: usize = lens.iter().product();
+        let views: Vec<Vec<f64>> = (1..8usize)
+            .map(|n| {
+                (0..cells)
+                    .map(|cell| ((cell * n * n + n) % 11) as f64)
+                    .collect()
+            })
+            .collect();
+        let mut builder = Spectra::<f64>::builder(lens).expect("a small shape");
+        builder.extend(&views).expect("they fit");
+        let spectra = builder.finish();
+        let of = |at: usize| {
+            let grid = grid(lens, |cell| views[at][cell]);
+            Ok((format!("view {at}"), grid, Unit::Number))
+        };
+        let params = RankParams::default().score(Score::Paper).top(4);
+        let params = params.check().expect("good parameters");
+        let rank = |f: &[f64]| Ok(spectra.rank(0, &AxisFilter::new(f)?, &params)?.matches);
+        let cancel = CancelToken::new();
+        let watch: (&dyn Progress, _) = (&(), &cancel);
+        let view = View::correlated_by(&spectra, 0, f, rank, of, watch).expect("it ranks");
+        let section = view.note("by the largest r").section(&(), &cancel);
+        let page = Page::new("x").with(section.expect("it is drawn")).html();
+        assert!(page.contains("by the largest r"));
+        let data = data(&page);
+        let lists = data["lists"].as_array().expect("lists");
+        assert_eq!(lists.len(), choices);
+        assert_eq!((&data["chosen"], &lists[0][2]), (&lists[0][0], &f.into()));
+        for list in lists {
+            let numbers = |value: &Value| -> Vec<f64> {
+                let all = value.as_array().expect("numbers").iter();
+                all.map(|one| one.as_f64().expect("a number")).collect()
+            };
+            let weights = numbers(&list[2]);
+            for (axis, (weight, asked)) in weights.iter().zip(f).enumerate() {
+                let counts = list[0].as_u64().expect("a mask") >> axis & 1 == 1;
+                let on = if *asked > 0.0 { *asked } else { 1.0 };
+                assert_eq!(*weight, if counts { on } else { 0.0 });
+            }
+            let want = rank(&weights).expect("it ranks");
+            let found = list[1].as_array().expect("views");
+            assert_eq!(found.len(), want.len());
+            for (found, want) in found.iter().zip(want) {
+                let name = &data["grids"][found[0].as_u64().expect("a number") as usize]["name"];
+                assert_eq!(name, &format!("view {}", want.view));
+                assert_eq!(found[1].as_f64(), Some(want.r()));
+                assert_eq!(found[3].as_f64(), Some(want.correlation.zero));
+                let shift = spectra.plan().shift(want.peak);
+                assert_eq!(found[2], Value::from(shift));
+            }
+        }
+        let watch: (&dyn Progress, _) = (&(), &cancel);
+        let few = View::correlated_by(&spectra, 0, &f[1..], rank, of, watch);
+        assert!(matches!(few, Err(Error::Mismatch { .. })));
+    }
+}
+
 #[test]
 fn cubes_have_the_colours_of_values() {
     let grid = grid(&[2, 2, 2], |cell| cell as f64);
@@ -168,8 +239,13 @@ fn wrong_use_is_said() {
         view: 7,
         r: 0.0,
         shift: Vec::new(),
+        unshifted: 0.0,
     };
     assert!(view.list(&[1.0; 4], vec![found]).is_err());
+    // Lists are found by their axes, so that other weights of the same ones would hide this.
+    assert!(view.list(&[1.0, 0.5, 0.0, 0.0], Vec::new()).is_ok());
+    let twice = view.list(&[0.5, 1.0, 0.0, 0.0], Vec::new());
+    assert!(matches!(twice, Err(Error::Mismatch { got: 2, .. })));
     // Four axes are drawn; values that are all the same too.
     assert!(view.section(&(), &CancelToken::new()).is_ok());
     let flat = View::new("v", grid(&[3], |_| 1.0), Unit::Number);

@@ -112,6 +112,7 @@ pub(super) fn large(out: &Path) -> Outcome {
         view: other,
         r: -1.0,
         shift: vec![0; 3],
+        unshifted: -1.0,
     };
     view.list(&[1.0; 3], vec![found])?;
     let page = Page::new("1,835,008 ranks").with(view.section(&(), &CancelToken::new())?);

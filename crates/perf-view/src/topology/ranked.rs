@@ -1,9 +1,9 @@
 //! Lists of correlated views from spectra, for each choice of axes.
 
-use super::view::{Found, View};
+use super::view::{Found, View, mask};
 use crate::{Error, Result, Unit};
 use perf_core::{CancelToken, Progress};
-use perf_spectral::{AxisFilter, RankParams, Real, Spectra};
+use perf_spectral::{AxisFilter, Match, RankParams, Real, Spectra};
 use perf_topology::Grid;
 use std::collections::BTreeMap;
 
@@ -14,9 +14,10 @@ impl View {
     /// A view of a reference and of what correlates with it: the `top` strongest for each choice of
     /// axes, and the grids of all of these.
     ///
-    /// `grid` gives name, values and unit of a view of the spectra, by its number. Up to 5 axes all
-    /// 2^n - 1 choices are ranked; with more axes each alone, all but each, and all. Reports choices of
-    /// the phase `rank`.
+    /// `grid` gives name, values and unit of a view of the spectra, by its number. Readers begin with all
+    /// axes. Up to 5 axes all 2^n - 1 choices are ranked; with more axes all, and all but each.
+    /// [`correlated_by`](Self::correlated_by) begins with a filter, and ranks by any parameters. Reports
+    /// choices of the phase `rank`.
     ///
     /// ```
     /// use perf_spectral::Spectra;
@@ -47,28 +48,57 @@ impl View {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let (name, values, unit) = grid(reference)?;
-        let axes = values.shape().axes().len();
-        let dims = spectra.plan().dims().len();
-        if dims != axes {
-            return Err(Error::Mismatch {
-                what: "axes of the spectra",
-                expected: axes,
-                got: dims,
-            });
-        }
-        let mut view = View::new(name, values, unit);
         let params = RankParams::default().top(top).pearson(false).check()?;
         let candidates: Vec<usize> = (0..spectra.views().len())
             .filter(|view| *view != reference)
             .collect();
-        let mut added = BTreeMap::new();
-        let choices = choices(axes);
-        for f in &choices {
+        let rank = |f: &[f64]| {
             let filter = AxisFilter::new(f)?;
             let list = spectra.rank_among(reference, &candidates, &filter, &params, &(), cancel)?;
-            let mut found = Vec::with_capacity(list.matches.len());
-            for matched in &list.matches {
+            Ok(list.matches)
+        };
+        let all = vec![1.0; spectra.plan().dims().len()];
+        Self::correlated_by(spectra, reference, &all, rank, grid, (progress, cancel))
+    }
+
+    /// As [`correlated`](Self::correlated), beginning with the weights `f` of axes. `rank` gives the list under
+    /// the weights it is called with, strongest first.
+    ///
+    /// The first list is that of `f`. In other choices an axis has the weight 0, or its weight in `f`, which
+    /// is 1 if that is 0. Up to 5 axes all 2^n - 1 choices are ranked; with more axes `f` and those that switch
+    /// one axis of it.
+    ///
+    /// # Errors
+    /// Those of `rank` and of `grid`, [`Error::Mismatch`] unless there is one weight an axis, and
+    /// [`Error::Cancelled`].
+    pub fn correlated_by<T: Real>(
+        spectra: &Spectra<T>,
+        reference: usize,
+        f: &[f64],
+        mut rank: impl FnMut(&[f64]) -> Result<Vec<Match>>,
+        grid: impl Fn(usize) -> Result<(String, Grid, Unit)>,
+        (progress, cancel): (&dyn Progress, &CancelToken),
+    ) -> Result<Self> {
+        let (name, values, unit) = grid(reference)?;
+        let axes = values.shape().axes().len();
+        let dims = spectra.plan().dims().len();
+        for (what, got) in [("axes of the spectra", dims), ("weights of axes", f.len())] {
+            if got != axes {
+                return Err(Error::Mismatch {
+                    what,
+                    expected: axes,
+                    got,
+                });
+            }
+        }
+        let mut view = View::new(name, values, unit);
+        let mut added = BTreeMap::new();
+        let choices = choices(f);
+        for f in &choices {
+            cancel.check()?;
+            let list = rank(f)?;
+            let mut found = Vec::with_capacity(list.len());
+            for matched in &list {
                 let at = match added.get(&matched.view) {
                     Some(at) => *at,
                     None => {
@@ -82,26 +112,31 @@ impl View {
                     view: at,
                     r: matched.r(),
                     shift: spectra.plan().shift(matched.peak),
+                    unshifted: matched.correlation.zero,
                 });
             }
             view.list(f, found)?;
             progress.advance("rank", 1, choices.len() as u64);
         }
-        Ok(view)
+        Ok(view.chosen(f))
     }
 }
 
-/// All axes first, then the other choices.
-fn choices(axes: usize) -> Vec<Vec<f64>> {
-    let weights = |mask: u32| (0..axes).map(|axis| f64::from(mask >> axis & 1)).collect();
-    let all = (1u32 << axes) - 1;
-    let masks: Vec<u32> = match axes {
-        0..=MOST_AXES => (1..=all).rev().collect(),
-        _ => {
-            let single = (0..axes).map(|axis| 1 << axis);
-            let without = (0..axes).map(|axis| all & !(1 << axis));
-            std::iter::once(all).chain(single).chain(without).collect()
-        }
+/// The weights themselves, then the other choices.
+fn choices(f: &[f64]) -> Vec<Vec<f64>> {
+    let (axes, own) = (f.len(), mask(f));
+    let others: Vec<u32> = match axes {
+        0..=MOST_AXES => (1..1 << axes).rev().collect(),
+        _ => (0..axes).map(|axis| own ^ 1 << axis).collect(),
     };
-    masks.into_iter().map(weights).collect()
+    let others = others.into_iter().filter(|mask| *mask != 0 && *mask != own);
+    let weights = |mask: u32| {
+        let weight = |(axis, f): (usize, &f64)| match (mask >> axis & 1, *f > 0.0) {
+            (0, _) => 0.0,
+            (_, true) => *f,
+            (_, false) => 1.0,
+        };
+        f.iter().enumerate().map(weight).collect()
+    };
+    std::iter::once(own).chain(others).map(weights).collect()
 }

@@ -19,14 +19,16 @@ pub struct Found {
     pub r: f64,
     /// How far along each axis the view is found from the reference.
     pub shift: Vec<usize>,
+    /// The correlation without shift, -1 to 1.
+    pub unshifted: f64,
 }
 
 /// Two grids of cubes in a page: the reference at the left, one that is chosen from a list at the
 /// right, one camera for both.
 ///
 /// The list holds what correlates with the reference, strongest first, for each choice of axes that
-/// was computed ahead. Readers turn, brush by value, cut along axes, put other axes on x, y and z,
-/// and ask a cube what it is.
+/// was computed ahead. Readers can switch an axis only to a choice that has a list. Readers turn, brush
+/// by value, cut along axes, put other axes on x, y and z, and ask a cube what it is.
 ///
 /// ```
 /// use perf_topology::{Grid, Shape};
@@ -38,7 +40,8 @@ pub struct Found {
 /// };
 /// let mut view = View::new("time, main", grid(|cell| cell as f64)?, Unit::Nanos);
 /// let other = view.add("waiting, MPI_Wait", grid(|cell| 31.0 - cell as f64)?, Unit::Nanos)?;
-/// view.list(&[1.0, 1.0, 1.0], vec![Found { view: other, r: -1.0, shift: vec![0, 0, 0] }])?;
+/// let found = Found { view: other, r: -1.0, shift: vec![0, 0, 0], unshifted: -1.0 };
+/// view.list(&[1.0, 1.0, 1.0], vec![found])?;
 /// let html = Page::new("Opposites").with(view.section(&(), &Default::default())?).html();
 /// assert!(html.contains("waiting, MPI_Wait"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -47,13 +50,22 @@ pub struct Found {
 pub struct View {
     shape: Shape,
     grids: Vec<Shown>,
-    lists: Vec<(u32, Vec<Found>)>,
+    lists: Vec<List>,
+    notes: Vec<String>,
     names: Vec<String>,
     heading: String,
     id: String,
     most: usize,
     maps: Vec<ColourMap>,
     chosen: Option<u32>,
+}
+
+/// Correlated views under a filter.
+#[derive(Debug)]
+struct List {
+    /// Weight of each axis.
+    f: Vec<f64>,
+    found: Vec<Found>,
 }
 
 #[derive(Debug)]
@@ -75,6 +87,7 @@ impl View {
             shape,
             grids: vec![Shown { name, unit, grid }],
             lists: Vec::new(),
+            notes: Vec::new(),
             names: Vec::new(),
             chosen: None,
             heading: "Topology".into(),
@@ -107,7 +120,14 @@ impl View {
         self
     }
 
-    /// The choice of axes to begin with: those of weight above 0. Default: all; readers may choose others.
+    /// Adds a sentence above the list, such as the order of the list or a lack of the grid.
+    pub fn note(mut self, sentence: impl Into<String>) -> Self {
+        self.notes.push(sentence.into());
+        self
+    }
+
+    /// The choice of axes to begin with: those of weight above 0. Default: all; readers may choose others
+    /// that have a list.
     pub fn chosen(mut self, f: &[f64]) -> Self {
         self.chosen = Some(mask(f));
         self
@@ -137,10 +157,14 @@ impl View {
         Ok(self.grids.len() - 1)
     }
 
-    /// What correlates with the reference where the axes of weight above 0 count, strongest first.
+    /// Adds the views that correlate with the reference under a filter, strongest first.
+    ///
+    /// The page shows the weights. Readers find a list by its axes of weight above 0, so there is one list
+    /// for each set of axes.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] unless there is one weight an axis and every view was added.
+    /// [`Error::Mismatch`] unless there is one weight an axis and every view was added, or if the set of axes
+    /// has a list.
     pub fn list(&mut self, f: &[f64], found: Vec<Found>) -> Result<()> {
         let axes = self.shape.axes().len();
         if f.len() != axes {
@@ -157,7 +181,17 @@ impl View {
                 got: found.view,
             });
         }
-        self.lists.push((mask(f), found));
+        let held = self.lists.iter().filter(|list| mask(&list.f) == mask(f));
+        let got = held.count() + 1;
+        if got > 1 {
+            return Err(Error::Mismatch {
+                what: "lists for a set of axes",
+                expected: 1,
+                got,
+            });
+        }
+        let f = f.to_vec();
+        self.lists.push(List { f, found });
         Ok(())
     }
 
@@ -165,7 +199,7 @@ impl View {
     pub fn lists(&self) -> impl Iterator<Item = (u32, &[Found])> {
         self.lists
             .iter()
-            .map(|(mask, found)| (*mask, found.as_slice()))
+            .map(|list| (mask(&list.f), list.found.as_slice()))
     }
 
     /// Draws it. Reports grids of the phase `cubes`.
@@ -187,9 +221,9 @@ impl View {
             "axes": self.axes(&coarse),
             "grids": values,
             "chosen": self.chosen,
-            "lists": self.lists.iter().map(|(mask, found)| json!([mask, found.iter().map(|found| {
-                json!([found.view, rounded(found.r), found.shift])
-            }).collect::<Vec<_>>()])).collect::<Vec<_>>(),
+            "lists": self.lists.iter().map(|list| json!([mask(&list.f), list.found.iter().map(|found| {
+                json!([found.view, found.r, found.shift, found.unshifted])
+            }).collect::<Vec<_>>(), list.f])).collect::<Vec<_>>(),
             "names": self.cell_names(&coarse),
             "maps": map_values(&self.maps),
             "waves": map_values(&[ColourMap::BlueYellow]),
@@ -234,16 +268,18 @@ impl View {
         let chosen = self
             .lists
             .iter()
-            .find(|(mask, _)| Some(*mask) == self.chosen);
+            .find(|list| Some(mask(&list.f)) == self.chosen);
         let list = chosen.or(self.lists.first());
-        let best = list.and_then(|(_, found)| found.first());
-        let right = best.and_then(|found| self.grids.get(found.view));
+        let best = list.and_then(|list| list.found.first());
+        let right = best.and_then(|found| {
+            let shown = self.grids.get(found.view)?;
+            Some((format!("{}: {}", said(found), shown.name), shown))
+        });
+        let left = self.grids.first().map(|shown| (shown.name.clone(), shown));
         let mut stills = Vec::new();
-        for shown in self.grids.first().into_iter().chain(right) {
+        for (title, shown) in left.into_iter().chain(right) {
             let flat = flat(&shown.grid)?;
-            let picture = Picture::new(&flat)?
-                .titled(&shown.name)
-                .unit(shown.unit.clone());
+            let picture = Picture::new(&flat)?.titled(title).unit(shown.unit.clone());
             let scene = picture
                 .map(self.maps.first().cloned().unwrap_or_default())
                 .side(360)
@@ -284,7 +320,8 @@ impl View {
                 }
             }
             p.note {
-                "Drag turns both, the wheel with Ctrl zooms, a click asks a cube. Keys: arrows turn, + and - zoom."
+                "Drag turns both, the wheel with Ctrl zooms, a click asks a cube. Keys: arrows turn, + and - zoom. "
+                "Cubes show values as recorded, without a filter."
                 @if !note.is_empty() {
                     " There are " (number::count(self.shape.cells() as u64)) " cells; " (note)
                     ", and the largest or the spread of them on request."
@@ -293,9 +330,11 @@ impl View {
             div.below {
                 div.found {
                     h3 { "What goes with it" }
-                    div.filter role="group" aria-label="Axes that count" {}
+                    @for note in &self.notes { p.note { (note) } }
+                    div.filter role="group" aria-label="Axes that count, with their weights" {}
                     div.scroll { table { thead { tr {
                         th.n scope="col" { "r" } th scope="col" { "View" } th scope="col" { "Shift" }
+                        th.n scope="col" { "Unshifted" }
                     } } tbody {} } }
                 }
                 div.spectrum {
@@ -323,13 +362,15 @@ fn axis_name(at: usize, name: &str) -> String {
 }
 
 /// A bit an axis that counts; there are at most 16.
-fn mask(f: &[f64]) -> u32 {
+pub(super) fn mask(f: &[f64]) -> u32 {
     let bits = f.iter().take(32).enumerate().filter(|(_, f)| **f > 0.0);
     bits.fold(0, |mask, (axis, _)| mask | 1 << axis)
 }
 
-fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
+/// The correlation and its shift.
+fn said(found: &Found) -> String {
+    let shift: Vec<String> = found.shift.iter().map(usize::to_string).collect();
+    format!("r = {:+.3}, shift {}", found.r, shift.join(","))
 }
 
 /// The grid with all axes past the first three that are longer than 1 taken together by their mean.
