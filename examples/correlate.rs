@@ -45,6 +45,8 @@ Lists the severity views of a profile by their correlation with one of them.
                    and 0,0,.. everything; default: all 1
   --paper          order by the largest r over all shifts, as the text of the paper says; opposites are
                    then low in the list; default: by the largest |r|
+  --tolerance S    share within which magnitudes of r count as equal, from 0 to below 1, default 0.01: of
+                   equal ones the smallest shift is reported; with 0 always the largest |r|
   --same-metric    compare with views of the same metric only
   --surrogates N   also tell how likely each correlation is by chance, from N random references of
                    the same spectrum; takes N transforms a view
@@ -53,8 +55,9 @@ Lists the severity views of a profile by their correlation with one of them.
   --csv OUT        also write all views as a table
   --cube OUT       also write the profile as .cubex, with the largest and the smallest correlation of
                    each call path as two metrics (\"correlation of M\", \"anticorrelation of M\")
-  --png OUT        also draw both grids, that of the path and of what correlates most
-  --html OUT       also write a page: cubes to turn, and the list for each choice of axes
+  --png OUT        also draw both grids, that of the path and of what correlates most, as the weights of
+                   --axes let them pass
+  --html OUT       also write a page: cubes to turn, and the list for this choice of axes and for others
   --json           one JSON object instead of text";
 
 fn main() -> ExitCode {
@@ -70,6 +73,7 @@ struct Asked {
     rule: Option<Rule>,
     axes: Option<Vec<f64>>,
     paper: bool,
+    tolerance: Option<f64>,
     same_metric: bool,
     surrogates: Option<usize>,
     top: usize,
@@ -161,6 +165,7 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("topology") => asked.rule = Some(parser.value()?.string()?.parse()?),
             Long("axes") => asked.axes = Some(numbers(&parser.value()?.string()?, ',', "--axes")?),
             Long("paper") => asked.paper = true,
+            Long("tolerance") => asked.tolerance = Some(cli::number("tolerance", &mut parser)?),
             Long("same-metric") => asked.same_metric = true,
             Long("surrogates") => asked.surrogates = Some(cli::number("surrogates", &mut parser)?),
             Long("top") => asked.top = cli::number("top", &mut parser)?,

@@ -2,10 +2,10 @@
 
 use super::grid::Grid;
 use super::{Asked, call_path, metric};
-use perfkit::core::{CallPathId, CancelToken, Combine, MetricId, Profile};
+use perfkit::core::{CallPathId, CancelToken, Combine, MetricId, Profile, Progress};
 use perfkit::spectral::{
-    AxisFilter, AxisPower, Confidence, Match, Missing, NullParams, RankParams, Score, Spectra,
-    stored_rows,
+    AxisFilter, AxisPower, CheckedRank, Confidence, Match, Missing, NullParams, RankParams, Score,
+    Spectra, TOLERANCE, stored_rows,
 };
 use perfkit::topology::Topology;
 use perfkit_examples::cli::{Failure, Outcome, input};
@@ -22,6 +22,8 @@ pub(super) struct List<'a> {
     pub(super) axes: Vec<f64>,
     power: AxisPower,
     pub(super) reference: (MetricId, CallPathId),
+    /// The number of the reference among the rows.
+    pub(super) own: usize,
     pub(super) rows: Vec<(MetricId, CallPathId)>,
     pub(super) spectra: Spectra<f64>,
     pub(super) matches: Vec<Match>,
@@ -31,8 +33,7 @@ pub(super) struct List<'a> {
     chances: Option<Chances>,
     /// Notes about the grid.
     grid_notes: Vec<String>,
-    /// Whether it is ordered by the largest R, whatever the smallest is.
-    is_paper: bool,
+    params: CheckedRank,
 }
 
 /// What the correlations are worth.
@@ -40,6 +41,11 @@ pub(super) struct List<'a> {
 struct Chances {
     surrogates: usize,
     confidence: Confidence,
+}
+
+/// Weights of axes with commas between them, as `--axes` takes them.
+pub(super) fn weights(f: &[f64]) -> String {
+    f.iter().map(f64::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Correlations that differ by less are equal: transforms round in another order on other machines.
@@ -90,18 +96,16 @@ impl<'a> List<'a> {
             true => Score::Paper,
             false => Score::Magnitude,
         };
-        let params = RankParams::default().score(score).check();
-        let params = params.map_err(usage)?;
-        let others: Vec<usize> = (0..rows.len()).filter(|view| *view != own).collect();
-        let ranking = spectra
-            .rank_among(own, &others, &filter, &params, &bar, &cancel)
-            .map_err(usage)?;
+        let tolerance = asked.tolerance.unwrap_or(TOLERANCE);
+        let params = RankParams::default().score(score).tolerance(tolerance);
+        let params = params.check().map_err(usage)?;
+        let ranked = ranked(&spectra, own, &filter, &params, &bar);
+        let (matches, has_ties) = ranked.map_err(usage)?;
         let power = spectra.axis_power(own).map_err(usage)?;
-        let mut matches = ranking.matches;
-        let has_ties = order(&mut matches);
         let mut chances = None;
         if let Some(surrogates) = asked.surrogates {
-            let params = NullParams::default().count(surrogates).check();
+            let params = NullParams::default().count(surrogates);
+            let params = params.score(score).tolerance(tolerance).check();
             let params =
                 params.map_err(|error| Failure::Usage(format!("--surrogates: {error}")))?;
             let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
@@ -117,13 +121,14 @@ impl<'a> List<'a> {
             axes,
             power,
             reference,
+            own,
             rows,
             spectra,
             matches,
             has_ties,
             chances,
             grid_notes: notes,
-            is_paper: asked.paper,
+            params,
         })
     }
 
@@ -138,7 +143,19 @@ impl<'a> List<'a> {
                 self.rows.len()
             ));
         }
-        if self.is_paper {
+        let changed = self.matches.iter().filter(|found| {
+            let strict = found.correlation.strict();
+            !self.is_paper() && (found.peak.at, found.peak.r) != (strict.at, strict.r)
+        });
+        let changed = changed.count();
+        if changed > 0 && self.params.tolerance() > 0.0 {
+            let (share, s) = (self.params.tolerance(), if changed == 1 { "" } else { "s" });
+            notes.push(format!(
+                "|r| within a share of {share} of the largest count as equal: of {changed} view{s} the smallest \
+                 such shift is reported (--tolerance 0 reports the largest |r|)"
+            ));
+        }
+        if self.is_paper() {
             notes.push(
                 "in order of the largest r: opposites of the reference are at the end".into(),
             );
@@ -150,6 +167,30 @@ impl<'a> List<'a> {
             notes.push("all axes weigh 0: everything is filtered away, and every r is 0".into());
         }
         notes
+    }
+
+    /// Whether it is ordered by the largest R, whatever the smallest is.
+    fn is_paper(&self) -> bool {
+        self.params.score() == Score::Paper
+    }
+
+    /// The best views under other weights of the axes, in the same order.
+    pub(super) fn under(&self, f: &[f64], top: usize) -> perfkit::spectral::Result<Vec<Match>> {
+        let mut matches = match f == self.axes {
+            true => self.matches.clone(),
+            false => {
+                ranked(
+                    &self.spectra,
+                    self.own,
+                    &AxisFilter::new(f)?,
+                    &self.params,
+                    &(),
+                )?
+                .0
+            }
+        };
+        matches.truncate(top);
+        Ok(matches)
     }
 
     /// The chances of the match at a place of the list: alone, and among all.
@@ -191,6 +232,13 @@ impl<'a> List<'a> {
         self.rows.get(found.view).copied().unwrap_or(self.reference)
     }
 
+    /// The shift that is reported, with commas between the axes.
+    pub(super) fn shift(&self, found: &Match) -> String {
+        let shift = self.spectra.plan().shift(found.peak);
+        let shift: Vec<String> = shift.iter().map(usize::to_string).collect();
+        shift.join(",")
+    }
+
     fn dims(&self) -> Vec<serde_json::Value> {
         let axes = self.topology.shape().axes().iter();
         axes.map(|axis| json!({ "name": axis.name, "len": axis.len, "periodic": axis.periodic }))
@@ -215,6 +263,7 @@ impl<'a> List<'a> {
                     "scope": scope,
                     "path": path,
                     "r": found.r(),
+                    "shift": plan.shift(found.peak),
                     "max": correlation.max.r,
                     "max_shift": plan.shift(correlation.max),
                     "min": correlation.min.r,
@@ -242,7 +291,8 @@ impl<'a> List<'a> {
             "locations_outside": check.outside,
             "locations_repeated": check.repeated,
             "locations_unknown": check.strangers,
-            "score": if self.is_paper { "max" } else { "magnitude" },
+            "tolerance": self.params.tolerance(),
+            "score": if self.is_paper() { "max" } else { "magnitude" },
             "notes": self.notes(),
             "surrogates": self.chances.as_ref().map(|chances| chances.surrogates),
             "null_band": self.chances.as_ref().map(|chances| chances.confidence.band),
@@ -277,8 +327,7 @@ impl<'a> List<'a> {
         let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
         let shares: Vec<String> = self.power.share.iter().map(percent).collect();
         writeln!(out, "  its power   {} along the axes", shares.join(", "))?;
-        let text = |f: &[f64]| f.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
-        let rest = text(self.power.rest().f());
+        let rest = weights(self.power.rest().f());
         let what = match () {
             () if self.axes.iter().all(|weight| *weight == 1.0) => "nothing is filtered away; ",
             () if self.axes.iter().all(|weight| *weight == 0.0) => "everything is filtered away; ",
@@ -293,7 +342,7 @@ impl<'a> List<'a> {
             true => rest,
             false => format!(" ({rest})"),
         };
-        writeln!(out, "  filter      {}{rest}", text(&self.axes))?;
+        writeln!(out, "  filter      {}{rest}", weights(&self.axes))?;
         if let Some(Chances {
             surrogates,
             confidence,
@@ -301,7 +350,8 @@ impl<'a> List<'a> {
         {
             writeln!(
                 out,
-                "  by chance   {surrogates} surrogates: 95 % of them reach no more than |r| = {:.3} with any view",
+                "  by chance   {surrogates} surrogates: 95 % of them reach no more than {} = {:.3} with any view",
+                if self.is_paper() { "r" } else { "|r|" },
                 confidence.band
             )?;
         }
@@ -321,13 +371,6 @@ impl<'a> List<'a> {
             .enumerate()
             .map(|(at, found)| {
                 let (metric, path) = self.label(self.row(found));
-                let shift: Vec<String> = self
-                    .spectra
-                    .plan()
-                    .shift(found.peak)
-                    .iter()
-                    .map(usize::to_string)
-                    .collect();
                 let pearson = found
                     .pearson
                     .map_or_else(String::new, |r| format!("{r:+.3}"));
@@ -335,7 +378,7 @@ impl<'a> List<'a> {
                     format!("  {}", shortened(&path, 56)),
                     metric,
                     format!("{:+.3}", found.r()),
-                    shift.join(","),
+                    self.shift(found),
                     format!("{:+.3}", found.correlation.zero),
                     pearson,
                 ];
@@ -377,7 +420,7 @@ impl<'a> List<'a> {
         let more = self.chances.as_ref().map_or("", |_| ",p,p_of_all");
         writeln!(
             out,
-            "metric,path,r,max,max_shift,min,min_shift,zero,pearson{more}"
+            "metric,path,r,shift,max,max_shift,min,min_shift,zero,pearson{more}"
         )?;
         for (at, found) in self.matches.iter().enumerate() {
             let (metric, path) = self.name(self.row(found));
@@ -386,10 +429,11 @@ impl<'a> List<'a> {
             let chance = chance.map_or_else(String::new, |(p, all)| format!(",{p},{all}"));
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{}{chance}",
+                "{},{},{},{},{},{},{},{},{},{}{chance}",
                 quoted(&metric),
                 quoted(&path),
                 found.r(),
+                shift(found.peak),
                 correlation.max.r,
                 shift(correlation.max),
                 correlation.min.r,
@@ -446,6 +490,24 @@ fn check_memory(
         "{source}: {views} views of {cells} cells{surrogates} take {gib:.2} GiB, more than the memory budget of \
          {budget} GiB; --same-metric compares fewer views, --memory raises the budget"
     )))
+}
+
+/// Ranks all views by their correlation with one of them. The flag is `true` if some are equally close.
+fn ranked(
+    spectra: &Spectra<f64>,
+    own: usize,
+    filter: &AxisFilter,
+    params: &CheckedRank,
+    progress: &dyn Progress,
+) -> perfkit::spectral::Result<(Vec<Match>, bool)> {
+    let others: Vec<usize> = (0..spectra.views().len())
+        .filter(|view| *view != own)
+        .collect();
+    let cancel = CancelToken::new();
+    let ranking = spectra.rank_among(own, &others, filter, params, progress, &cancel)?;
+    let mut matches = ranking.matches;
+    let has_ties = order(&mut matches);
+    Ok((matches, has_ties))
 }
 
 /// Puts views that are equally close in the order of metrics and call paths, and says whether there

@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "the example brings a `main` that no test calls")]
 
+#[path = "correlate/agreement.rs"]
+mod agreement;
 #[path = "../correlate.rs"]
 mod correlate;
 
