@@ -43,7 +43,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
             let (timelines, groups) = (view.folder.timelines(), view.folder.groups().clone());
             let of = (&recording.trace, timelines);
             let window = view.fold.window();
-            let section = drawn::timeline(of, (groups, view.chosen), window, (&title, "timeline"))?;
+            let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
+            let section = drawn::timeline(of, rows, window, name, &asked.again(args))?;
             Ok(vec![section])
         },
     )?;

@@ -12,7 +12,7 @@ use perfkit_examples::recording::{self, Any};
 use perfkit_examples::summary::Summary;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: inspect FILE [OPTIONS]
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
                 || Ok(summary.bars(top, &title)),
                 || {
                     let mut sections = summary.sections(top);
-                    sections.extend(timeline(&trace, &name)?);
+                    sections.extend(timeline(&trace, &name, &file)?);
                     Ok(sections)
                 },
             )?;
@@ -94,7 +94,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 }
 
 /// A row a process, where anything was called.
-fn timeline(trace: &recording::Recording, name: &str) -> Result<Option<Section>, Failure> {
+fn timeline(
+    trace: &recording::Recording,
+    name: &str,
+    file: &Path,
+) -> Result<Option<Section>, Failure> {
     let timelines = drawn::timelines(&trace.trace)?;
     let window = timelines.range();
     if window.is_empty() {
@@ -103,5 +107,6 @@ fn timeline(trace: &recording::Recording, name: &str) -> Result<Option<Section>,
     let heading = format!("{name}: what processes do");
     let rows = (Groups::by(&timelines, GroupBy::Process), None);
     let of = (&trace.trace, &timelines);
-    drawn::timeline(of, rows, window, (&heading, "timeline")).map(Some)
+    let command = drawn::fold_command([&*file.to_string_lossy(), "--by", "process"]);
+    drawn::timeline(of, rows, window, (&heading, "timeline"), &command).map(Some)
 }

@@ -83,7 +83,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     };
     if let (Some(first), false) = (asked.files.first(), asked.drawn.is_empty()) {
         let title = format!("{}: what devices do", drawn::name(first));
-        draw(&recording, &asked.drawn, &title)?;
+        let files = asked.files.iter().map(|it| it.to_string_lossy());
+        let files: Vec<_> = files.collect();
+        let words = files.iter().map(|it| it.as_ref());
+        let command = drawn::fold_command(words.chain(["--by", "device"]));
+        draw(&recording, &asked.drawn, &title, &command)?;
     }
     let shown = Shown {
         recording: &recording,
@@ -101,7 +105,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 }
 
 /// A row a device, each with what is usual for its streams.
-fn draw(recording: &Recording, files: &Files, title: &str) -> Outcome {
+fn draw(recording: &Recording, files: &Files, title: &str, command: &str) -> Outcome {
     let timelines = drawn::timelines(&recording.trace)?;
     let scene = || {
         let by = (GroupBy::Device, None);
@@ -110,13 +114,10 @@ fn draw(recording: &Recording, files: &Files, title: &str) -> Outcome {
     files.write(title, scene, || {
         let groups = Groups::by(&timelines, GroupBy::Device);
         let of = (&recording.trace, &timelines);
+        let rows = (groups, None);
         let named = (title, "devices");
-        Ok(vec![drawn::timeline(
-            of,
-            (groups, None),
-            timelines.range(),
-            named,
-        )?])
+        let window = timelines.range();
+        Ok(vec![drawn::timeline(of, rows, window, named, command)?])
     })
 }
 

@@ -152,7 +152,21 @@ pub fn folded(
     Ok(picture(found).scene())
 }
 
-/// A timeline in a page, with the messages of the trace.
+/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
+/// quoted for a shell.
+pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,+:@%".contains(letter);
+    let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    let words: Vec<String> = words.into_iter().map(quoted).collect();
+    let words = words.join(" ");
+    format!("cargo run --release --example fold -- {words} --html closer.html")
+}
+
+/// A timeline in a page, with the messages of the trace. `command` writes a page of another window, see
+/// [`View::command`](timeline::View::command); it is empty where the trace is in no file.
 ///
 /// # Errors
 /// What folding and drawing fail with.
@@ -161,6 +175,7 @@ pub fn timeline(
     (groups, op): (Groups, Option<Op>),
     window: TimeRange,
     (heading, id): (&str, &str),
+    command: &str,
 ) -> Result<Section, Failure> {
     let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
     let usual = usual.into_iter().filter(|one| Some(*one) != op);
@@ -172,6 +187,10 @@ pub fn timeline(
         .ops(&ops)
         .lines(Line::of(&found))
         .budget(1 << 20);
+    let view = match command {
+        "" => view,
+        command => view.command(command),
+    };
     view.section(&Bar::new(), &CancelToken::new())
         .map_err(failed)
 }

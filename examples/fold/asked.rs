@@ -70,6 +70,24 @@ impl Asked {
         }
     }
 
+    /// The command that writes the same page, but for the window.
+    pub(crate) fn again(&self, args: &[OsString]) -> String {
+        const REPLACED: [&str; 6] = ["--from", "--to", "--html", "--png", "--svg", "--chrome"];
+        let words: Vec<String> = args.iter().map(|it| it.to_string_lossy().into()).collect();
+        let (mut kept, mut words) = (Vec::new(), words.iter().map(String::as_str));
+        while let Some(word) = words.next() {
+            let (option, value) = word.split_once('=').unzip();
+            if !REPLACED.contains(&option.unwrap_or(word)) {
+                kept.push(word);
+            } else if value.is_none() {
+                // The value is a word of its own.
+                words.next();
+            }
+        }
+        kept.retain(|word| *word != "--json");
+        drawn::fold_command(kept)
+    }
+
     /// What stands above the picture.
     pub(crate) fn title(&self, op: &str) -> String {
         let sentence = || format!("{}: {}", self.name(), drawn::words(op));

@@ -44,8 +44,11 @@ impl Report {
         let rows = (Groups::by(&timelines, GroupBy::Process), None);
         let of = (&recording.trace, &timelines);
         let named = (heading.as_str(), name);
+        let path = format!("data/recordings/{name}");
+        let command = drawn::fold_command([path.as_str(), "--by", "process"]);
+        let window = timelines.range();
         self.sections
-            .push(drawn::timeline(of, rows, timelines.range(), named)?);
+            .push(drawn::timeline(of, rows, window, named, &command)?);
         let Some(title) = title else { return Ok(()) };
         drawn::png(file, &ranks(&timelines, title)?)?;
         let words = "Every rank over time; rows fold, unfold and zoom.";
@@ -120,8 +123,10 @@ impl Report {
         let rows = (Groups::by(&timelines, GroupBy::Device), None);
         let of = (&recording.trace, &timelines);
         let named = (DEVICES, "devices");
+        let command = drawn::fold_command(["data/gpu/planted-6x14.json.gz", "--by", "device"]);
+        let window = timelines.range();
         self.sections
-            .push(drawn::timeline(of, rows, timelines.range(), named)?);
+            .push(drawn::timeline(of, rows, window, named, &command)?);
         Ok(())
     }
 

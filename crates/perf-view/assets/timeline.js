@@ -2,7 +2,7 @@
 perfkit.view("timeline", (section, data) => {
   const { element, time, percent, count } = perfkit;
   const find = (name) => section.querySelector(name);
-  const canvas = find(".strips"), labels = find(".labels"), status = find(".status"), box = find(".rows");
+  const canvas = find(".strips"), labels = find(".labels"), status = find(".status"), box = find(".rows"), view = find(".view"), closer = find(".closer");
   const chooser = find(".op"), filter = find(".filter"), messages = find(".messages");
   const IDLE = 0, ABSENT = 1, UNIFORM = 2, FIRST = 3, OTHERS = data.others[2], NUMBER = data.number[0];
   const groups = data.groups, levels = data.levels;
@@ -18,12 +18,21 @@ perfkit.view("timeline", (section, data) => {
     row: 0,
     at: null,
   };
-  const shortest = () => Math.max(1, data.span / levels[levels.length - 1].columns) * 8;
+  const finest = levels[levels.length - 1].columns, resolution = data.span / finest;
+  // A shorter window would spread a column of the finest level over several pixels.
+  const shortest = () => Math.min(data.span, resolution * layout.plot);
   const clamp = () => {
-    state.span = Math.min(data.span, Math.max(Math.min(shortest(), data.span), state.span));
+    state.span = Math.min(data.span, Math.max(shortest(), state.span));
     state.from = Math.min(data.span - state.span, Math.max(0, state.from));
   };
-  clamp();
+  const isZoomed = () => state.span < data.span;
+
+  // A time with as many digits as tell a thousandth of the window apart.
+  const moments = (nanos) => {
+    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]].find(([scale]) => state.span >= scale) || [1, "ns"];
+    const places = unit === "ns" ? 0 : Math.max(0, Math.ceil(3 - Math.log10(state.span / scale) - 1e-9));
+    return (nanos / scale).toFixed(places) + " " + unit;
+  };
 
   data.ops.forEach(([name, words], at) => chooser.append(element("option", { value: at }, name + ": " + words)));
   chooser.value = state.op;
@@ -92,7 +101,7 @@ perfkit.view("timeline", (section, data) => {
   const moment = (x) => state.from + ((x - layout.left) / layout.plot) * state.span;
 
   const strips = (context, scale) => {
-    const pixels = Math.max(1, Math.round(layout.plot * scale)), level = levelFor(pixels);
+    const pixels = Math.max(1, Math.round(layout.plot * scale)), level = (layout.level = levelFor(pixels));
     const columns = levels[level].columns, image = context.createImageData(pixels, 1);
     const line = document.createElement("canvas");
     line.width = pixels;
@@ -153,25 +162,33 @@ perfkit.view("timeline", (section, data) => {
     context.restore();
   };
 
+  // Each line is a message at its own times. Past the grid of the bundles it stands for itself alone.
   const lines = (context) => {
-    section.dataset.bundles = 0;
-    if (!data.links || !messages.checked) return "";
+    section.dataset.bundles = section.dataset.hidden = 0;
+    if (!data.links) return "";
+    if (!messages.checked) return " Messages are switched off.";
     const cache = new Map(), merged = new Map();
     const row = (group) => {
       if (!cache.has(group)) cache.set(group, shown(layout.rows, group));
       return cache.get(group);
     };
-    const columns = data.links.columns, at = (column) => ((column + 0.5) / columns) * data.span;
-    let hidden = data.links.inside;
-    for (const [from, start, to, end, number, bytes] of data.links.bundles) {
+    const scale = layout.plot / state.span, grid = data.links.columns ? (data.span / data.links.columns) * scale : 0;
+    const isPast = grid > 2, reach = isPast ? grid : 0;
+    let drawn = 0, hidden = 0, inside = 0, elsewhere = 0;
+    for (const [from, sent, to, received, number, bytes] of data.links.bundles) {
+      const [x, y] = [place(sent), place(received)];
+      const isNear = (by) => Math.max(x, y) >= layout.left - by && Math.min(x, y) <= layout.left + layout.plot + by;
+      if (!isNear(number > 1 ? reach : 0)) continue;
       const a = row(from), b = row(to);
-      if (a < 0 || b < 0) continue;
-      if (a === b) { hidden += number; continue; }
-      const [x, y] = [place(at(start)), place(at(end))];
-      if (Math.max(x, y) < layout.left || Math.min(x, y) > layout.left + layout.plot) continue;
+      if (a < 0 || b < 0) { elsewhere += number; continue; }
+      if (a === b) { inside += number; continue; }
+      const one = isPast ? 1 : number;
+      if (isPast) hidden += number - (isNear(0) ? 1 : 0);
+      if (!isNear(0)) continue;
+      drawn += one;
       const key = [a, b, Math.round(x / 2), Math.round(y / 2)].join();
       const bundle = merged.get(key) || { a, b, x, y, number: 0, bytes: 0 };
-      bundle.number += number;
+      bundle.number += one;
       bundle.bytes += bytes;
       merged.set(key, bundle);
     }
@@ -202,8 +219,13 @@ perfkit.view("timeline", (section, data) => {
       }
     }));
     section.dataset.bundles = all.length;
-    const inside = hidden ? `, ${count(hidden)} are inside of rows` : "";
-    return ` Messages are bundled by ${time(data.span / columns)}${inside}.`;
+    section.dataset.hidden = hidden;
+    const more = [
+      hidden ? `up to ${count(hidden)} more are not drawn, since this page holds one of each bundle of ${time(data.span / data.links.columns)}` : "",
+      inside ? `${count(inside)} are inside folded rows` : "",
+      elsewhere ? `${count(elsewhere)} go to rows that are not shown` : "",
+    ].filter(Boolean).map((text) => "; " + text).join("");
+    return ` Messages: ${count(drawn)} in view, lines at their true times${more}.`;
   };
 
   const marks = (context) => clipped(context, () => {
@@ -244,7 +266,7 @@ perfkit.view("timeline", (section, data) => {
         line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
       line.append(element("span", { class: "name", title: found.label }, found.label),
-        element("span", { class: "busy" }, percent(found.busy) + " busy"));
+        element("span", { class: "busy" }, percent(found.busy) + (isZoomed() ? " busy in all" : " busy")));
       return line;
     });
     labels.replaceChildren(...made);
@@ -258,9 +280,24 @@ perfkit.view("timeline", (section, data) => {
     }), 250);
   };
 
+  // The window in words, and beyond the resolution of the page the command that writes a finer one.
+  const about = (remark) => {
+    const isLimit = state.span <= shortest() * (1 + 1e-9), [from, to] = [data.start + state.from, data.start + state.from + state.span];
+    const window = isZoomed() ? `Shown: ${moments(from)} to ${moments(to)}.` : `Shown: all, ${moments(from)} to ${moments(to)}.`;
+    const whole = isZoomed() ? ` Busy shares, legend and table are of all ${time(data.span)}, not of this window.` : "";
+    const limit = isLimit ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
+    view.textContent = window + limit + remark + whole;
+    closer.hidden = !isLimit || !data.command;
+    closer.replaceChildren(isZoomed() ? "For more of this window: " : "For more, with a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`));
+    find(".in").setAttribute("aria-disabled", String(isLimit));
+    section.dataset.limit = Number(isLimit);
+    section.dataset.plot = layout.plot;
+  };
+
   let first = true;
   const paint = () => {
     measure();
+    clamp();
     prepare();
     state.row = Math.min(state.row, Math.max(0, layout.rows.length - 1));
     const [context, scale] = perfkit.fit(canvas, layout.width, layout.height);
@@ -273,7 +310,8 @@ perfkit.view("timeline", (section, data) => {
     section.dataset.rows = layout.rows.length;
     section.dataset.from = Math.round(state.from);
     section.dataset.span = Math.round(state.span);
-    tell(remark);
+    about(remark);
+    tell();
     if (!first) share();
     first = false;
   };
@@ -282,16 +320,16 @@ perfkit.view("timeline", (section, data) => {
     code === NUMBER ? "a number" : code === IDLE ? "in no region" : code === ABSENT ? "not recorded" : code === UNIFORM ? "all equal"
     : code === OTHERS ? data.others[0] : data.states[code - FIRST][0];
 
-  const tell = (remark = "") => {
+  const tell = () => {
     const group = layout.rows[state.row];
     if (group === undefined) { status.textContent = "No row has such a name."; return; }
     const found = groups[group];
     if (state.at === null) {
       const shares = found.shares.map(([name, share]) => name + " " + percent(share)).join(", ");
-      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}, ${percent(found.busy)} busy; ${shares}.${remark}`;
+      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; in all ${time(data.span)} ${percent(found.busy)} busy; ${shares}.`;
       return;
     }
-    const level = levelFor(layout.plot), columns = levels[level].columns;
+    const level = layout.level, columns = levels[level].columns;
     const column = Math.min(columns - 1, Math.max(0, Math.floor((state.at / data.span) * columns)));
     const [codes, agreement] = cells(level, group), part = agreement[column] / 255;
     const at = data.start + ((column + 0.5) / columns) * data.span;
@@ -300,7 +338,7 @@ perfkit.view("timeline", (section, data) => {
     const near = data.markers.find(([row, when]) => Math.abs(place(when) - place(state.at)) < 6 && shown(layout.rows, row) === state.row);
     const [most, unit] = data.ops[state.op][3] || [0, ""], value = most || found.streams;
     const what = codes[column] === NUMBER ? `${unit === "streams" ? about + count(part * value) + " of " + count(value) + " streams" : "entropy " + (part * value).toFixed(2) + " " + unit + " of at most " + value.toFixed(2)}` : name(codes[column]) + members;
-    status.textContent = `${found.label} at ${time(at)}: ${what}.${near ? " Abnormal: " + near[2] : ""}`;
+    status.textContent = `${found.label} at ${moments(at)}: ${what}.${near ? " Abnormal: " + near[2] : ""}`;
   };
 
   const zoom = (factor, about) => {
@@ -308,12 +346,10 @@ perfkit.view("timeline", (section, data) => {
     state.span *= factor;
     clamp();
     state.from = about - share * state.span;
-    clamp();
     paint();
   };
   const pan = (share) => {
     state.from += share * state.span;
-    clamp();
     paint();
   };
   const centre = () => (state.at === null ? state.from + state.span / 2 : Math.min(state.from + state.span, Math.max(state.from, state.at)));
@@ -348,7 +384,6 @@ perfkit.view("timeline", (section, data) => {
     const [x, y] = pointer(event);
     if (held && !held.shift && Math.abs(x - held.x) > 2) {
       state.from = held.from - ((x - held.x) / layout.plot) * state.span;
-      clamp();
       paint();
       return;
     }
@@ -364,9 +399,10 @@ perfkit.view("timeline", (section, data) => {
   canvas.addEventListener("pointerup", (event) => {
     const [x] = pointer(event);
     if (held && held.shift && Math.abs(x - held.x) > 4) {
-      const end = moment(x);
-      [state.from, state.span] = [Math.min(held.at, end), Math.abs(end - held.at)];
+      const middle = (held.at + moment(x)) / 2;
+      state.span = Math.abs(moment(x) - held.at);
       clamp();
+      state.from = middle - state.span / 2;
       paint();
     }
     held = null;

@@ -2,12 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use perf_core::{CancelToken, Ticks, Trace};
-use perf_fold::{Cell, Folder, GroupBy, Groups, Op, RegionMap, Timelines};
-use perf_testdata::{cosmo, wide};
+use perf_core::{CancelToken, Ticks, Trace, match_messages};
+use perf_fold::{Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
+use perf_testdata::{cosmo, planted, wide};
 use perf_view::timeline::{Picture, View};
 use perf_view::{Error, Page, Palette, Theme};
 use serde_json::Value;
+use std::collections::HashSet;
 
 fn timelines(trace: &Trace) -> Timelines {
     let map = RegionMap::by_name(trace.definitions()).expect("few regions");
@@ -154,7 +155,99 @@ fn a_budget_leaves_fine_levels_out() {
     let (small, large) = (page(1), page(4 << 20));
     let levels = |html: &str| data(html)["levels"].as_array().expect("levels").len();
     assert_eq!((levels(&small), levels(&large)), (1, 5));
-    assert!(small.contains("(512 columns of the whole)"));
+    assert!(small.contains("This page holds 512 columns"));
+}
+
+/// The messages of a page and of its trace: times of both ends in nanoseconds since the start, and bytes.
+fn messages(trace: &Trace) -> (Value, Vec<[i64; 3]>) {
+    let timelines = timelines(trace);
+    let found = match_messages(trace.view());
+    let lines: Vec<Line> = Line::of(&found).collect();
+    let clock = timelines.clock();
+    let nanos = |at| clock.nanos(at).expect("a short trace").0;
+    let start = nanos(timelines.range().start);
+    let between = lines.iter().filter(|line| line.from != line.to);
+    let known = between.map(|line| {
+        let bytes = i64::try_from(line.bytes).expect("a short message");
+        [
+            nanos(line.sent) - start,
+            nanos(line.received) - start,
+            bytes,
+        ]
+    });
+    let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Process)).finest(512);
+    let section = view.lines(lines.clone()).section(&(), &CancelToken::new());
+    let html = Page::new("x").with(section.expect("it is drawn")).html();
+    (data(&html)["links"].clone(), known.collect())
+}
+
+fn whole(value: &Value) -> i64 {
+    value.as_i64().expect("a whole number")
+}
+
+#[test]
+fn messages_of_a_page_have_their_own_times() {
+    let (links, mut known) = messages(&wide::trace(8, 400));
+    assert_eq!(links["columns"], Value::Null);
+    let bundles = links["bundles"].as_array().expect("a list");
+    let found = bundles.iter().map(|one| {
+        assert_eq!(one[4], 1, "one message");
+        [&one[1], &one[3], &one[5]].map(whole)
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable();
+    known.sort_unstable();
+    assert!(found.len() > 50 && found == known, "{}", found.len());
+}
+
+#[test]
+fn a_bundle_of_messages_has_the_times_of_one_of_them() {
+    let (links, known) = messages(&wide::trace(64, 5_000));
+    assert!(
+        links["columns"]
+            .as_u64()
+            .is_some_and(|columns| columns >= 16)
+    );
+    let bundles = links["bundles"].as_array().expect("a list");
+    assert!(bundles.len() <= 8_000, "{}", bundles.len());
+    let count: i64 = bundles.iter().map(|one| whole(&one[4])).sum();
+    let bytes: i64 = bundles.iter().map(|one| whole(&one[5])).sum();
+    assert_eq!(count, known.len() as i64);
+    assert_eq!(bytes, known.iter().map(|one| one[2]).sum::<i64>());
+    let times: HashSet<_> = known.iter().map(|one| [one[0], one[1]]).collect();
+    for one in bundles {
+        assert!(times.contains(&[&one[1], &one[3]].map(whole)), "{one}");
+    }
+}
+
+#[test]
+fn a_page_names_the_window_of_its_numbers_and_the_command_for_more() {
+    let trace = cosmo::trace();
+    let timelines = timelines(&trace);
+    let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).finest(512);
+    let section = view
+        .command("fold 'a b'")
+        .section(&(), &CancelToken::new())
+        .expect("it is drawn");
+    let html = Page::new("x").with(section).html();
+    assert_eq!(data(&html)["command"], "fold 'a b'");
+    assert!(html.contains("time of each state over 0 s to 438 ms"));
+    assert!(html.contains("The rows as a table, over 0 s to 438 ms"));
+}
+
+#[test]
+fn pictures_of_work_in_step_with_the_pixels_say_so() {
+    let trace = planted::trace();
+    let timelines = timelines(&trace);
+    let legend = |columns| {
+        let folder = folder(&timelines, GroupBy::Device, columns, Op::Idle);
+        let fold = folder.fold(timelines.range()).expect("it folds");
+        let picture = Picture::new(&folder, &fold).expect("it has cells");
+        picture.scene().svg()
+    };
+    let remark = "more or less of a row than its busy share";
+    assert!(legend(240).contains(remark));
+    assert!(!legend(900).contains(remark));
 }
 
 #[test]

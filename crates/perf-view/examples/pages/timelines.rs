@@ -25,7 +25,8 @@ pub(super) fn folded(out: &Path) -> Outcome {
         )
     });
     let markers: Vec<Marker> = markers.collect();
-    let section = View::new(&timelines, groups.clone()).markers(markers.clone());
+    let view = View::new(&timelines, groups.clone()).command("fold cosmo");
+    let section = view.markers(markers.clone());
     let section = section.section(&(), &CancelToken::new())?;
     let page =
         Page::new("COSMO-SPECS, synthetic").lead("40 ranks, 4 of which have more and more clouds.");

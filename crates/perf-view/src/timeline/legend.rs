@@ -23,14 +23,14 @@ impl Entry {
         }
     }
 
-    /// Name, share and time, with names cut to `most` letters.
+    /// Name, share and time, with the names of states cut to `most` letters. Remarks are not cut.
     pub(super) fn text(&self, most: usize) -> String {
-        let name = shortened(&self.name, most);
         match self.time {
             Some((share, nanos)) => {
+                let name = shortened(&self.name, most);
                 format!("{name} {}, {}", number::percent(share), number::time(nanos))
             }
-            None => name,
+            None => self.name.clone(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What lies over the rows: messages as lines, and marks of what is abnormal.
 
 use perf_core::{LocationId, Ticks, TimeRange};
-use perf_fold::{Folder, Line, Lines};
-use std::collections::HashMap;
+use perf_fold::{Folder, Line};
+use std::collections::{BTreeMap, HashMap};
 
 /// A mark at a place of a timeline: a call that is abnormal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,26 +42,112 @@ pub(super) fn rows(folder: &Folder) -> HashMap<LocationId, u32> {
     rows
 }
 
-/// Messages for a page: bundled between the groups nobody unfolds further, in columns of the whole
-/// window. As many columns as keep the bundles few.
-pub(super) fn bundled(
-    folder: &Folder,
-    window: TimeRange,
-    lines: &[Line],
-    most: usize,
-) -> (Lines, usize) {
-    let mut columns = folder.checked().columns();
-    loop {
-        let found = Folder::params()
-            .columns(columns)
-            .check()
-            .and_then(|checked| Folder::new(folder.timelines(), folder.groups().clone(), checked));
-        let lines = found.map(|folder| folder.lines(window, lines.iter().copied()));
-        match lines {
-            Ok(lines) if lines.bundles.len() <= most || columns <= 16 => return (lines, columns),
-            // A fold that is not possible has no lines either.
-            Err(_) => return (Lines::default(), columns),
-            Ok(_) => columns /= 2,
+/// Messages between rows, at most one line for each pair of places.
+#[derive(Debug, Default)]
+pub(super) struct Bundles {
+    /// Columns of the window in which both ends of a bundle's messages lie; `None` if each message
+    /// is a bundle of its own.
+    pub(super) columns: Option<u32>,
+    /// The bundles, by their places.
+    pub(super) all: Vec<Bundle>,
+    /// Messages with both ends in one row.
+    pub(super) inside: u64,
+    /// Messages with an end on a location that is in no row.
+    pub(super) elsewhere: u64,
+}
+
+/// Messages of one bundle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bundle {
+    /// Row of the sender.
+    pub(super) from: u32,
+    /// Row of the receiver.
+    pub(super) to: u32,
+    /// The first message of the bundle, whose times are exact.
+    pub(super) first: Line,
+    /// Number of messages.
+    pub(super) count: u64,
+    /// Bytes of all messages.
+    pub(super) bytes: u64,
+}
+
+/// Bundles the messages of a window for a page: each message by itself if there are at most `most`,
+/// else those that share a column at both ends, in as many columns as give at most `most` bundles.
+pub(super) fn bundled(folder: &Folder, window: TimeRange, lines: &[Line], most: usize) -> Bundles {
+    let rows = rows(folder);
+    let mut found = Bundles::default();
+    let is_over = |line: &Line| {
+        (line.sent < window.start && line.received < window.start)
+            || (line.sent >= window.end && line.received >= window.end)
+    };
+    let mut between = Vec::new();
+    for line in lines.iter().filter(|line| !is_over(line)) {
+        match (rows.get(&line.from), rows.get(&line.to)) {
+            (Some(from), Some(to)) if from == to => found.inside += 1,
+            (Some(from), Some(to)) => between.push(Bundle {
+                from: *from,
+                to: *to,
+                first: *line,
+                count: 1,
+                bytes: line.bytes,
+            }),
+            _ => found.elsewhere += 1,
         }
     }
+    if between.len() <= most {
+        found.all = between;
+        return found;
+    }
+    let mut columns = MOST_COLUMNS;
+    while columns > FEWEST_COLUMNS {
+        if let Some(all) = bundles_of(&between, window, columns, most) {
+            found.all = all;
+            break;
+        }
+        columns /= 2;
+    }
+    if found.all.is_empty() {
+        found.all = bundles_of(&between, window, columns, usize::MAX).unwrap_or_default();
+    }
+    found.columns = Some(columns);
+    found
+}
+
+/// Columns of the finest bundles.
+const MOST_COLUMNS: u32 = 1024;
+/// Columns of the coarsest bundles.
+const FEWEST_COLUMNS: u32 = 16;
+
+/// `None` if there are more than `most` bundles.
+fn bundles_of(
+    between: &[Bundle],
+    window: TimeRange,
+    columns: u32,
+    most: usize,
+) -> Option<Vec<Bundle>> {
+    let column = |at: Ticks| match at {
+        at if at < window.start => -1,
+        at if at >= window.end => i64::from(columns),
+        at => {
+            let offset = u128::from(at.0 - window.start.0) * u128::from(columns);
+            i64::try_from(offset / u128::from(window.len().max(1))).unwrap_or(i64::MAX)
+        }
+    };
+    let mut bundles: BTreeMap<_, Bundle> = BTreeMap::new();
+    for one in between {
+        let (sent, received) = (column(one.first.sent), column(one.first.received));
+        bundles
+            .entry((one.from, sent, one.to, received))
+            .and_modify(|bundle| {
+                bundle.count += one.count;
+                bundle.bytes = bundle.bytes.saturating_add(one.bytes);
+                let key = |line: &Line| (line.sent, line.received);
+                bundle.first = std::cmp::min_by_key(bundle.first, one.first, key);
+            })
+            .or_insert(*one);
+        if bundles.len() > most {
+            return None;
+        }
+    }
+    Some(bundles.into_values().collect())
 }

@@ -6,10 +6,11 @@ use crate::number;
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
-/// The section but for its data: `still` is a picture as base64 and what it shows in words.
+/// The section but for its data: `whole` names the window of all numbers, `still` is a picture as base64
+/// and its description.
 pub(super) fn body(
     id: &str,
-    entries: &[Entry],
+    (entries, whole): (&[Entry], &str),
     note: &[String],
     (still, words): &(String, String),
     table: Markup,
@@ -35,15 +36,18 @@ pub(super) fn body(
             label.links hidden { input.messages type="checkbox" checked; "Messages" }
         }
         output.status aria-live="polite" {}
+        p.view {}
         div.rows {
             canvas.strips tabindex="0" role="img" aria-describedby={ (id) "-keys" }
                 aria-label=(words) {}
             div.labels {}
         }
+        p.closer hidden {}
         p.note id={ (id) "-keys" } {
             "Drag to move, drag with Shift to zoom, double-click to zoom in. Keys: arrows move and choose a row, "
             "+ and - zoom, Enter unfolds, Home shows all."
         }
+        p.note { "Colours, with the share and the time of each state over " (whole) ":" }
         ul.legend aria-label="States by time" {
             @for entry in entries {
                 li {
@@ -71,14 +75,20 @@ pub(super) fn body(
 /// Most rows of the table that says the same in words.
 const TABLE: usize = 64;
 
-pub(super) fn table(groups: &Groups, nodes: &[Node], usage: &[Usage], classes: &Classes) -> Markup {
+pub(super) fn table(
+    groups: &Groups,
+    nodes: &[Node],
+    usage: &[Usage],
+    classes: &Classes,
+    whole: &str,
+) -> Markup {
     let roots = nodes
         .iter()
         .zip(usage)
         .filter(|(node, _)| node.parent.is_none());
     html! {
         details {
-            summary { "The rows as a table" }
+            summary { "The rows as a table, over " (whole) }
             div.scroll {
                 table {
                     thead { tr {

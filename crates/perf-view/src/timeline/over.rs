@@ -1,25 +1,28 @@
 //! What lies over the rows of a page: messages between them, and marks of what is abnormal.
 
+use super::links::{self, Bundles};
 use super::pyramid::Node;
-use super::{Marker, View, links};
+use super::{Marker, View};
 use crate::Result;
 use perf_core::LocationId;
-use perf_fold::{Column, Folder, GroupId, Lines};
+use perf_fold::{Folder, GroupId};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// Most bundles of messages and most markers in a page.
 pub(super) const MOST_LINKS: usize = 8_000;
-/// Fewer columns than these tell nobody when a message was sent.
-const FEWEST_COLUMNS: usize = 64;
+/// Fewest columns of bundles between these rows: in fewer, lines move up to rows that fold more.
+const FEWEST_COLUMNS: u32 = 64;
 
 impl View<'_> {
-    /// Bundles as [from row, column, to row, column, messages, bytes]; columns outside are -1 and one
-    /// past the last. They lie between the groups nobody unfolds further or, where those are too many for
-    /// lines to be told apart, between groups above.
-    pub(super) fn link_values(&self, nodes: &[Node]) -> Result<Value> {
+    /// Returns the messages of the page, or null if there are none.
+    ///
+    /// A line is `[from row, sent, to row, received, messages, bytes]`, with the times of one message
+    /// in nanoseconds since `start`. Lines lie between the rows that unfold no further or, if these are
+    /// too many for lines to be told apart, between rows above.
+    pub(super) fn link_values(&self, nodes: &[Node], start: i64) -> Result<(Value, [u64; 2])> {
         if self.lines.is_empty() {
-            return Ok(Value::Null);
+            return Ok((Value::Null, [0; 2]));
         }
         let deepest = nodes.iter().map(|node| depth(nodes, node)).max();
         let mut depths = (0..=deepest.unwrap_or(0)).rev().peekable();
@@ -36,17 +39,38 @@ impl View<'_> {
                 .collect();
             let ids: Vec<_> = rows.iter().map(|(_, group)| *group).collect();
             let folder = self.folder_of(&ids)?;
-            let (lines, columns) = links::bundled(&folder, self.window, &self.lines, MOST_LINKS);
+            let found = links::bundled(&folder, self.window, &self.lines, MOST_LINKS);
+            let is_fine = found
+                .columns
+                .is_none_or(|columns| columns >= FEWEST_COLUMNS);
             // The rows at the top may have no lines between them at all.
-            if columns >= FEWEST_COLUMNS || depths.peek().is_none_or(|next| *next == 0) {
-                return Ok(link_value(&rows, &lines, columns));
+            if is_fine || depths.peek().is_none_or(|next| *next == 0) {
+                let hidden = [found.inside, found.elsewhere];
+                return Ok((self.link_value(&rows, &found, start), hidden));
             }
         }
-        Ok(Value::Null)
+        Ok((Value::Null, [0; 2]))
+    }
+
+    fn link_value(&self, rows: &[(usize, GroupId)], found: &Bundles, start: i64) -> Value {
+        let clock = self.timelines.clock();
+        let time = |at| clock.nanos(at).unwrap_or_default().0.saturating_sub(start);
+        let node = |row: u32| rows.get(row as usize).map(|(node, _)| *node);
+        let bundles = found.all.iter().map(|bundle| {
+            json!([
+                node(bundle.from),
+                time(bundle.first.sent),
+                node(bundle.to),
+                time(bundle.first.received),
+                bundle.count,
+                bundle.bytes
+            ])
+        });
+        json!({"columns": found.columns, "bundles": bundles.collect::<Vec<_>>()})
     }
 
     fn folder_of(&self, ids: &[GroupId]) -> Result<Folder> {
-        let params = Folder::params().columns(1024).check()?;
+        let params = Folder::params().columns(1).check()?;
         Ok(Folder::new(
             self.timelines,
             self.groups.with_rows(ids)?,
@@ -73,31 +97,6 @@ impl View<'_> {
 fn depth(nodes: &[Node], node: &Node) -> usize {
     let parents = std::iter::successors(node.parent, |at| nodes.get(*at)?.parent);
     parents.count()
-}
-
-fn link_value(rows: &[(usize, GroupId)], lines: &Lines, columns: usize) -> Value {
-    let column = |column| match column {
-        Column::Before => -1,
-        Column::At(pixel) => i64::from(pixel),
-        Column::After => columns as i64,
-    };
-    let node = |row: u32| rows.get(row as usize).map(|(node, _)| *node);
-    let bundles = lines.bundles.iter().map(|(ends, traffic)| {
-        json!([
-            node(ends.from_row),
-            column(ends.from),
-            node(ends.to_row),
-            column(ends.to),
-            traffic.count,
-            traffic.bytes
-        ])
-    });
-    json!({
-        "columns": columns,
-        "inside": lines.inside.count,
-        "elsewhere": lines.elsewhere.count,
-        "bundles": bundles.collect::<Vec<_>>(),
-    })
 }
 
 /// The node of each location: the group nobody unfolds further.

@@ -5,7 +5,7 @@ use super::paint::{self, Paint};
 use super::{Marker, links};
 use crate::text::{self, ADVANCE};
 use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
-use perf_fold::{Column, Ends, Fold, Folder, Lines, Traffic, Usage, Value};
+use perf_fold::{Column, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value};
 
 /// One fold as PNG or SVG: a row a group, a pixel a column.
 ///
@@ -41,6 +41,8 @@ const AXIS: f64 = 34.0;
 const LEGEND_LINE: f64 = 20.0;
 /// Longest label of a row and of the legend, in letters.
 const LABEL: usize = 36;
+/// Largest difference between painted share and busy share that passes without a remark.
+const MAX_SAMPLING_ERROR: f64 = 0.05;
 /// Bundles of messages that are told their count: those of most messages.
 const COUNTED: usize = 12;
 
@@ -194,11 +196,29 @@ impl<'a> Picture<'a> {
         if shaded {
             remarks.push(Entry::remark("lighter: fewer streams agree"));
         }
+        let error = self.sampling_error();
+        if error > MAX_SAMPLING_ERROR {
+            let points = (100.0 * error).round();
+            remarks.push(Entry::remark(&format!(
+                "colour covers up to {points} points more or less of a row than its busy share"
+            )));
+        }
         if let Some(lines) = self.lines.filter(|lines| lines.inside.count > 0) {
             let inside = number::count(lines.inside.count);
             remarks.push(Entry::remark(&format!("{inside} messages inside of rows")));
         }
         remarks
+    }
+
+    /// The largest difference between the painted share of a row and its busy share, over the rows whose
+    /// operation paints busy time. Work in step with the pixels makes it large.
+    fn sampling_error(&self) -> f64 {
+        let checked = self.folder.checked();
+        let rows = self.fold.rows().zip(&self.usage);
+        let busy = rows.filter(|(row, _)| checked.op(row.group().kind) == Some(Op::Idle));
+        let errors =
+            busy.map(|(row, usage)| (row.painted_share() - usage.utilisation.utilisation()).abs());
+        errors.fold(0.0, f64::max)
     }
 
     fn rows(&self, layout: &Layout, paint: &Paint<'_>, scene: &mut Scene) {

@@ -195,7 +195,7 @@ impl Plan<'_> {
         rows: &mut [Option<String>],
         cancel: &CancelToken,
     ) -> Result<()> {
-        let mut params = Folder::params().columns(columns);
+        let mut params = Folder::params().columns(columns).instants(true);
         if let Some(op) = op {
             params = params.op(op);
         }

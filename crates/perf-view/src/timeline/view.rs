@@ -38,6 +38,7 @@ pub struct View<'a> {
     finest: usize,
     most_rows: usize,
     budget: usize,
+    command: Option<String>,
 }
 
 const SCRIPT: &str = include_str!("../../assets/timeline.js");
@@ -60,6 +61,7 @@ impl<'a> View<'a> {
             finest: 8192,
             most_rows: 400,
             budget: 3 << 20,
+            command: None,
         }
     }
 
@@ -114,6 +116,14 @@ impl<'a> View<'a> {
         self
     }
 
+    /// Command that writes a page of another window of the recording, default none. Where the page
+    /// reaches its resolution it shows this command, followed by `--from` and `--to` with the times of
+    /// the visible window in nanoseconds, such as `--from 1200ns --to 1500ns`.
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
+    }
+
     /// Folds everything the page needs. Reports levels of the phase `pyramid` and rows of `usage`.
     ///
     /// # Errors
@@ -153,6 +163,7 @@ impl<'a> View<'a> {
         let others = totals.iter().filter_map(|(state, _)| state.class());
         let others = others.count().saturating_sub(codes.states.len());
         let leaves = Leaves::of(&nodes, &folder);
+        let (links, hidden) = self.link_values(&nodes, start)?;
         let data = json!({
             "start": start,
             "span": span,
@@ -166,21 +177,25 @@ impl<'a> View<'a> {
             "ops": ops.iter().map(|op| self.operation(*op)).collect::<Vec<_>>(),
             "levels": levels.iter().map(|level| json!({"columns": level.columns, "cells": level.cells}))
                 .collect::<Vec<_>>(),
-            "links": self.link_values(&nodes)?,
+            "links": links,
+            "command": self.command,
             "markers": self.marker_values(&leaves, start),
         });
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
         let finest = levels.last().map_or(1, |level| level.columns);
-        let note = self.note(&nodes, roots, finest, span);
+        let mut note = self.note(&nodes, roots, finest, span);
+        note.extend(hidden_messages(hidden));
+        let whole = [start as f64, (start as f64) + span as f64].map(number::time);
+        let whole = format!("{} to {}", whole[0], whole[1]);
         let still = self.still()?;
         let body = markup::body(
             &self.id,
-            &entries,
+            (&entries, &whole),
             &note,
             &still,
-            markup::table(&self.groups, &nodes, &usage, classes),
+            markup::table(&self.groups, &nodes, &usage, classes, &whole),
         );
         Ok(Section::new(
             "timeline",
@@ -291,7 +306,8 @@ impl<'a> View<'a> {
         let mut note = Vec::new();
         let width = number::time(span as f64 / finest as f64);
         note.push(format!(
-            "Cells are exact down to {width} ({} columns of the whole); closer in, one cell covers several pixels.",
+            "This page holds {} columns of {width} each. It zooms in until a column is a pixel. A column shows \
+             the state at its centre: shorter events may lie between two columns.",
             number::count(finest as u64)
         ));
         let cut = nodes.iter().filter(|node| node.cut).count();
@@ -322,13 +338,28 @@ impl<'a> View<'a> {
         let groups = self
             .groups
             .with_rows(rows.get(..rows.len().min(self.most_rows)).unwrap_or(rows))?;
-        let params = Folder::params().columns(STILL).check()?;
+        let params = Folder::params().columns(STILL).instants(true).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
         let fold = folder.fold(self.window)?;
         let scene = Picture::new(&folder, &fold)?.titled(&self.heading).scene();
         let words = scene.title.clone();
         Ok((crate::pack::base64(&scene.png()?), words))
     }
+}
+
+/// Reports the messages that no zoom shows: those inside of one row and those with an end in no row.
+fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
+    let part = |count: u64, text: &str| match count {
+        0 => None,
+        _ => Some(format!("{} {text}", number::count(count))),
+    };
+    let parts = [
+        part(inside, "stay within one row"),
+        part(elsewhere, "have an end in no row"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let text = parts.join(" and ");
+    (!parts.is_empty()).then(|| format!("Messages without a line, in the whole page: {text}."))
 }
 
 /// Four digits, to keep pages short.

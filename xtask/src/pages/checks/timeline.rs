@@ -35,10 +35,16 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("Number({SECTION}.dataset.level) > {level}"))?;
     tab.expect(&format!("Number({SECTION}.dataset.span) < 60e6"))?;
     let from = tab.number(&format!("Number({SECTION}.dataset.from)"))?;
+    closest(tab)?;
+    tab.expect(
+        "document.querySelector('.closer code').textContent.startsWith('fold cosmo --from ')",
+    )?;
     tab.drag(strips, [0.7, 0.15], [0.5, 0.15])?;
     tab.expect(&format!("Number({SECTION}.dataset.from) > {from}"))?;
     tab.key("Home")?;
     tab.expect(&format!("{SECTION}.dataset.from === '0'"))?;
+    tab.expect("document.querySelector('.closer').hidden")?;
+    tab.expect("![...document.querySelectorAll('.row .busy')].some((e) => e.textContent.endsWith('in all'))")?;
     // Hover says state, share and members.
     tab.hover(strips, [0.992, 0.16])?;
     let said = tab.text("document.querySelector('.status').textContent")?;
@@ -61,11 +67,54 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     }
 }
 
+/// Zooms in as far as the page goes: no column covers several pixels, and the page says that it goes no
+/// further and which window its numbers are of.
+fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.value("document.querySelector('section[data-view=timeline] .strips').focus()")?;
+    for _ in 0..30 {
+        tab.key("+")?;
+    }
+    tab.expect(&format!("{SECTION}.dataset.limit === '1'"))?;
+    tab.expect(&format!("(() => {{ const s = {SECTION}, d = JSON.parse(s.querySelector('script[type=\"application/json\"]').textContent);
+        const finest = d.levels[d.levels.length - 1].columns, seen = finest * Number(s.dataset.span) / d.span;
+        return Number(s.dataset.level) === finest && Math.abs(seen - Math.min(finest, Number(s.dataset.plot))) < 1; }})()"))?;
+    tab.expect("document.querySelector('.view').textContent.includes('zooms in no further')")?;
+    // A page with fewer columns than pixels shows all of its window and zooms in nowhere.
+    tab.expect(&format!(
+        "(() => {{ const text = document.querySelector('.view').textContent;
+        return text.includes('not of this window') !== text.startsWith('Shown: all, ')
+            && text.startsWith('Shown: all, ') === ({SECTION}.dataset.from === '0'); }})()"
+    ))?;
+    tab.expect("[...document.querySelectorAll('.row .busy')].every((e) =>
+        e.textContent.endsWith('in all') !== document.querySelector('.view').textContent.startsWith('Shown: all, '))")
+}
+
+/// Notes the lines that are drawn from now on.
+const NOTE_LINES: &str = "(() => { const p = CanvasRenderingContext2D.prototype, [move, line, clear] = [p.moveTo, p.lineTo, p.clearRect];
+    let at = null; window.drawn = [];
+    p.clearRect = function (...a) { window.drawn = []; return clear.apply(this, a); };
+    p.moveTo = function (x, y) { at = [x, y]; return move.call(this, x, y); };
+    p.lineTo = function (x, y) { if (at && at[1] !== y && Math.abs(at[1] - y) > 6.5) window.drawn.push([...at, x, y]); at = null; return line.call(this, x, y); };
+    return true; })()";
+
+/// Returns `true` if some lines are drawn and each ends where a message of the page was sent and received.
+const LINES_ARE_TRUE: &str = "(() => { const s = document.querySelector('section[data-view=timeline]');
+    const d = JSON.parse(s.querySelector('script[type=\"application/json\"]').textContent), plot = Number(s.dataset.plot);
+    const canvas = s.querySelector('.strips'), left = canvas.getBoundingClientRect().width - plot - 2;
+    const x = (at) => left + (at - Number(s.dataset.from)) / Number(s.dataset.span) * plot;
+    const known = d.links.bundles.map(([, sent, , received]) => [x(sent), x(received)]);
+    return window.drawn.length > 0 && window.drawn.every(([a, , b]) => known.some(([c, e]) => Math.abs(a - c) < 0.5 && Math.abs(b - e) < 0.5)); })()";
+
 pub(super) fn hostile(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("document.title.startsWith('</script>') && document.querySelector('h1').textContent.startsWith('</script>')")?;
     tab.expect("document.querySelectorAll('img[src=x]').length === 0")?;
     tab.expect("[...document.querySelectorAll('.legend span')].some((e) => e.textContent.includes('<img src=x onerror=alert(1)>'))")?;
     tab.expect(&format!("Number({SECTION}.dataset.bundles) > 100"))?;
+    tab.expect(NOTE_LINES)?;
+    closest(tab)?;
+    tab.expect(LINES_ARE_TRUE)?;
+    tab.expect(&format!("{SECTION}.dataset.hidden === '0'"))?;
+    tab.expect("document.querySelector('.closer').hidden")?;
     tab.click("section[data-view=timeline] .messages")?;
     tab.expect(&format!("{SECTION}.dataset.bundles === '0'"))?;
     // The least busy row first.
@@ -83,5 +132,11 @@ pub(super) fn many(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("{SECTION}.dataset.rows === '1'"))?;
     tab.click("section[data-view=timeline] .row[data-group='0'] button")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '65'"))?;
-    tab.expect(&format!("Number({SECTION}.dataset.bundles) > 10"))
+    tab.expect(&format!("Number({SECTION}.dataset.bundles) > 10"))?;
+    // Too many messages for the page: one of each bundle is drawn, the others are counted.
+    tab.expect(NOTE_LINES)?;
+    closest(tab)?;
+    tab.expect(LINES_ARE_TRUE)?;
+    tab.expect(&format!("Number({SECTION}.dataset.hidden) > 0"))?;
+    tab.expect("document.querySelector('.view').textContent.includes('more are not drawn')")
 }
