@@ -44,6 +44,54 @@ fn golden(name: &str, run: Run, words: &[&str]) {
     );
 }
 
+/// The busy share that a row of `fold` shows by its characters, and the one that it prints.
+///
+/// The strip `busy` is the measure where there is one, else the characters that show a state.
+fn inked(text: &str) -> Vec<(f64, f64)> {
+    let mut rows: Vec<(f64, f64)> = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.split('|');
+        let (Some(label), Some(strip)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let count = strip.chars().count() as f64;
+        match (parts.next(), rows.last_mut()) {
+            (Some(rest), last) if label.trim() == "busy" && rest.is_empty() => {
+                let shades = strip.chars().filter_map(|shade| " .:-=+*#%@".find(shade));
+                let mean = shades.map(|step| step as f64 / 9.0).sum::<f64>() / count;
+                last.expect("a row above it").0 = mean;
+            }
+            (Some(rest), _) => {
+                let printed = rest.trim().trim_end_matches(" % busy");
+                let printed = printed.parse::<f64>().expect("a number") / 100.0;
+                let shown = strip.chars().filter(|sign| *sign != '.').count() as f64;
+                rows.push((shown / count, printed));
+            }
+            (None, _) => {}
+        }
+    }
+    rows
+}
+
+#[test]
+fn the_characters_of_a_fold_agree_with_its_busy_shares() {
+    let file = planted().display().to_string();
+    // The kernels recur 240 times: 80 and 240 columns are in step with them.
+    for columns in ["7", "80", "240", "1000", "1200"] {
+        for by in ["device", "location"] {
+            let words = [file.as_str(), "--by", by, "--op", "idle"];
+            let words = [words.as_slice(), &["--columns", columns]].concat();
+            let text = print(fold::run, &words).expect("it folds");
+            let rows = inked(&text);
+            assert!(rows.len() >= 7, "{text}");
+            for (shown, printed) in rows {
+                // Half a shade, and the rounding of the number.
+                assert!((shown - printed).abs() < 0.5 / 9.0 + 0.001, "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn planted_numbers_come_out() {
     let file = planted().display().to_string();
