@@ -63,8 +63,8 @@ pub(super) struct Bundle {
     pub(super) from: u32,
     /// Row of the receiver.
     pub(super) to: u32,
-    /// The first message of the bundle, whose times are exact.
-    pub(super) first: Line,
+    /// One message of the bundle, whose times are exact.
+    pub(super) message: Line,
     /// Number of messages.
     pub(super) count: u64,
     /// Bytes of all messages.
@@ -87,7 +87,7 @@ pub(super) fn bundled(folder: &Folder, window: TimeRange, lines: &[Line], most: 
             (Some(from), Some(to)) => between.push(Bundle {
                 from: *from,
                 to: *to,
-                first: *line,
+                message: *line,
                 count: 1,
                 bytes: line.bytes,
             }),
@@ -135,14 +135,13 @@ fn bundles_of(
     };
     let mut bundles: BTreeMap<_, Bundle> = BTreeMap::new();
     for one in between {
-        let (sent, received) = (column(one.first.sent), column(one.first.received));
+        let (sent, received) = (column(one.message.sent), column(one.message.received));
         bundles
             .entry((one.from, sent, one.to, received))
             .and_modify(|bundle| {
                 bundle.count += one.count;
                 bundle.bytes = bundle.bytes.saturating_add(one.bytes);
-                let key = |line: &Line| (line.sent, line.received);
-                bundle.first = std::cmp::min_by_key(bundle.first, one.first, key);
+                bundle.message = std::cmp::min_by_key(bundle.message, one.message, order);
             })
             .or_insert(*one);
         if bundles.len() > most {
@@ -150,4 +149,13 @@ fn bundles_of(
         }
     }
     Some(bundles.into_values().collect())
+}
+
+/// An order of messages that has nothing to do with their times. The earliest messages of all bundles
+/// would gather at the borders of the columns, as if all ranks sent in step.
+fn order(line: &Line) -> (u64, Ticks, Ticks) {
+    let mixed = line.sent.0 ^ line.received.0.rotate_left(32);
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ (mixed >> 32), line.sent, line.received)
 }

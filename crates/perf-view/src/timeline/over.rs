@@ -59,9 +59,9 @@ impl View<'_> {
         let bundles = found.all.iter().map(|bundle| {
             json!([
                 node(bundle.from),
-                time(bundle.first.sent),
+                time(bundle.message.sent),
                 node(bundle.to),
-                time(bundle.first.received),
+                time(bundle.message.received),
                 bundle.count,
                 bundle.bytes
             ])
