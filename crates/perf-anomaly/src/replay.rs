@@ -1,10 +1,10 @@
 //! [`Replay`]: a recording as a stream of events.
 
-use crate::calls::CORRELATION;
+use crate::calls::{CORRELATION, NESTED};
 use perf_core::{
     CancelToken, Cancelled, Definitions, Event, EventId, EventSink, EventSource, Link, LocationId,
     LocationKind, Looks, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId,
-    StreamKey, Ticks, TimeRange, Trace, TraceView, Transfer, Value,
+    StreamKey, Ticks, TimeRange, Trace, TraceView, Transfer, Unify, Value,
 };
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 ///
 /// Each process is a rank, in the order of the recording; its locations are threads, streams of
 /// accelerators after those of processors, tied to the process that uses the accelerator and marked
-/// by the fact `Accelerator Stream`. Messages between two, and counters as samples of metrics, go
+/// by the fact `Accelerator Stream`; those whose calls nest also by `Accelerator Calls Nest`. Messages between two, and counters as samples of metrics, go
 /// with them; other events have no place in a stream. Work on an accelerator and the call that launched
 /// it, as [`Trace::links`] have them, get one correlation id where both are in view, on the rank of the
 /// launch; a recording's own counter of that name is then left out. In a step, one location comes after
@@ -110,6 +110,13 @@ impl<'a> Replay<'a> {
         self
     }
 
+    /// Sets the rule that decides which regions are one function. Functions of one name are told apart by their
+    /// [labels](Unify::labels). Default: [`Unify::Location`].
+    pub fn unify(mut self, unify: Unify) -> Self {
+        self.ids.unify = unify;
+        self
+    }
+
     /// How many steps there are.
     pub fn steps(&self) -> u64 {
         self.range
@@ -175,6 +182,10 @@ impl EventSource for Replay<'_> {
             if self.step == 0 {
                 source.stream = sink.stream(source.key);
                 describe(definitions, source.location, source.stream, sink);
+                let is_stream = is_gpu(definitions, source.location);
+                if is_stream && !location.overlaps(definitions, &self.cancel)? {
+                    sink.metadata(source.stream, NESTED, "");
+                }
             }
             let first = location.range().start + source.done;
             for index in first..first + count {
@@ -345,6 +356,8 @@ fn describe(definitions: &Definitions, id: LocationId, stream: StreamId, sink: &
 /// What the ids of the recording are called by the sink.
 #[derive(Clone, Debug, Default)]
 struct Ids {
+    /// Rule that decides which regions are one function.
+    unify: Unify,
     regions: Vec<RegionId>,
     metrics: Vec<Option<MetricId>>,
     /// Rank and thread of each location.
@@ -355,8 +368,9 @@ struct Ids {
 
 impl Ids {
     fn ask(&mut self, definitions: &Definitions, sink: &mut dyn EventSink) {
-        let regions = definitions.regions.iter();
-        self.regions = regions.map(|region| sink.region(0, &region.name)).collect();
+        let labels = self.unify.labels(&definitions.regions);
+        let labels = labels.iter();
+        self.regions = labels.map(|label| sink.region(0, label)).collect();
         let metrics = definitions.metrics.iter();
         self.metrics = metrics
             .map(

@@ -1,8 +1,8 @@
 //! [`intervals()`]: the calls of a location whose regions may overlap.
 
 use crate::{
-    CancelToken, Cancelled, Close, Event, Events, LocationKind, LocationView, Looks, RegionId,
-    ReplayCounts, Ticks,
+    CancelToken, Cancelled, Close, Event, Events, LocationView, Looks, RegionId, ReplayCounts,
+    Ticks,
 };
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -21,17 +21,6 @@ pub struct Interval {
     pub enter: usize,
     /// Why it ends: [`Close::Top`] for a leave of its own.
     pub why: Close,
-}
-
-impl LocationKind {
-    /// Whether regions on a location of this kind may overlap without one lying in the other.
-    ///
-    /// The work of one accelerator stream does: a kernel may begin before the one ahead of it has
-    /// ended. Such a location is read by [`intervals()`](crate::intervals()) and not by
-    /// [`replay()`](crate::replay()), whose frames nest.
-    pub fn may_overlap(self) -> bool {
-        self == LocationKind::AcceleratorStream
-    }
 }
 
 /// Finds the calls of one location whose regions may overlap, as those of an accelerator stream do:
@@ -252,6 +241,34 @@ impl<T> OpenIntervals<T> {
         self.calls.push_back(Some((region, kept)));
     }
 
+    /// Closes the region that was entered last if it is `region`, and as [`leave`](Self::leave) otherwise: for
+    /// locations of which nobody knows yet if they [overlap](LocationView::overlaps).
+    ///
+    /// ```
+    /// use perf_core::{Close, OpenIntervals, RegionId};
+    /// let (outer, inner) = (RegionId(0), RegionId(1));
+    /// let mut open = OpenIntervals::default();
+    /// for (region, kept) in [(outer, "a"), (inner, "b"), (outer, "c")] {
+    ///     open.enter(region, kept);
+    /// }
+    /// // A recursive call returns to its caller.
+    /// assert_eq!(open.leave_innermost(outer), Some((outer, "c", Close::Top)));
+    /// assert_eq!(open.leave_innermost(outer), Some((outer, "a", Close::Top)));
+    /// ```
+    pub fn leave_innermost(&mut self, region: RegionId) -> Option<(RegionId, T, Close)> {
+        if self.newest() != Some(region) {
+            return self.leave(region);
+        }
+        // Nothing of the region was entered later, so that its place is the last one.
+        if let Some(places) = self.places.get_mut(&region) {
+            places.pop_back();
+        }
+        let (region, kept) = self.calls.pop_back().flatten()?;
+        self.counts.top += 1;
+        self.tidy();
+        Some((region, kept, Close::Top))
+    }
+
     /// Closes a region by the rules of [`intervals()`], and tells which, what was kept of it, and why;
     /// `None` where nothing is open.
     pub fn leave(&mut self, region: RegionId) -> Option<(RegionId, T, Close)> {
@@ -279,6 +296,12 @@ impl<T> OpenIntervals<T> {
                 }
             },
         };
+        self.tidy();
+        closed
+    }
+
+    /// Removes what was left at both ends, and everywhere once there is much of it.
+    fn tidy(&mut self) {
         while self.calls.back().is_some_and(Option::is_none) {
             self.calls.pop_back();
             self.left -= 1;
@@ -289,14 +312,13 @@ impl<T> OpenIntervals<T> {
             self.left -= 1;
         }
         if self.left > Self::ROOM && self.left > self.calls.len() / 2 {
-            self.tidy();
+            self.compact();
         }
-        closed
     }
 
     /// Forgets what was left.
     #[cold]
-    fn tidy(&mut self) {
+    fn compact(&mut self) {
         self.calls.retain(Option::is_some);
         (self.left, self.gone) = (0, 0);
         self.places = HashMap::new();

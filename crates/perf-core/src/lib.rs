@@ -47,7 +47,8 @@
 //! A stream of an accelerator is a location of [`LocationKind::AcceleratorStream`] in a group of
 //! [`GroupKind::Accelerator`], whose creator is the process that drives it. Readers tell streams
 //! apart by process, device, context and number, never by the number alone. Work is an enter and a
-//! leave like any call, but work of one stream **may overlap**: read it by [`intervals()`]. Work of
+//! leave like any call. Streams nest like threads unless an overlap is seen: read a location that
+//! [overlaps](LocationView::overlaps) by [`intervals()`], and any other one by [`replay()`]. Work of
 //! no length is an enter and a leave at one time and counts like any other. The [`Link`]s of a
 //! [`Trace`] lead from the call that started work to the work.
 //!
@@ -95,6 +96,7 @@ mod looks;
 mod merge;
 mod messages;
 mod metric;
+mod overlap;
 mod profile;
 mod progress;
 mod properties;
@@ -104,6 +106,7 @@ mod stream;
 mod system;
 mod time;
 mod trace;
+mod unify;
 
 pub use code::{CallPath, CallTree, Paradigm, Region, RegionRole};
 pub use comm::{
@@ -121,8 +124,9 @@ pub use limits::Limits;
 pub use looks::Looks;
 pub use merge::Merge;
 pub use messages::{
-    CollectiveInstance, CollectiveMember, Endpoint, Message, Messages, RemoteAccess, Unmatched,
-    UnmatchedCause, match_messages, match_messages_with,
+    ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,
+    Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
+    match_messages_with,
 };
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
@@ -136,3 +140,4 @@ pub use trace::{
     AttributeValue, Collective, CollectiveOp, Definitions, Event, EventId, Events, Link, LinkKind,
     LocationView, RmaCompletion, RmaOp, Trace, TraceView, Transfer,
 };
+pub use unify::Unify;

@@ -78,9 +78,8 @@ pub trait Visitor {
 /// closed with all inside it (`nearest`), the innermost frame is closed under another name
 /// (`renamed`), the leave is ignored (`orphan`). What was mended is counted within the view.
 ///
-/// Regions of accelerator streams may overlap and have no frames that nest: ask
-/// [`LocationKind::may_overlap`](crate::LocationKind::may_overlap), and read those by
-/// [`intervals()`](crate::intervals()).
+/// Regions of accelerator streams may overlap and then have no frames that nest. Locations that
+/// [overlap](LocationView::overlaps) are read by [`intervals()`](crate::intervals()).
 ///
 /// Takes time in proportion to the events, also where none fits; within a window also to the
 /// enters and leaves before it, which tell what is open at its start.

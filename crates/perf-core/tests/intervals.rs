@@ -7,13 +7,18 @@
 
 use perf_core::{
     Close, Definitions, Events, Interval, Location, LocationId, LocationKind, LocationView,
-    Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value, intervals,
+    Paradigm, Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value,
+    intervals,
 };
 use proptest::prelude::*;
 
 fn trace(kind: LocationKind, calls: &[(u64, bool, u32)]) -> Trace {
     let mut definitions = Definitions::default();
-    definitions.regions = ["a", "b", "c"].map(Region::named).to_vec();
+    let kernel = |name| Region {
+        paradigm: Paradigm::Cuda,
+        ..Region::named(name)
+    };
+    definitions.regions = ["a", "b", "c"].map(kernel).to_vec();
     let location = Location {
         kind,
         ..Location::default()

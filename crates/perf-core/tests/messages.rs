@@ -383,3 +383,82 @@ fn matching_reports_progress_and_stops() {
     let stopped = match_messages_with(trace.view(), &Stop(cancel.clone()), &cancel);
     assert!(matches!(stopped, Err(Error::Cancelled(_))));
 }
+
+fn collective(op: CollectiveOp, sent: u64, received: u64) -> Event<'static> {
+    Event::CollectiveEnd(Collective {
+        op,
+        comm: WORLD,
+        root: None,
+        sent,
+        received,
+        request: None,
+    })
+}
+
+#[test]
+fn messages_that_arrive_before_they_are_sent_are_counted_by_pair() {
+    let first = events(&[
+        (10, Event::Send(to(1, 0, None))),
+        (20, Event::Send(to(1, 0, None))),
+        (21, Event::Send(to(0, 9, None))),
+        (22, Event::Recv(to(0, 9, None))),
+        (40, Event::Recv(to(1, 0, None))),
+    ]);
+    let second = events(&[
+        (4, Event::Recv(to(0, 0, None))),
+        (20, Event::Recv(to(0, 0, None))),
+        (30, Event::Send(to(0, 0, None))),
+    ]);
+    let found = match_messages(world(vec![first, second]).view()).clock_violations();
+    let count = |checked, violated, largest| ClockCount {
+        checked,
+        violated,
+        largest,
+    };
+    // What a location sends to itself tells nothing about clocks.
+    assert_eq!(found.messages, count(3, 1, 6));
+    assert_eq!(found.collectives, count(0, 0, 0));
+    let pair = ClockPair {
+        sender: LocationId(0),
+        receiver: LocationId(1),
+        count: count(2, 1, 6),
+    };
+    assert_eq!(found.pairs, [pair]);
+    assert!(found.is_any());
+}
+
+#[test]
+fn nobody_leaves_a_collective_before_all_have_entered_it() {
+    let violated = |op, bytes: [(u64, u64); 3], times: [(u64, u64); 3]| {
+        let rank = |((begin, end), (sent, received)): ((u64, u64), (u64, u64))| {
+            let done = collective(op, sent, received);
+            events(&[(begin, Event::CollectiveBegin), (end, done)])
+        };
+        let ranks = times.into_iter().zip(bytes).map(rank).collect();
+        let found = match_messages(world(ranks).view()).clock_violations();
+        assert_eq!(found.is_any(), found.collectives.violated > 0);
+        (found.collectives.checked, found.collectives.largest)
+    };
+    let (all, none) = ([(8, 8); 3], [(0, 0); 3]);
+    let early = [(0, 5), (9, 12), (3, 9)];
+    assert_eq!(violated(CollectiveOp::Allreduce, all, early), (1, 4));
+    assert_eq!(violated(CollectiveOp::Barrier, none, early), (1, 4));
+    assert_eq!(
+        violated(CollectiveOp::Barrier, none, [(0, 9), (9, 12), (3, 9)]),
+        (1, 0)
+    );
+    // Without data nobody waits, and operations with a root do not hold up everybody.
+    assert_eq!(violated(CollectiveOp::Allreduce, none, early), (0, 0));
+    assert_eq!(violated(CollectiveOp::Reduce, all, early), (0, 0));
+    // The last one sends nothing, so that nobody waits for it; of the others rank 2 is last.
+    let silent = [(8, 8), (0, 8), (8, 8)];
+    assert_eq!(violated(CollectiveOp::Allgatherv, silent, early), (1, 0));
+    let late = [(0, 1), (9, 12), (3, 9)];
+    assert_eq!(violated(CollectiveOp::Allgatherv, silent, late), (1, 2));
+    // The only one that receives is the last one itself: the last but one bounds it.
+    let single = [(8, 0), (8, 8), (8, 0)];
+    assert_eq!(
+        violated(CollectiveOp::Allgatherv, single, [(7, 8), (9, 5), (3, 9)]),
+        (1, 2)
+    );
+}

@@ -5,16 +5,17 @@ use crate::overlap::Overlaps;
 use crate::timelines::Columns;
 use crate::{Error, Result, StateMap};
 use perf_core::{
-    CancelToken, Close, Event, LocationKind, LocationView, Looks, RegionId, ReplayCounts, Ticks,
+    CancelToken, Close, Definitions, Event, LocationView, Looks, RegionId, ReplayCounts, Ticks,
     TimeRange, Visitor, intervals_with, replay_with,
 };
 
 /// The timeline of one location, within the window of its view.
 ///
-/// Regions on some kinds of location may overlap, those of all else nest.
+/// Regions nest unless the location [overlaps](LocationView::overlaps). Work of no length is kept for
+/// accelerator streams.
 pub(crate) fn stream<M: StateMap + ?Sized>(
     location: LocationView<'_>,
-    kind: LocationKind,
+    definitions: &Definitions,
     map: &M,
     cancel: &CancelToken,
 ) -> Result<(Columns, ReplayCounts)> {
@@ -29,7 +30,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     };
     let mut walk = Walk::new(map, location.len());
     walk.recall(location, cancel)?;
-    let counts = if kind.may_overlap() {
+    let counts = if location.overlaps(definitions, cancel)? {
         overlapping(location, &mut walk, lifetime.start, cancel)?
     } else {
         walk.set(lifetime.start);
@@ -40,7 +41,8 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     walk.transition(lifetime.end, code::ABSENT);
     walk.times.shrink_to_fit();
     walk.codes.shrink_to_fit();
-    let instants = match kind.may_overlap() {
+    let defined = definitions.system.location(location.id());
+    let instants = match defined.is_some_and(|it| it.kind.may_overlap()) {
         true => instants(location, &mut walk, cancel)?,
         false => Vec::new(),
     };
@@ -271,7 +273,7 @@ impl<M: StateMap + ?Sized> Visitor for Walk<'_, M> {
 mod tests {
     use super::*;
     use crate::RegionMap;
-    use perf_core::{Definitions, Events, Location, LocationId, Region, SystemTree, Trace};
+    use perf_core::{Events, Location, LocationId, Region, SystemTree, Trace};
 
     const A: RegionId = RegionId(0);
     const B: RegionId = RegionId(1);
@@ -294,7 +296,7 @@ mod tests {
         let view = trace.view().between(window);
         let location = view.location(LocationId(0)).unwrap();
         let never = CancelToken::new();
-        let (columns, _) = stream(location, LocationKind::CpuThread, &map, &never).unwrap();
+        let (columns, _) = stream(location, trace.definitions(), &map, &never).unwrap();
         (columns.times.iter().map(|at| at.0).collect(), columns.codes)
     }
 

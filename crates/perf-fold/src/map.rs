@@ -1,7 +1,7 @@
 //! State maps: from the call stack of a stream to the class of its state.
 
 use crate::{ClassId, Classes, Result};
-use perf_core::{Definitions, Paradigm, Region, RegionId, RegionRole};
+use perf_core::{Definitions, Paradigm, Region, RegionId, RegionRole, Unify};
 
 /// Turns the open regions of a stream into a class: the parameter of a fold that decides what
 /// its colours mean.
@@ -29,8 +29,8 @@ pub trait StateMap: Sync {
     /// The class of a stream whose open regions are `stack`, outermost first and never empty.
     /// `None` makes it idle. Called for each enter and leave: must be cheap.
     ///
-    /// On an accelerator stream, whose regions may overlap, these are the ones still open in the
-    /// order in which they were entered. Where more than 256 were open at once it may be the
+    /// On a location whose regions [overlap](perf_core::LocationView::overlaps) these are the ones still
+    /// open, in the order in which they were entered. Where more than 256 were open at once it may be the
     /// inner part of them only.
     fn class(&self, stack: &[RegionId]) -> Option<ClassId>;
 }
@@ -57,7 +57,10 @@ pub struct RegionMap {
 }
 
 impl RegionMap {
-    /// Each region its own class, named as the region; regions of one name share theirs.
+    /// Makes each function a class of its own, named after it.
+    ///
+    /// Regions of one name, source file and line are one function ([`Unify::Location`]). Two functions of one
+    /// name are told apart by their [labels](Unify::labels).
     ///
     /// # Errors
     /// [`Error::TooManyClasses`](crate::Error::TooManyClasses).
@@ -118,6 +121,7 @@ impl StateMap for RegionMap {
 pub struct RegionGroups {
     rules: Vec<(String, Rule)>,
     others: Option<String>,
+    unify: Unify,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -160,6 +164,29 @@ impl RegionGroups {
         self
     }
 
+    /// Sets the rule that decides which regions are one function, for regions that keep their own name.
+    /// Default: [`Unify::Location`].
+    ///
+    /// ```
+    /// use perf_core::{Definitions, Region, Unify};
+    /// use perf_fold::{RegionGroups, StateMap};
+    /// let mut definitions = Definitions::default();
+    /// let of = |file: &str| Region { file: Some(file.into()), ..Region::named("init") };
+    /// definitions.regions = vec![of("a.c"), of("b.c")];
+    /// let names = |groups: RegionGroups| Ok::<_, perf_fold::Error>(groups.plan(&definitions)?.classes().names().to_vec());
+    /// let all = RegionGroups::new().others_into("other").name("init", "init");
+    /// assert_eq!(names(all)?, ["init", "other"]);
+    /// let location = names(RegionGroups::new())?;
+    /// assert_eq!(location[..2], ["init (a.c)", "init (b.c)"]);
+    /// let name = names(RegionGroups::new().unify(Unify::Name))?;
+    /// assert_eq!(name[0], "init");
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn unify(mut self, unify: Unify) -> Self {
+        self.unify = unify;
+        self
+    }
+
     fn rule(mut self, class: impl Into<String>, rule: Rule) -> Self {
         self.rules.push((class.into(), rule));
         self
@@ -178,8 +205,9 @@ impl RegionGroups {
             classes.add(class)?;
         }
         let mut table = Vec::with_capacity(definitions.regions.len() + 1);
-        for region in &definitions.regions {
-            table.push(classes.add(self.class_of(region))?);
+        let labels = self.unify.labels(&definitions.regions);
+        for (region, label) in definitions.regions.iter().zip(&labels) {
+            table.push(classes.add(self.class_of(region, label))?);
         }
         // Events may name regions that no definition tells of.
         let unknown = self.others.as_deref().unwrap_or("undefined region");
@@ -191,7 +219,7 @@ impl RegionGroups {
         })
     }
 
-    fn class_of<'a>(&'a self, region: &'a Region) -> &'a str {
+    fn class_of<'a>(&'a self, region: &Region, label: &'a str) -> &'a str {
         let fits = |rule: &Rule| match rule {
             Rule::Name(pattern) => perf_core::fits(pattern, &region.name),
             Rule::Paradigm(paradigm) => region.paradigm == *paradigm,
@@ -202,7 +230,7 @@ impl RegionGroups {
         match (found, &self.others) {
             (Some((class, _)), _) => class,
             (None, Some(others)) => others,
-            (None, None) => &region.name,
+            (None, None) => label,
         }
     }
 }

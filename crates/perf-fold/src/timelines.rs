@@ -20,8 +20,8 @@ const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
 /// in the view it was made from, numbered from 0 in the order of the view. Clones share the data.
 ///
 /// Regions of a thread nest, and a leave that does not fit is mended as [`perf_core::replay`] does.
-/// Where they [may overlap](LocationKind::may_overlap), as on an accelerator stream, each leave closes
-/// the first open one of its region and no other, as [`perf_core::intervals()`] does, and the state is
+/// Where they [overlap](perf_core::LocationView::overlaps), as work of an accelerator stream may, each leave
+/// closes the first open one of its region and no other, as [`perf_core::intervals()`] does. The state is then
 /// that of the last one entered that is still open: a stream is busy while any of its work is open.
 ///
 /// States of length zero vanish: of several transitions at one time the last in file order wins.
@@ -109,9 +109,7 @@ impl Timelines {
         let definitions = view.definitions();
         let built = par::map(&locations, |location| {
             cancel.check()?;
-            let kind = definitions.system.location(location.id());
-            let kind = kind.map_or(LocationKind::Unknown, |location| location.kind);
-            let built = build::stream(*location, kind, map, cancel)?;
+            let built = build::stream(*location, definitions, map, cancel)?;
             progress.advance("timelines", location.len() as u64, total);
             Ok::<_, Error>(built)
         })?;

@@ -6,8 +6,8 @@
 )]
 
 use perf_core::{
-    Definitions, Event, Events, Location, LocationKind, Region, RegionId, SystemTree, Ticks,
-    TimeRange, Trace,
+    Definitions, Event, Events, Location, LocationKind, Paradigm, Region, RegionId, SystemTree,
+    Ticks, TimeRange, Trace,
 };
 use perf_fold::{RegionMap, State, Timelines, Usage, Utilisation};
 use proptest::prelude::*;
@@ -30,7 +30,11 @@ fn range(start: u64, end: u64) -> TimeRange {
 
 fn trace(kind: LocationKind, events: &[(u64, Event<'_>)]) -> Trace {
     let mut definitions = Definitions::default();
-    definitions.regions = ["a", "b", "c"].map(Region::named).to_vec();
+    let kernel = |name| Region {
+        paradigm: Paradigm::Cuda,
+        ..Region::named(name)
+    };
+    definitions.regions = ["a", "b", "c"].map(kernel).to_vec();
     let location = Location {
         kind,
         ..Location::default()

@@ -67,7 +67,8 @@
 //! * Look at [`Recording::diagnostics`]: a repair is counted, not shouted.
 //! * A [window](OpenOptions::window) leaves out what began before it: calls that span it are unknown.
 //! * Memory is unlimited by default. Who opens files of strangers sets [`Limits`](perf_core::Limits).
-//! * Names of regions are unified over ranks ([`Unify`]); functions of one name in two libraries are one.
+//! * Regions of one name, source file and line are one function over all ranks ([`Unify`]). Where a recording
+//!   has neither file nor line, functions of one name are one.
 //!
 //! Input is not trusted: no file makes a reader panic, loop for ever or allocate more than its
 //! bytes warrant. What cannot be read is an [`Error`] that says file, byte and record.
@@ -167,5 +168,6 @@ mod timeline;
 mod xml;
 
 pub use error::{Error, Result};
-pub use options::{OpenOptions, Unify};
+pub use options::OpenOptions;
+pub use perf_core::Unify;
 pub use probe::{Content, Format, Formats, Input, Ranks, Recording, open, open_ranks, probe};

@@ -1,19 +1,7 @@
 //! How a recording is opened.
 
 use crate::{Error, Result};
-use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Weight};
-
-/// How regions that several ranks define each for itself are treated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Unify {
-    /// Regions of one canonical name and paradigm are one region: ranks that number their regions
-    /// each for itself meet.
-    #[default]
-    ByName,
-    /// Each definition is a region of its own.
-    Never,
-}
+use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Unify, Weight};
 
 /// How a recording is opened: what to read of it, and what to put up with.
 ///
@@ -87,7 +75,9 @@ impl<'a> OpenOptions<'a> {
         self
     }
 
-    /// How regions that several ranks define are treated. Default: [`Unify::ByName`].
+    /// Sets the rule that decides which regions are one, for formats in which each rank may define its own:
+    /// OTF2, whose reader also keeps regions of different paradigms and mangled names apart. Default:
+    /// [`Unify::Location`].
     pub fn unify(mut self, unify: Unify) -> Self {
         self.unify = unify;
         self

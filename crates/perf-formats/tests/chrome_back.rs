@@ -35,8 +35,7 @@ fn calls(trace: &Trace) -> BTreeMap<(String, u64, u64), u32> {
             let name = definitions.region_name(region).into_owned();
             *all.entry((name, nanos(start), nanos(end))).or_default() += 1;
         };
-        let location = definitions.system.location(view.id()).unwrap();
-        if location.kind.may_overlap() {
+        if view.overlaps(definitions, &CancelToken::new()).unwrap() {
             intervals(view, |call| add(call.region, call.start, call.end));
             continue;
         }

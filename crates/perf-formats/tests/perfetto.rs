@@ -265,9 +265,11 @@ fn slices(view: TraceView<'_>) -> Vec<Vec<Slice>> {
     let trace = view.trace();
     let mut all = Vec::new();
     for location in view.locations() {
-        let known = trace.definitions().system.location(location.id()).unwrap();
         let mut own = Vec::new();
-        if known.kind.may_overlap() {
+        if location
+            .overlaps(trace.definitions(), &CancelToken::new())
+            .unwrap()
+        {
             intervals(location, |call| {
                 let name = trace.definitions().region_name(call.region).into_owned();
                 own.push((name, call.start.0, call.end.0));

@@ -30,3 +30,4 @@ pub use node::NodeState;
 pub(crate) use params::CORRELATION;
 pub use params::{CallsParams, CheckedCallsParams, ModelBy, Repair, Runtime};
 pub use sink::Calls;
+pub(crate) use sink::NESTED;

@@ -408,6 +408,10 @@ impl EventSink for Calls {
         let Some(stream) = self.streams.get_mut(stream.index()) else {
             return;
         };
+        if name == NESTED {
+            stream.overlaps = false;
+            return;
+        }
         stream.is_gpu |= GPU.contains(&name);
         stream.overlaps |= name == OVERLAPS;
         let metadata = &mut stream.metadata;
@@ -433,6 +437,10 @@ impl EventSink for Calls {
 
 /// Facts that only streams of accelerators have.
 const GPU: [&str; 4] = ["CUDA Context", "CUDA Device", "CUDA Stream", OVERLAPS];
+
+/// Fact that follows [`OVERLAPS`] for streams whose calls nest, as those of offloaded functions do. It is not
+/// kept: it says how to read the calls.
+pub(crate) const NESTED: &str = "Accelerator Calls Nest";
 
 /// The fact that only streams have whose calls are told as what is open when, not as a stack.
 const OVERLAPS: &str = "Accelerator Stream";

@@ -10,12 +10,14 @@
 //!
 //! What finds no partner is listed with the cause, never dropped and never an error.
 
+mod clocks;
 mod collectives;
 mod point;
 mod ranks;
 mod remote;
 mod room;
 
+pub use clocks::{ClockCount, ClockPair, ClockViolations};
 pub use collectives::{CollectiveInstance, CollectiveMember};
 pub use point::Message;
 pub use remote::RemoteAccess;

@@ -4,6 +4,7 @@ use super::from_trace::Sums;
 use super::{CallPathId, Profile};
 use crate::{
     CallTree, CancelToken, Definitions, Location, LocationId, Looks, MetricId, Result, TraceView,
+    Unify,
 };
 
 /// Locations that are looked at.
@@ -104,7 +105,7 @@ impl Sample {
     fn of(view: TraceView<'_>, some: &[LocationId], cancel: &CancelToken) -> Result<Self> {
         let mut sample = Sample::default();
         let mut calls = CallTree::default();
-        let mut sums = Sums::default();
+        let mut sums = Sums::new(Unify::default(), &view.definitions().regions);
         for location in some.iter().filter_map(|id| view.location(*id)) {
             cancel.check()?;
             sums.add_location(view.definitions(), location, &mut calls, cancel)?;

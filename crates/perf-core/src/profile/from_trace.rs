@@ -4,7 +4,7 @@ use super::{Profile, ProfileMetric, Scope, SparseRows};
 use crate::{
     CallPathId, CallTree, CancelToken, CartMembers, CartTopology, Close, Definitions, Error, Event,
     LocationId, LocationView, Looks, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
-    ReplayCounts, Result, RmaOp, Ticks, TraceView, Value, ValueType, Visitor,
+    ReplayCounts, Result, RmaOp, Ticks, TraceView, Unify, Value, ValueType, Visitor,
     intervals::{Step, walk},
     replay_with,
 };
@@ -32,9 +32,13 @@ impl Profile {
     /// time nor visits. It is there only where there are such bytes, so that the bytes of a profile
     /// are those of the events.
     ///
-    /// Work of an accelerator stream does not nest, see [`intervals`](crate::intervals()): each
-    /// region of it is a root call path, and both of its times are the sum of its lengths. Where
-    /// work overlaps these add up to more than the stream was busy.
+    /// Regions of a location that [overlap](LocationView::overlaps), as work of an accelerator stream does,
+    /// do not nest. They are read by [`intervals`](crate::intervals()): each is a root call path, and both of
+    /// its times are the sum of its lengths. Where work overlaps, these add up to more than the stream was
+    /// busy.
+    ///
+    /// Regions of one name, file and line are one function ([`Unify::Location`]), and have one call path.
+    /// [`from_trace_by`](Self::from_trace_by) takes another rule.
     ///
     /// Grids over the ranks of a communicator become grids over its processes, since a profile has
     /// no communicators; over its locations where these have no processes. They stay as they are
@@ -72,13 +76,27 @@ impl Profile {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<(Profile, ReplayCounts)> {
+        Self::from_trace_by(view, Unify::default(), progress, cancel)
+    }
+
+    /// Returns the profile that [`from_trace`](Self::from_trace) describes, with `unify` as the rule that
+    /// decides which regions are one function.
+    ///
+    /// # Errors
+    /// As [`from_trace`](Self::from_trace).
+    pub fn from_trace_by(
+        view: TraceView<'_>,
+        unify: Unify,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<(Profile, ReplayCounts)> {
         let definitions = view.definitions();
         let locations = definitions.system.locations().len();
         let mut counts = ReplayCounts::default();
         let metrics = metrics();
         let mut rows = SparseRows::new(locations, vec![ValueType::U64; metrics.len()]);
         let mut calls = CallTree::default();
-        let mut sums = Sums::default();
+        let mut sums = Sums::new(unify, &definitions.regions);
         let mut outside = Vec::new();
         let mut in_order: Vec<_> = view.ids().collect();
         in_order.sort_unstable();
@@ -257,13 +275,28 @@ pub(super) struct Sums {
     touched: Vec<CallPathId>,
     /// Bytes sent and received outside any frame.
     outside: (u64, u64),
+    /// For each region the one that has its call paths.
+    functions: Vec<RegionId>,
 }
 
 impl Sums {
     /// Bytes of a call path.
     pub(super) const A_PATH: usize = size_of::<Sum>();
 
-    /// Adds the events of a location, whatever it is.
+    pub(super) fn new(unify: Unify, regions: &[Region]) -> Self {
+        Sums {
+            functions: unify.representatives(regions),
+            ..Sums::default()
+        }
+    }
+
+    /// The region whose call paths are those of `region`.
+    fn function(&self, region: RegionId) -> RegionId {
+        let known = self.functions.get(region.index());
+        known.copied().unwrap_or(region)
+    }
+
+    /// Adds the events of a location.
     pub(super) fn add_location(
         &mut self,
         definitions: &Definitions,
@@ -271,8 +304,7 @@ impl Sums {
         calls: &mut CallTree,
         cancel: &CancelToken,
     ) -> Result<ReplayCounts> {
-        let kind = definitions.system.location(location.id());
-        match kind.is_some_and(|it| it.kind.may_overlap()) {
+        match location.overlaps(definitions, cancel)? {
             true => self.add_work(location, calls, cancel),
             false => self.add(location, calls, cancel),
         }
@@ -306,7 +338,7 @@ impl Sums {
         cancel: &CancelToken,
     ) -> Result<ReplayCounts> {
         let mut failed = None;
-        let mut path_of = |region| match calls.child(None, region) {
+        let mut path_of = |sums: &Self, region| match calls.child(None, sums.function(region)) {
             Ok(path) => Some(path),
             Err(error) => {
                 failed.get_or_insert(error);
@@ -315,19 +347,19 @@ impl Sums {
         };
         let counts = walk(location, Some(cancel), |step| match step {
             Step::Begin(region) => {
-                if let Some(path) = path_of(region) {
+                if let Some(path) = path_of(self, region) {
                     self.visit(path);
                 }
             }
             Step::End(call) => {
                 let time = call.end.saturating_since(call.start);
-                if let Some(sum) = path_of(call.region).and_then(|path| self.at(path)) {
+                if let Some(sum) = path_of(self, call.region).and_then(|path| self.at(path)) {
                     sum.inclusive = sum.inclusive.saturating_add(time);
                     sum.exclusive = sum.exclusive.saturating_add(time);
                 }
             }
             Step::Other(event, newest) => {
-                let path = newest.and_then(&mut path_of);
+                let path = newest.and_then(|region| path_of(self, region));
                 self.transfer(event, path);
             }
         })?;
@@ -429,7 +461,7 @@ impl Summing<'_> {
         {
             return Ok(*path);
         }
-        let path = self.calls.child(parent, region)?;
+        let path = self.calls.child(parent, self.sums.function(region))?;
         if let Some(slot) = slot {
             *slot = Some((parent, region, path));
         }

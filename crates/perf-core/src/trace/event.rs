@@ -55,6 +55,28 @@ impl CollectiveOp {
         CollectiveOp::Exscan,
     ];
 
+    /// Returns `true` for operations in which each member needs all others: nobody that receives data leaves
+    /// before all that send data have entered.
+    ///
+    /// `Alltoallv` and `Alltoallw` are none: two members may exchange nothing.
+    ///
+    /// ```
+    /// use perf_core::CollectiveOp;
+    /// assert!(CollectiveOp::Allreduce.is_all_to_all());
+    /// assert!(!CollectiveOp::Reduce.is_all_to_all());
+    /// ```
+    pub fn is_all_to_all(self) -> bool {
+        matches!(
+            self,
+            CollectiveOp::Barrier
+                | CollectiveOp::Allgather
+                | CollectiveOp::Allgatherv
+                | CollectiveOp::Alltoall
+                | CollectiveOp::Allreduce
+                | CollectiveOp::ReduceScatter
+        )
+    }
+
     /// The operation OTF2 numbers `code`.
     pub fn from_code(code: u8) -> Self {
         let named = Self::NAMED.get(usize::from(code)).copied();

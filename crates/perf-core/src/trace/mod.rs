@@ -12,6 +12,7 @@ pub use link::{EventId, Link, LinkKind};
 pub(crate) use records::RecordCounts;
 pub use view::{LocationView, TraceView};
 
+use crate::overlap::OverlapCache;
 use crate::{
     Attribute, CallTree, CartTopology, Clock, Communicator, Error, LocationId, Metric, MetricSet,
     Region, RegionId, Result, SystemTree, TimeRange, Window,
@@ -111,6 +112,8 @@ pub struct Trace {
     definitions: Definitions,
     events: Vec<Events>,
     links: Vec<Link>,
+    /// Answers of [`LocationView::overlaps`].
+    overlap: OverlapCache,
 }
 
 impl Trace {
@@ -129,6 +132,7 @@ impl Trace {
             });
         }
         Ok(Trace {
+            overlap: OverlapCache::new(events.len()),
             definitions,
             events,
             links: Vec::new(),

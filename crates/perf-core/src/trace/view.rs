@@ -1,8 +1,10 @@
 //! [`TraceView`] and [`LocationView`]: parts of a trace, without copying.
 
 use super::{Definitions, Event, Events, Trace};
-use crate::{LocationId, Ticks, TimeRange};
+use crate::overlap::is_seen;
+use crate::{CancelToken, Cancelled, LocationId, Ticks, TimeRange};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A part of a [`Trace`]: some locations, within a window of time. `Copy`; nothing is copied.
 ///
@@ -77,6 +79,7 @@ impl<'a> TraceView<'a> {
             events,
             window: self.window,
             range: Place::of(events, self.window),
+            overlap: self.trace.overlap.of(id),
         })
     }
 
@@ -131,6 +134,8 @@ pub struct LocationView<'a> {
     events: &'a Events,
     window: TimeRange,
     range: Place,
+    /// Cache of the trace for [`overlaps`](Self::overlaps); `None` for a view of no trace.
+    overlap: Option<&'a OnceLock<bool>>,
 }
 
 /// A range that is `Copy`.
@@ -171,6 +176,7 @@ impl<'a> LocationView<'a> {
             events,
             window: TimeRange::ALL,
             range: Place::of(events, TimeRange::ALL),
+            overlap: None,
         }
     }
 
@@ -192,6 +198,58 @@ impl<'a> LocationView<'a> {
     /// The numbers, in [`all`](Self::all), of the events in view.
     pub fn range(&self) -> Range<usize> {
         self.range.start..self.range.end
+    }
+
+    /// Returns `true` if regions of the location overlap without one calling the other.
+    ///
+    /// Locations nest unless an overlap is seen. It is looked for on accelerator streams only
+    /// ([`LocationKind::may_overlap`](crate::LocationKind::may_overlap)), in all events of the location and
+    /// not only in those of the window, so that windows agree with the whole. Either of these is one:
+    ///
+    /// * A region is left while a region that was entered after it is open, and the inner one is left later.
+    /// * A kernel or copy of CUDA, HIP or OpenCL begins while another one runs: kernels call no kernels.
+    ///
+    /// A location that overlaps is read by [`intervals()`](crate::intervals()), any other one by
+    /// [`replay()`](crate::replay()). A leave that is missing is not an overlap: `replay` repairs it.
+    ///
+    /// The first call walks over the events up to the first overlap. The answer is kept with the trace. A view
+    /// of [no trace](Self::whole) walks each time.
+    ///
+    /// ```
+    /// # use perf_core::{CancelToken, Definitions, Events, Location, LocationId, LocationKind, Region};
+    /// # use perf_core::{RegionId, SystemTree, Ticks, Trace};
+    /// # let mut definitions = Definitions::default();
+    /// # let stream = Location { kind: LocationKind::AcceleratorStream, ..Location::default() };
+    /// # definitions.system = SystemTree::new(vec![], vec![], vec![stream], &Default::default())?;
+    /// # definitions.regions = ["offload", "loop"].map(Region::named).to_vec();
+    /// let (offload, inner) = (RegionId(0), RegionId(1));
+    /// let overlaps = |leaves: [RegionId; 2]| {
+    ///     let mut events = Events::default();
+    ///     events.push_enter(Ticks(0), offload);
+    ///     events.push_enter(Ticks(5), inner);
+    ///     events.push_leave(Ticks(9), leaves[0]);
+    ///     events.push_leave(Ticks(15), leaves[1]);
+    ///     let trace = Trace::new(definitions.clone(), vec![events])?;
+    ///     let location = trace.location(LocationId(0)).expect("there is one");
+    ///     Ok::<_, perf_core::Error>(location.overlaps(trace.definitions(), &CancelToken::new())?)
+    /// };
+    /// assert!(!overlaps([inner, offload])?);
+    /// assert!(overlaps([offload, inner])?);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn overlaps(
+        &self,
+        definitions: &Definitions,
+        cancel: &CancelToken,
+    ) -> Result<bool, Cancelled> {
+        if let Some(known) = self.overlap.and_then(OnceLock::get) {
+            return Ok(*known);
+        }
+        let seen = is_seen(definitions, self.id, self.events, cancel)?;
+        Ok(self.overlap.map_or(seen, |cell| *cell.get_or_init(|| seen)))
     }
 
     /// Number of events in view.

@@ -4,8 +4,9 @@ use super::Piece;
 use super::work::WorkTable;
 use crate::Result;
 use perf_core::{
-    CancelToken, GroupKind, Link, LinkKind, LocationGroupId, LocationId, Looks, Merge, RegionId,
-    ReplayCounts, SystemTree, Ticks, TraceView, intervals_with,
+    CancelToken, Close, Definitions, Event, GroupKind, Interval, Link, LinkKind, LocationGroupId,
+    LocationId, LocationView, Looks, Merge, RegionId, ReplayCounts, SystemTree, Ticks, TraceView,
+    Visitor, intervals_with, replay_with,
 };
 use std::collections::BTreeMap;
 
@@ -154,7 +155,7 @@ pub(super) fn each(
             continue;
         };
         let launches = launches.get(id).map_or(&[][..], Vec::as_slice);
-        let counts = intervals_with(location, cancel, |call| {
+        let counts = offloads(view.definitions(), location, cancel, |call| {
             let index = u32::try_from(call.enter).ok();
             let at = index.and_then(|index| {
                 let at = launches.binary_search_by_key(&index, |(index, _)| *index);
@@ -172,4 +173,57 @@ pub(super) fn each(
         repairs.merge(&counts);
     }
     Ok(repairs)
+}
+
+/// Finds the work of a stream. Of regions that nest only the outermost is work, since the others are calls of it.
+fn offloads(
+    definitions: &Definitions,
+    location: LocationView<'_>,
+    cancel: &CancelToken,
+    found: impl FnMut(Interval),
+) -> Result<ReplayCounts> {
+    if location.overlaps(definitions, cancel)? {
+        return Ok(intervals_with(location, cancel, found)?);
+    }
+    let events = location.all();
+    let is_enter = |index: &usize| matches!(events.event(*index), Some(Event::Enter { .. }));
+    let mut outermost = Outermost {
+        enters: location.range().filter(is_enter),
+        begun: None,
+        found,
+    };
+    Ok(replay_with(location, &mut outermost, cancel)?)
+}
+
+/// Finds the outermost frames of a whole location.
+struct Outermost<I, F> {
+    /// Numbers of the enters that are still to come.
+    enters: I,
+    /// Time and number of the enter of the open frame.
+    begun: Option<(Ticks, usize)>,
+    found: F,
+}
+
+impl<I: Iterator<Item = usize>, F: FnMut(Interval)> Visitor for Outermost<I, F> {
+    fn enter(&mut self, at: Ticks, _region: RegionId, depth: usize) {
+        let enter = self.enters.next();
+        if depth == 0 {
+            self.begun = enter.map(|enter| (at, enter));
+        }
+    }
+
+    fn leave(&mut self, at: Ticks, region: RegionId, depth: usize, why: Close) {
+        if depth > 0 {
+            return;
+        }
+        if let Some((start, enter)) = self.begun.take() {
+            (self.found)(Interval {
+                region,
+                start,
+                end: at,
+                enter,
+                why,
+            });
+        }
+    }
 }

@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use perf_core::{
-    Close, Event, LocationKind, LocationView, RegionId, Ticks, TimeRange, Trace, Visitor, replay,
+    CancelToken, Close, Definitions, Event, LocationView, RegionId, Ticks, TimeRange, Trace,
+    Visitor, replay,
 };
 use perf_fold::{Boundary, ClassId, Classes, Op, RegionMap, State, StateMap, Timelines, Value};
 use std::collections::BTreeMap;
@@ -39,11 +40,11 @@ impl Visitor for Log {
 }
 
 impl Log {
-    pub(crate) fn of(location: LocationView<'_>, kind: LocationKind) -> Self {
+    pub(crate) fn of(location: LocationView<'_>, definitions: &Definitions) -> Self {
         let mut log = Log::default();
-        match kind {
-            LocationKind::AcceleratorStream => log.overlapping(location),
-            _ => {
+        match location.overlaps(definitions, &CancelToken::new()).unwrap() {
+            true => log.overlapping(location),
+            false => {
                 replay(location, &mut log);
             }
         }
@@ -104,11 +105,7 @@ pub(crate) struct Naive {
 
 impl Naive {
     pub(crate) fn of(trace: &Trace) -> Self {
-        let system = &trace.definitions().system;
-        let log = |location: LocationView<'_>| {
-            let kind = system.location(location.id()).unwrap().kind;
-            Log::of(location, kind)
-        };
+        let log = |location: LocationView<'_>| Log::of(location, trace.definitions());
         Naive {
             logs: trace.view().locations().map(log).collect(),
             map: RegionMap::by_name(trace.definitions()).unwrap(),

@@ -156,7 +156,7 @@ impl Writer<'_, '_> {
         let known = self.view.definitions().system.location(id);
         let name = known.map_or("", |location| &location.name);
         self.thread(own, name);
-        if known.is_some_and(|location| location.kind.may_overlap()) {
+        if location.overlaps(self.view.definitions(), self.cancel)? {
             let (calls, notes) = calls::overlapping(location, self.cancel)?;
             self.work(location, calls, name)?;
             return self.notes(location, notes);

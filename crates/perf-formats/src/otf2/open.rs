@@ -1,27 +1,38 @@
-//! [`Open`]: what is open on a location, for who cuts it.
+//! [`Open`]: regions that are open on a location which is cut.
 
 use perf_core::{FrameStack, LocationKind, OpenIntervals, RegionId};
 
-/// What is open, with what is kept of each: frames, or work that may overlap.
+/// Open regions, with a value kept for each: frames, or work that may overlap.
 #[derive(Debug)]
 pub(super) enum Open<T> {
     Frames(FrameStack, Vec<T>),
     Work(OpenIntervals<T>),
+    /// An accelerator stream that is cut while it is read, before anybody knows if it overlaps.
+    Stream(OpenIntervals<T>),
 }
 
 impl<T: Copy> Open<T> {
-    pub(super) fn of(kind: LocationKind) -> Self {
-        match kind.may_overlap() {
+    /// Nothing is open on a location of which it is known if it overlaps.
+    pub(super) fn new(overlaps: bool) -> Self {
+        match overlaps {
             true => Open::Work(OpenIntervals::default()),
             false => Open::Frames(FrameStack::default(), Vec::new()),
         }
     }
 
-    /// What is kept, in the order in which it was entered.
+    /// Nothing is open on a location of which only the kind is known.
+    pub(super) fn of(kind: LocationKind) -> Self {
+        match kind.may_overlap() {
+            true => Open::Stream(OpenIntervals::default()),
+            false => Open::new(false),
+        }
+    }
+
+    /// Returns what is kept, in the order in which it was entered.
     pub(super) fn kept(&self) -> Vec<T> {
         match self {
             Open::Frames(_, kept) => kept.clone(),
-            Open::Work(work) => work.iter().map(|(_, kept)| *kept).collect(),
+            Open::Work(work) | Open::Stream(work) => work.iter().map(|(_, kept)| *kept).collect(),
         }
     }
 
@@ -31,10 +42,12 @@ impl<T: Copy> Open<T> {
                 stack.enter(region);
                 kept.push(keep);
             }
-            Open::Work(work) => work.enter(region, keep),
+            Open::Work(work) | Open::Stream(work) => work.enter(region, keep),
         }
     }
 
+    /// Closes a region. On a stream it is the innermost one if that is of the region, which keeps the order that
+    /// frames need. Where work overlaps, the order does not matter, as all that is open begins at the cut.
     pub(super) fn leave(&mut self, region: RegionId) {
         match self {
             Open::Frames(stack, kept) => {
@@ -42,6 +55,7 @@ impl<T: Copy> Open<T> {
                 kept.truncate(stack.frames().len());
             }
             Open::Work(work) => drop(work.leave(region)),
+            Open::Stream(work) => drop(work.leave_innermost(region)),
         }
     }
 }

@@ -181,7 +181,7 @@ pub const LONG_LISTS: Rule = rule(
     Weight::Loss,
     "the ranks of all communicators together are more than the limit; left out",
 );
-/// Regions that several ranks define each for itself.
+/// Regions that several ranks define each for itself, equal in name, source file and line.
 pub const UNIFIED_REGIONS: Rule = rule(
     "unified-regions",
     Weight::Note,

@@ -88,7 +88,7 @@ pub fn write_trace<W: Write>(
     let mut found = Diagnostics::default();
     let messages = match_messages_with(view, progress, cancel)?;
     let time = Time::new(view, name, &mut found);
-    let mut steps = steps(view);
+    let mut steps = steps(view, cancel)?;
     let lanes = |id: LocationId| steps.get(&id).map_or(1, Vec::len);
     let people = People::new(view, lanes);
     let mut names = Names::new(view.definitions());
@@ -159,18 +159,16 @@ pub fn write_trace<W: Write>(
 }
 
 /// What happens on each location: on as many lanes as are open at once where calls overlap.
-fn steps(view: TraceView<'_>) -> HashMap<LocationId, Vec<Steps<'_>>> {
-    let system = &view.definitions().system;
-    let of = |location: LocationView<'_>| {
-        let known = system.location(location.id());
-        known.is_some_and(|of| of.kind.may_overlap())
-    };
+fn steps<'a>(
+    view: TraceView<'a>,
+    cancel: &CancelToken,
+) -> Result<HashMap<LocationId, Vec<Steps<'a>>>> {
     let each = view.locations().map(|location| {
-        let steps = match of(location) {
+        let steps = match location.overlaps(view.definitions(), cancel)? {
             true => Steps::lanes(location),
             false => vec![Steps::nested(location)],
         };
-        (location.id(), steps)
+        Ok((location.id(), steps))
     });
     each.collect()
 }

@@ -218,8 +218,7 @@ impl Writer<'_, '_> {
         let track = self.tracks.location(id);
         let description = self.tracks.describe(id, track, 0);
         self.describe(&description);
-        let known = self.definitions.system.location(id);
-        if known.is_some_and(|location| location.kind.may_overlap()) {
+        if location.overlaps(self.definitions, self.cancel)? {
             return self.work(location, track);
         }
         let mut counter = Counter::default();

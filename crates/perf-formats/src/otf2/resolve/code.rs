@@ -6,23 +6,22 @@ use super::super::rules;
 use super::super::schema::Space;
 use super::forest::{cut_cycles, parents_first};
 use super::{Resolved, Resolver, Row};
-use crate::{Result, Unify};
+use crate::Result;
 use perf_core::{
     CallPath, CallPathId, LocationId, Metric, MetricId, MetricSet, Paradigm, Region, RegionId,
-    ValueType,
+    Unify, ValueType,
 };
 use std::collections::HashMap;
 
 impl<'a> Resolver<'a> {
     pub(super) fn regions(&mut self, unify: Unify, resolved: &mut Resolved) {
         let regions = &mut resolved.definitions.regions;
-        let mut known: HashMap<(String, Paradigm), u32> = HashMap::new();
+        let mut known: HashMap<Key, u32> = HashMap::new();
         let mut ids = Vec::new();
         for (id, row) in self.take(Space::Region) {
             let region = self.region(&row);
             let dense = regions.len() as u32;
-            if unify == Unify::ByName {
-                let key = (region.canonical.clone(), region.paradigm);
+            if let Some(key) = key(unify, &region) {
                 let first = *known.entry(key).or_insert(dense);
                 ids.push((id, first));
                 if first != dense {
@@ -191,4 +190,17 @@ impl<'a> Resolver<'a> {
             parent: None,
         }
     }
+}
+
+/// Mangled name and paradigm; source file and first line where they count.
+type Key = (String, Paradigm, Option<String>, Option<u32>);
+
+/// Returns the key that regions share which are one; `None` where each definition is a region of its own.
+fn key(unify: Unify, region: &Region) -> Option<Key> {
+    let (file, line) = match unify {
+        Unify::Never => return None,
+        Unify::Name => (None, None),
+        _ => (region.file.clone(), region.lines.map(|lines| lines.0)),
+    };
+    Some((region.canonical.clone(), region.paradigm, file, line))
 }

@@ -15,10 +15,10 @@ use super::definitions::{DefinitionFile, Row};
 use super::maps::{IdMap, Maps, NONE, Unresolved};
 use super::rules;
 use super::schema::{self, Kind, Space};
-use crate::{Error, Result, Unify};
+use crate::{Error, Result};
 use perf_core::{
     Attribute, CallPath, Clock, Communicator, Definitions, Diagnostics, Limits, MetricSet, Place,
-    Region, RegionId, Rule, Ticks, Window,
+    Region, RegionId, Rule, Ticks, Unify, Window,
 };
 use std::collections::BTreeMap;
 

@@ -18,8 +18,8 @@ pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
 use perf_core::{
-    CancelToken, Definitions, Diagnostics, Event, LocationKind, LocationView, Looks, Place,
-    Progress, RegionId, Rule, Ticks, TimeRange, TraceView, Weight,
+    CancelToken, Definitions, Diagnostics, Event, LocationView, Looks, Place, Progress, RegionId,
+    Rule, Ticks, TimeRange, TraceView, Weight,
 };
 use std::collections::HashSet;
 
@@ -268,7 +268,7 @@ impl<'a> Writer<'a> {
         let written = if location.all().is_absent() {
             0
         } else {
-            self.events(location, format!("{member}.evt"), defined.kind)?
+            self.events(location, format!("{member}.evt"))?
         };
         if let Some(events) = self.seen.events.get_mut(location.id().index()) {
             *events = Some(written);
@@ -281,19 +281,16 @@ impl<'a> Writer<'a> {
         Chunks::new(format!("{member}.def"), order, definition_chunk)?.finish(self.sink)
     }
 
-    fn events(
-        &mut self,
-        location: LocationView<'_>,
-        member: String,
-        kind: LocationKind,
-    ) -> Result<u64> {
+    fn events(&mut self, location: LocationView<'_>, member: String) -> Result<u64> {
         let mut chunks = Chunks::new(member, self.options.order, self.options.event_chunk)?;
         let mut record = Encoder::new(self.options.order);
         let (all, range, window) = (location.all(), location.range(), location.window());
         let cancel = self.cancel.clone();
-        let (mut open, mut looks) = (Open::of(kind), Looks::new(&cancel));
+        let mut looks = Looks::new(&cancel);
         // A window without a tick has no place for the frames that are open around it.
         let has_room = window.start < window.end;
+        let is_part = range.len() < all.len();
+        let mut open = Open::new(is_part && location.overlaps(self.definitions, &cancel)?);
         if range.start < all.len() && has_room {
             for piece in looks.pieces(0..range.start) {
                 piece?

@@ -1,0 +1,144 @@
+//! [`ClockViolations`]: messages and collectives that contradict the clocks of their locations.
+
+use super::{CollectiveInstance, CollectiveMember, Messages};
+use crate::{CollectiveOp, LocationId, Ticks};
+use std::collections::BTreeMap;
+
+/// Count of conditions on the clocks of two locations, and of those that are violated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ClockCount {
+    /// Number of conditions checked.
+    pub checked: u64,
+    /// Number of conditions violated.
+    pub violated: u64,
+    /// Largest violation in ticks, 0 without one.
+    pub largest: u64,
+}
+
+impl ClockCount {
+    /// Adds a condition: `late` must not be before `early`.
+    fn add(&mut self, early: Ticks, late: Ticks) {
+        let back = early.saturating_since(late);
+        self.checked += 1;
+        self.violated += u64::from(back > 0);
+        self.largest = self.largest.max(back);
+    }
+}
+
+/// Messages from one location to another that arrive before they are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ClockPair {
+    /// Location of the sender.
+    pub sender: LocationId,
+    /// Location of the receiver.
+    pub receiver: LocationId,
+    /// Messages between the two; at least one is violated.
+    pub count: ClockCount,
+}
+
+/// Violations of the clock condition in a trace.
+///
+/// A message cannot be received before it is sent, and nobody leaves an N-to-N collective before everybody has
+/// entered it. Where the events of two locations contradict this, their clocks disagree, and times of the two
+/// cannot be compared.
+///
+/// | condition | checked for | a violation |
+/// |---|---|---|
+/// | message | each message between two locations | the receive is complete before the send begins |
+/// | collective | each [N-to-N](CollectiveOp::is_all_to_all) operation of two members or more | a member that receives data ends before the last member that sends data begins |
+///
+/// A collective without data does not synchronise and is not checked; a barrier always is. No violation does not
+/// prove that the clocks agree: they may disagree by less than the messages take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct ClockViolations {
+    /// Messages between two locations.
+    pub messages: ClockCount,
+    /// N-to-N collective operations.
+    pub collectives: ClockCount,
+    /// Pairs of locations with a violated message, in ascending order.
+    pub pairs: Vec<ClockPair>,
+}
+
+impl ClockViolations {
+    /// Returns `true` if a condition is violated, and the clocks therefore disagree.
+    pub fn is_any(&self) -> bool {
+        self.messages.violated + self.collectives.violated > 0
+    }
+}
+
+impl Messages {
+    /// Counts the messages and collectives that contradict the clocks of their locations.
+    ///
+    /// Takes O(n log p) time for n ends and p pairs of locations.
+    ///
+    /// ```
+    /// use perf_core::{ClockCount, Endpoint, LocationId, Message, Messages, Ticks};
+    /// let at = |location, time| Endpoint { time: Ticks(time), location: LocationId(location), index: 0 };
+    /// let message = |sent, received| Message {
+    ///     sender: at(0, sent),
+    ///     receiver: at(1, received),
+    ///     comm: Default::default(),
+    ///     tag: 0,
+    ///     bytes: 8,
+    /// };
+    /// let mut found = Messages::default();
+    /// found.messages = vec![message(10, 14), message(20, 13), message(30, 30)];
+    /// let clocks = found.clock_violations();
+    /// assert_eq!(clocks.messages, ClockCount { checked: 3, violated: 1, largest: 7 });
+    /// assert_eq!((clocks.pairs.len(), clocks.is_any()), (1, true));
+    /// ```
+    pub fn clock_violations(&self) -> ClockViolations {
+        let mut found = ClockViolations::default();
+        let mut pairs: BTreeMap<(LocationId, LocationId), ClockCount> = BTreeMap::new();
+        for message in &self.messages {
+            let (sender, receiver) = (message.sender, message.receiver);
+            // A location has one clock, whatever it sends to itself.
+            if sender.location != receiver.location {
+                let pair = pairs.entry((sender.location, receiver.location));
+                pair.or_default().add(sender.time, receiver.time);
+                found.messages.add(sender.time, receiver.time);
+            }
+        }
+        let violated = pairs.into_iter().filter(|(_, count)| count.violated > 0);
+        let pair = |((sender, receiver), count)| ClockPair {
+            sender,
+            receiver,
+            count,
+        };
+        found.pairs = violated.map(pair).collect();
+        for collective in &self.collectives {
+            if let Some((begin, end)) = bounds(collective) {
+                found.collectives.add(begin, end);
+            }
+        }
+        found
+    }
+}
+
+/// The latest begin of a member that sends data and the earliest end of another one that receives data; `None`
+/// for an operation that does not synchronise.
+fn bounds(of: &CollectiveInstance) -> Option<(Ticks, Ticks)> {
+    if !of.op.is_all_to_all() {
+        return None;
+    }
+    let is_barrier = of.op == CollectiveOp::Barrier;
+    let senders = || of.members.iter().filter(|it| is_barrier || it.sent > 0);
+    let last = senders().max_by_key(|it| it.begin.time)?;
+    let others = |sender: &CollectiveMember| {
+        let own = sender.begin.location;
+        let receivers = of.members.iter().filter(move |it| it.begin.location != own);
+        let receivers = receivers.filter(|it| is_barrier || it.received > 0);
+        receivers.map(|it| it.end.time).min()
+    };
+    let own = last.begin.location;
+    // The last sender alone is bounded by the last but one.
+    let before = senders().filter(|it| it.begin.location != own);
+    let before = before.max_by_key(|it| it.begin.time);
+    let pairs = [Some(last), before].into_iter().flatten();
+    let pairs = pairs.filter_map(|sender| Some((sender.begin.time, others(sender)?)));
+    pairs.max_by_key(|(begin, end)| i128::from(begin.0) - i128::from(end.0))
+}

@@ -1,0 +1,91 @@
+//! The decision between nesting and overlapping regions, location by location.
+
+use crate::{
+    CancelToken, Cancelled, Close, Definitions, Event, Events, FrameStack, LocationId,
+    LocationKind, Looks, Paradigm, RegionId,
+};
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+impl LocationKind {
+    /// Returns `true` if regions on a location of this kind may overlap without one calling the other.
+    ///
+    /// Work of one accelerator stream may: a kernel can begin before the one ahead of it has ended.
+    /// [`LocationView::overlaps`](crate::LocationView::overlaps) tells from the events of a location if it
+    /// does.
+    pub fn may_overlap(self) -> bool {
+        self == LocationKind::AcceleratorStream
+    }
+}
+
+/// Looks for an overlap on a location; see [`LocationView::overlaps`](crate::LocationView::overlaps).
+pub(crate) fn is_seen(
+    definitions: &Definitions,
+    location: LocationId,
+    events: &Events,
+    cancel: &CancelToken,
+) -> Result<bool, Cancelled> {
+    let location = definitions.system.location(location);
+    if !location.is_some_and(|location| location.kind.may_overlap()) {
+        return Ok(false);
+    }
+    let is_work = |region: RegionId| {
+        let region = definitions.regions.get(region.index());
+        region.is_some_and(|region| is_device_work(region.paradigm))
+    };
+    let (mut stack, mut looks) = (FrameStack::default(), Looks::new(cancel));
+    // Regions that a leave further out closed: a leave of their own may still come.
+    let mut early: HashSet<RegionId> = HashSet::new();
+    for index in 0..events.len() {
+        looks.next(1)?;
+        match events.event(index) {
+            Some(Event::Enter { region }) => {
+                if stack.frames().last().is_some_and(|top| is_work(*top)) && is_work(region) {
+                    return Ok(true);
+                }
+                stack.enter(region);
+            }
+            Some(Event::Leave { region }) => {
+                let before = stack.counts();
+                stack.leave(region, |closed, _, why| {
+                    if why == Close::Implicit {
+                        early.insert(closed);
+                    }
+                });
+                let after = stack.counts();
+                let is_open = (after.renamed, after.orphan) == (before.renamed, before.orphan);
+                if !is_open && early.contains(&region) {
+                    return Ok(true);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+/// Returns `true` for models whose regions on a stream are kernels and copies, which call nothing.
+fn is_device_work(paradigm: Paradigm) -> bool {
+    matches!(paradigm, Paradigm::Cuda | Paradigm::Hip | Paradigm::OpenCl)
+}
+
+/// The answers for each location of a trace, computed when first needed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OverlapCache(Vec<OnceLock<bool>>);
+
+impl OverlapCache {
+    pub(crate) fn new(locations: usize) -> Self {
+        OverlapCache(vec![OnceLock::new(); locations])
+    }
+
+    pub(crate) fn of(&self, location: LocationId) -> Option<&OnceLock<bool>> {
+        self.0.get(location.index())
+    }
+}
+
+/// All are equal: a cache is no part of the value that keeps it.
+impl PartialEq for OverlapCache {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
