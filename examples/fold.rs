@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = asked::parse(args)?;
-    let recording = recording::open_ranks(&asked.files)?;
+    let recording = recording::open_ranks_by(&asked.files, asked.unify)?;
     let view = View::of(&recording, &asked)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
     let name = asked.name();
@@ -44,8 +44,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
             let of = (&recording.trace, timelines);
             let window = view.fold.window();
             let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
-            let section = drawn::timeline(of, rows, window, name, &asked.again(args))?;
-            Ok(vec![section])
+            drawn::timeline(of, rows, window, name, &asked.again(args))
         },
     )?;
     if let Some(path) = &asked.chrome {
@@ -75,7 +74,7 @@ impl View {
     fn of(recording: &Recording, asked: &Asked) -> Result<Self, Failure> {
         let trace = &recording.trace;
         let definitions = trace.definitions();
-        let mut groups = RegionGroups::new();
+        let mut groups = RegionGroups::new().unify(asked.unify);
         for (name, glob) in &asked.groups {
             groups = groups.name(name, glob);
         }

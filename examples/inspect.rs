@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release --example inspect -- data/recordings/jacobi-16`
 
+use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
 use perfkit::view::Section;
 use perfkit_examples::cli::{self, Failure, Outcome};
@@ -24,6 +25,8 @@ Prints what is in a recording.
               `nsys` an export of Nsight Systems; or a profile (.cubex, .cube, a TAU folder, .ppk)
   --top N     call paths to list, default 10
   --metric M  of a profile: what they are ordered by, default the first that is a time
+  --unify R   functions of one name are one by `name`, by `location` (name, file and line; default)
+              or `never`: each definition of the recording is one
   --png OUT   also draws the top call paths
   --html OUT  also writes a page: what is in it, the top call paths, of a trace its timeline
   --json      one JSON object instead of text";
@@ -36,12 +39,14 @@ fn main() -> ExitCode {
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     use lexopt::prelude::*;
     let (mut file, mut top, mut metric, mut as_json) = (None, 10, None, false);
+    let mut unify = Unify::default();
     let mut files = Files::default();
     let mut parser = lexopt::Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("top") => top = cli::number("top", &mut parser)?,
             Long("metric") => metric = Some(parser.value()?.string()?),
+            Long("unify") => unify = cli::unify(&mut parser)?,
             Long("png") => files.png = Some(parser.value()?.into()),
             Long("html") => files.html = Some(parser.value()?.into()),
             Long("json") => as_json = true,
@@ -57,20 +62,20 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     }
     let name = drawn::name(&file);
     let title = format!("{name}: where the time goes");
-    let object = match recording::any(&file)? {
+    let object = match recording::any_by(&file, unify)? {
         Any::Trace(_) if metric.is_some() => {
             let what = "--metric is for profiles, call paths of a trace are ordered by time";
             return Err(Failure::Usage(what.into()));
         }
         Any::Trace(trace) => {
-            let summary = Summary::of(&trace)?;
+            let summary = Summary::by(&trace, unify)?;
             summary.text(top, &mut text)?;
             files.write(
                 &name,
                 || Ok(summary.bars(top, &title)),
                 || {
                     let mut sections = summary.sections(top);
-                    sections.extend(timeline(&trace, &name, &file)?);
+                    sections.extend(timeline(&trace, &name, &file, unify)?);
                     Ok(sections)
                 },
             )?;
@@ -98,15 +103,16 @@ fn timeline(
     trace: &recording::Recording,
     name: &str,
     file: &Path,
-) -> Result<Option<Section>, Failure> {
-    let timelines = drawn::timelines(&trace.trace)?;
+    unify: Unify,
+) -> Result<Vec<Section>, Failure> {
+    let timelines = drawn::timelines_by(&trace.trace, unify)?;
     let window = timelines.range();
     if window.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let heading = format!("{name}: what processes do");
     let rows = (Groups::by(&timelines, GroupBy::Process), None);
     let of = (&trace.trace, &timelines);
     let command = drawn::fold_command([&*file.to_string_lossy(), "--by", "process"]);
-    drawn::timeline(of, rows, window, (&heading, "timeline"), &command).map(Some)
+    drawn::timeline(of, rows, window, (&heading, "timeline"), &command)
 }

@@ -117,7 +117,7 @@ fn draw(recording: &Recording, files: &Files, title: &str, command: &str) -> Out
         let rows = (groups, None);
         let named = (title, "devices");
         let window = timelines.range();
-        Ok(vec![drawn::timeline(of, rows, window, named, command)?])
+        drawn::timeline(of, rows, window, named, command)
     })
 }
 

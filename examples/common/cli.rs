@@ -1,6 +1,7 @@
 //! Arguments, errors and exit codes.
 
 use lexopt::ValueExt;
+use perfkit::core::Unify;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -56,6 +57,22 @@ pub fn message(error: impl std::error::Error) -> String {
     // Writing into a string cannot fail.
     let _ = perfkit::core::write_chain(&error, &mut message);
     message
+}
+
+/// The value of `--unify`.
+///
+/// # Errors
+/// [`Failure::Usage`] for another word than `name`, `location` or `never`.
+pub fn unify(parser: &mut lexopt::Parser) -> Result<Unify, Failure> {
+    let word = parser.value()?.to_string_lossy().into_owned();
+    match word.as_str() {
+        "name" => Ok(Unify::Name),
+        "location" => Ok(Unify::Location),
+        "never" => Ok(Unify::Never),
+        _ => Err(Failure::Usage(format!(
+            "--unify {word}: not name, location or never"
+        ))),
+    }
 }
 
 /// Refuses to write a file over the one that is read.

@@ -1,11 +1,12 @@
 //! Pictures and pages: where they go, and what several examples draw.
 
 use crate::cli::{Failure, Outcome, input, message};
+use crate::findings;
 use crate::frames;
 use crate::output;
 use crate::progress::Bar;
 use crate::series::Series;
-use perfkit::core::{CancelToken, TimeRange, Trace, match_messages};
+use perfkit::core::{CancelToken, Messages, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{Folder, GroupBy, Groups, Line, Op, RegionGroups, Timelines};
 use perfkit::track::{Bursts, ClusterId, ScaledFrame};
 use perfkit::view::track::Clusters;
@@ -104,12 +105,21 @@ pub fn name(path: &Path) -> String {
     ends.iter().fold(name, cut)
 }
 
-/// The timelines of a trace, a state a region.
+/// The timelines of a trace, a state a function.
 ///
 /// # Errors
 /// [`Failure::Input`] for a trace whose calls cannot be replayed.
 pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
+    timelines_by(trace, Unify::default())
+}
+
+/// The timelines of a trace, with a rule that decides which regions are one function.
+///
+/// # Errors
+/// As [`timelines`].
+pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
     let map = RegionGroups::new()
+        .unify(unify)
         .plan(trace.definitions())
         .map_err(input)?;
     Timelines::with(trace.view(), &map, &Bar::new(), &CancelToken::new()).map_err(input)
@@ -165,7 +175,8 @@ pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     format!("cargo run --release --example fold -- {words} --html closer.html")
 }
 
-/// A timeline in a page, with the messages of the trace. `command` writes a page of another window, see
+/// Draws a timeline in a page, with the messages of the trace. A second section follows if messages or collectives
+/// show that clocks disagree. `command` writes a page of another window, see
 /// [`View::command`](timeline::View::command); it is empty where the trace is in no file.
 ///
 /// # Errors
@@ -176,7 +187,7 @@ pub fn timeline(
     window: TimeRange,
     (heading, id): (&str, &str),
     command: &str,
-) -> Result<Section, Failure> {
+) -> Result<Vec<Section>, Failure> {
     let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
     let usual = usual.into_iter().filter(|one| Some(*one) != op);
     let ops: Vec<Op> = op.into_iter().chain(usual).collect();
@@ -191,8 +202,14 @@ pub fn timeline(
         "" => view,
         command => view.command(command),
     };
-    view.section(&Bar::new(), &CancelToken::new())
-        .map_err(failed)
+    let section = view.section(&Bar::new(), &CancelToken::new());
+    let mut sections = vec![section.map_err(failed)?];
+    let said = findings::clocks(&found.clock_violations(), trace.definitions().clock);
+    if !said.is_empty() {
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        sections.push(Section::text(&format!("{id}-clocks"), "Clocks", &said));
+    }
+    Ok(sections)
 }
 
 /// What tracking found, to be drawn.

@@ -1,7 +1,9 @@
 //! What a reader skipped, repaired or noted: as lines, on standard error and in JSON.
 
 use crate::table::grouped;
-use perfkit::core::{Diagnostics, Finding, ReplayCounts, Rule, Weight};
+use perfkit::core::{
+    Clock, ClockCount, ClockViolations, Diagnostics, Finding, ReplayCounts, Rule, Weight,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -81,6 +83,43 @@ pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
 /// The same as an object.
 pub fn mended_json(counts: &ReplayCounts) -> serde_json::Value {
     json!(mended(counts).into_iter().collect::<BTreeMap<_, _>>())
+}
+
+/// Sentences about messages and collectives that contradict the clocks; none where no condition is violated.
+pub fn clocks(found: &ClockViolations, clock: Clock) -> Vec<String> {
+    let kinds = [
+        (found.messages, "messages arrive before they are sent"),
+        (
+            found.collectives,
+            "all-to-all collectives are left before all members have entered them",
+        ),
+    ];
+    let violated = kinds.into_iter().filter(|(count, _)| count.violated > 0);
+    let sentence = |(count, what): (ClockCount, &str)| {
+        let (violated, checked) = (grouped(count.violated), grouped(count.checked));
+        let largest = clock.total(u128::from(count.largest));
+        format!(
+            "{violated} of {checked} {what} (largest: {largest}): the clocks of the ranks disagree"
+        )
+    };
+    violated.map(sentence).collect()
+}
+
+/// The same counts as an object.
+pub fn clocks_json(found: &ClockViolations, clock: Clock) -> serde_json::Value {
+    let count = |count: ClockCount| {
+        json!({
+            "checked": count.checked,
+            "violated": count.violated,
+            "largest_ns": clock.total(u128::from(count.largest)).0,
+        })
+    };
+    json!({
+        "disagree": found.is_any(),
+        "messages": count(found.messages),
+        "collectives": count(found.collectives),
+        "pairs": found.pairs.len(),
+    })
 }
 
 /// Writes a line for each rule and each kind of mended frames; none where all is well.

@@ -3,7 +3,7 @@
 use crate::cli::{Failure, input};
 use crate::progress::Bar;
 use perfkit::core::{
-    CancelToken, Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace,
+    CancelToken, Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace, Unify,
 };
 use perfkit::formats::{Content, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -33,8 +33,16 @@ pub enum Any {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn any(path: &Path) -> Result<Any, Failure> {
+    any_by(path, Unify::default())
+}
+
+/// Opens any recording, with a rule that decides which regions are one function.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn any_by(path: &Path, unify: Unify) -> Result<Any, Failure> {
     let bar = Bar::new();
-    let options = OpenOptions::new().progress(&bar);
+    let options = OpenOptions::new().progress(&bar).unify(unify);
     let opened = perfkit::formats::open(path, &options).map_err(|error| unreadable(path, error))?;
     let (format, diagnostics) = (opened.format, opened.diagnostics);
     match opened.content {
@@ -75,7 +83,15 @@ pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
-    match any(path)? {
+    open_by(path, Unify::default())
+}
+
+/// Opens any recording that has a trace, with a rule that decides which regions are one function.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn open_by(path: &Path, unify: Unify) -> Result<Recording, Failure> {
+    match any_by(path, unify)? {
         Any::Trace(recording) => Ok(*recording),
         Any::Profile(_) => Err(Failure::Input(format!(
             "{}: holds no trace",
@@ -131,8 +147,16 @@ pub fn bundled(name: &str) -> PathBuf {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
+    open_ranks_by(paths, Unify::default())
+}
+
+/// Opens several recordings as [`open_ranks`], with a rule that decides which regions are one function.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn open_ranks_by(paths: &[PathBuf], unify: Unify) -> Result<Recording, Failure> {
     if let [only] = paths {
-        return open(only);
+        return open_by(only, unify);
     }
     let bar = Bar::new();
     let options = OpenOptions::new().progress(&bar);

@@ -6,12 +6,12 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{
-    CallPathId, CancelToken, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, Value,
-    match_messages,
+    CallPathId, CancelToken, Clock, ClockViolations, Diagnostics, Nanos, Profile, Region,
+    ReplayCounts, Ticks, Unify, Value, match_messages,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 /// A call path with its times and visits, summed over all locations.
@@ -42,6 +42,8 @@ pub struct Summary {
     collectives: usize,
     accesses: usize,
     unmatched: Vec<(String, usize)>,
+    clock: Clock,
+    clocks: ClockViolations,
     diagnostics: Diagnostics,
     counts: ReplayCounts,
     repairs: u64,
@@ -53,11 +55,20 @@ impl Summary {
     /// # Errors
     /// [`Failure::Input`] if the trace makes no profile.
     pub fn of(recording: &Recording) -> Result<Self, Failure> {
+        Self::by(recording, Unify::default())
+    }
+
+    /// Looks at a whole recording, with a rule that decides which regions are one function.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the trace makes no profile.
+    pub fn by(recording: &Recording, unify: Unify) -> Result<Self, Failure> {
         let trace = &recording.trace;
         let definitions = trace.definitions();
         let bar = Bar::new();
         let (profile, counts) =
-            Profile::from_trace(trace.view(), &bar, &CancelToken::new()).map_err(input)?;
+            Profile::from_trace_by(trace.view(), unify, &bar, &CancelToken::new())
+                .map_err(input)?;
         let mut kinds = BTreeMap::new();
         for location in trace.view().locations() {
             for (_, event) in location.iter() {
@@ -95,7 +106,7 @@ impl Summary {
                 .collect(),
             start: start.unwrap_or_default(),
             end: end.unwrap_or_default(),
-            paths: paths(&profile)?,
+            paths: paths(&profile, unify)?,
             messages: found.messages.len(),
             collectives: found.collectives.len(),
             accesses: found.accesses.len(),
@@ -104,6 +115,8 @@ impl Summary {
                 .into_iter()
                 .map(|(cause, count)| (format!("{cause:?}"), count))
                 .collect(),
+            clock,
+            clocks: found.clock_violations(),
             diagnostics: diagnostics.clone(),
             counts,
             repairs: diagnostics.repairs() + counts.repairs(),
@@ -134,6 +147,7 @@ impl Summary {
                 "remote_accesses": self.accesses,
                 "unmatched": self.unmatched.iter().cloned().collect::<BTreeMap<_, _>>(),
             },
+            "clocks": findings::clocks_json(&self.clocks, self.clock),
             "call_paths": paths
                 .map(|path| json!({
                     "path": path.name,
@@ -199,6 +213,10 @@ impl Summary {
         for (cause, count) in &self.unmatched {
             writeln!(out, "              {count} unmatched: {cause}")?;
         }
+        let clocks = findings::clocks(&self.clocks, self.clock);
+        for (line, head) in clocks.iter().zip(["clocks", ""]) {
+            writeln!(out, "  {head:<11} {line}")?;
+        }
         writeln!(out, "  repairs     {}", grouped(self.repairs))?;
         let (repaired, noted): (Vec<_>, Vec<_>) = findings::found(&self.diagnostics)
             .into_iter()
@@ -258,7 +276,11 @@ impl Summary {
             ("collectives", grouped(self.collectives as u64)),
             ("repairs", grouped(self.repairs)),
         ];
+        let clocks = findings::clocks(&self.clocks, self.clock);
+        let clocks = clocks.into_iter().map(|line| ("clocks", line));
+        let facts = facts.into_iter().chain(clocks);
         let facts = facts.map(|(name, value)| vec![name.to_string(), value]);
+        let facts: Vec<_> = facts.collect();
         let paths = self.paths.iter().take(top).map(|path| {
             vec![
                 path.name.clone(),
@@ -299,7 +321,7 @@ impl Summary {
 }
 
 /// All call paths, the one with most exclusive time first.
-fn paths(profile: &Profile) -> Result<Vec<Path>, Failure> {
+fn paths(profile: &Profile, unify: Unify) -> Result<Vec<Path>, Failure> {
     let total = |metric: &str, path: CallPathId| -> Result<u64, Failure> {
         let Some(metric) = profile.metric(metric) else {
             return Ok(0);
@@ -314,13 +336,31 @@ fn paths(profile: &Profile) -> Result<Vec<Path>, Failure> {
         paths.push((total("exclusive time", path)?, path));
     }
     paths.sort_by_key(|(exclusive, path)| (std::cmp::Reverse(*exclusive), *path));
+    let regions = labelled(profile, unify);
     let named = paths.into_iter().map(|(exclusive, path)| {
         Ok(Path {
-            name: profile.calls().name(path, profile.regions()),
+            name: profile.calls().name(path, &regions),
             exclusive,
             inclusive: total("time", path)?,
             visits: total("visits", path)?,
         })
     });
     named.collect()
+}
+
+/// The regions of a profile, named so that those that have call paths are told apart.
+fn labelled(profile: &Profile, unify: Unify) -> Vec<Region> {
+    let mut regions = profile.regions().to_vec();
+    let used = profile.calls().paths().iter();
+    let used: BTreeSet<_> = used.map(|path| path.region).collect();
+    let known = used
+        .iter()
+        .filter_map(|id| regions.get(id.index()).cloned());
+    let known: Vec<_> = known.collect();
+    for (id, label) in used.into_iter().zip(unify.labels(&known)) {
+        if let Some(region) = regions.get_mut(id.index()) {
+            region.name = label.into_owned();
+        }
+    }
+    regions
 }

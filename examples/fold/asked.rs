@@ -1,6 +1,6 @@
 //! What `fold` can be asked for, and whether it makes sense.
 
-use perfkit::core::Nanos;
+use perfkit::core::{Nanos, Unify};
 use perfkit::fold::{Folder, GroupBy, Op, Timelines};
 use perfkit_examples::cli::{self, Failure};
 use perfkit_examples::drawn::{self, Files};
@@ -24,6 +24,8 @@ format: Chrome JSON, rocprofv3 or Nsight Systems.
   --exact           count the time in each state instead of sampling each pixel's centre
   --group NAME=GLOB regions whose names match become one state NAME, such as MPI=MPI_*; repeatable
   --depth D         the state is the frame at depth D (0 is the outermost), not the innermost one
+  --unify R         functions of one name are one state by `name`, by `location` (name, file and line;
+                    default) or `never`: each definition of the recording is one
   --from T, --to T  the window, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns
   --columns N       pixels of a row, default 1200
   --png OUT         also draw it
@@ -42,6 +44,7 @@ pub(crate) struct Asked {
     pub(crate) exact: bool,
     pub(crate) groups: Vec<(String, String)>,
     pub(crate) depth: Option<usize>,
+    pub(crate) unify: Unify,
     pub(crate) from: Option<Nanos>,
     pub(crate) to: Option<Nanos>,
     pub(crate) columns: usize,
@@ -120,6 +123,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 asked.groups.push((name.into(), glob.into()));
             }
             Long("depth") => asked.depth = Some(cli::number("depth", &mut parser)?),
+            Long("unify") => asked.unify = cli::unify(&mut parser)?,
             Long("from") => asked.from = Some(parse_time(&parser.value()?.string()?)?),
             Long("to") => asked.to = Some(parse_time(&parser.value()?.string()?)?),
             Long("columns") => asked.columns = cli::number("columns", &mut parser)?,

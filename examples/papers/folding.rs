@@ -149,12 +149,11 @@ fn page([model, gpus]: [&Trace; 2]) -> Result<Vec<Section>, Failure> {
         let rows = (Groups::by(&timelines, by), None);
         drawn::timeline((trace, &timelines), rows, timelines.range(), name, "")
     };
-    Ok(vec![
-        part(
-            model,
-            GroupBy::All,
-            ("40 ranks of a weather model", "model"),
-        )?,
-        part(gpus, GroupBy::Device, ("84 streams of six GPUs", "devices"))?,
-    ])
+    let model = part(
+        model,
+        GroupBy::All,
+        ("40 ranks of a weather model", "model"),
+    )?;
+    let gpus = part(gpus, GroupBy::Device, ("84 streams of six GPUs", "devices"))?;
+    Ok([model, gpus].concat())
 }

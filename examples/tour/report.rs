@@ -48,7 +48,7 @@ impl Report {
         let command = drawn::fold_command([path.as_str(), "--by", "process"]);
         let window = timelines.range();
         self.sections
-            .push(drawn::timeline(of, rows, window, named, &command)?);
+            .extend(drawn::timeline(of, rows, window, named, &command)?);
         let Some(title) = title else { return Ok(()) };
         drawn::png(file, &ranks(&timelines, title)?)?;
         let words = "Every rank over time; rows fold, unfold and zoom.";
@@ -126,7 +126,7 @@ impl Report {
         let command = drawn::fold_command(["data/gpu/planted-6x14.json.gz", "--by", "device"]);
         let window = timelines.range();
         self.sections
-            .push(drawn::timeline(of, rows, window, named, &command)?);
+            .extend(drawn::timeline(of, rows, window, named, &command)?);
         Ok(())
     }
 

@@ -123,6 +123,12 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
             events.push_call(Ticks(at as u64), is_leave, RegionId(region));
         }
         let trace = Trace::new(definitions, vec![events]).unwrap();
+        // The trace keeps the answer, so that each of the runs below does the same work.
+        let location = trace.location(LocationId(0)).unwrap();
+        let overlaps = location
+            .overlaps(trace.definitions(), &CancelToken::new())
+            .unwrap();
+        assert_eq!(overlaps, kind.may_overlap());
         let (from, to) = (EVENTS - 1_000, EVENTS - 500);
         let window = TimeRange::new(Ticks(from as u64), Ticks(to as u64)).unwrap();
         let options = WriteOptions::default();
