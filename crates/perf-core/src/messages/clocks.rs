@@ -1,6 +1,6 @@
 //! [`ClockViolations`]: messages and collectives that contradict the clocks of their locations.
 
-use super::{CollectiveInstance, CollectiveMember, Messages};
+use super::{CollectiveInstance, Messages};
 use crate::{CollectiveOp, LocationId, Ticks};
 use std::collections::BTreeMap;
 
@@ -119,26 +119,18 @@ impl Messages {
     }
 }
 
-/// The latest begin of a member that sends data and the earliest end of another one that receives data; `None`
-/// for an operation that does not synchronise.
+/// Returns the latest begin of a member that sends data and the earliest end of another one that receives data;
+/// `None` for an operation that does not synchronise.
 fn bounds(of: &CollectiveInstance) -> Option<(Ticks, Ticks)> {
     if !of.op.is_all_to_all() {
         return None;
     }
     let is_barrier = of.op == CollectiveOp::Barrier;
-    let senders = || of.members.iter().filter(|it| is_barrier || it.sent > 0);
-    let last = senders().max_by_key(|it| it.begin.time)?;
-    let others = |sender: &CollectiveMember| {
-        let own = sender.begin.location;
-        let receivers = of.members.iter().filter(move |it| it.begin.location != own);
-        let receivers = receivers.filter(|it| is_barrier || it.received > 0);
-        receivers.map(|it| it.end.time).min()
-    };
-    let own = last.begin.location;
-    // The last sender alone is bounded by the last but one.
-    let before = senders().filter(|it| it.begin.location != own);
-    let before = before.max_by_key(|it| it.begin.time);
-    let pairs = [Some(last), before].into_iter().flatten();
-    let pairs = pairs.filter_map(|sender| Some((sender.begin.time, others(sender)?)));
-    pairs.max_by_key(|(begin, end)| i128::from(begin.0) - i128::from(end.0))
+    let senders = of.members.iter().filter(|it| is_barrier || it.sent > 0);
+    let last = senders.max_by_key(|it| it.begin.time)?.begin;
+    // The last one itself ends after it begins, and therefore after all others have begun.
+    let receivers = of.members.iter().filter(|it| is_barrier || it.received > 0);
+    let others = receivers.filter(|it| it.begin.location != last.location);
+    let first = others.map(|it| it.end.time).min()?;
+    Some((last.time, first))
 }
