@@ -5,7 +5,7 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::{Ticks, TimeRange, Trace};
+use perf_core::{Events, Region, RegionId, Ticks, TimeRange, Trace};
 use perf_fold::{
     Cause, Device, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Op, Span,
     Timelines, Usage, Work, WorkRules, device_copies,
@@ -308,4 +308,34 @@ proptest! {
         prop_assert_eq!(found.total, device.utilisation.span as i64);
         prop_assert_eq!(found.compute, device.busy(Work::Compute) as i64);
     }
+}
+
+#[test]
+fn work_of_a_stream_that_nests_is_its_outermost_frames() {
+    let trace = perf_testdata::device::trace();
+    let (mut definitions, mut events, _) = trace.into_parts();
+    definitions.regions = ["offload", "loop"].map(Region::named).to_vec();
+    let mut stream = Events::default();
+    for (at, is_leave, region) in [
+        (10, false, 0),
+        (12, false, 1),
+        (18, true, 1),
+        (20, true, 0),
+        (30, false, 0),
+        (40, true, 0),
+    ] {
+        stream.push_call(Ticks(at), is_leave, RegionId(region));
+    }
+    for (at, events) in events.iter_mut().enumerate() {
+        *events = if at == 1 {
+            stream.clone()
+        } else {
+            Events::default()
+        };
+    }
+    let trace = Trace::new(definitions, events).unwrap();
+    let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+    let device = &devices.devices()[0];
+    assert_eq!((device.events, device.utilisation.busy), (2, 20));
+    assert_eq!(device.busy(Work::Compute), 20);
 }

@@ -2,8 +2,8 @@
 
 use perf_core::{
     Attribute, AttributeId, AttributeValue, Definitions, EventId, Events, GroupKind, Link,
-    LinkKind, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Region, RegionId,
-    SystemTree, Ticks, Trace, Value,
+    LinkKind, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Paradigm, Region,
+    RegionId, SystemTree, Ticks, Trace, Value,
 };
 
 /// A piece of work: launched when, on which stream, which region, from, to.
@@ -47,11 +47,15 @@ pub fn build(pieces: &[Piece]) -> Trace {
         name: "bytes".into(),
         description: "bytes moved".into(),
     }];
-    let mut regions = vec![Region::named("cudaLaunchKernel")];
+    let cuda = |name: &str| Region {
+        paradigm: Paradigm::Cuda,
+        ..Region::named(name)
+    };
+    let mut regions = vec![cuda("cudaLaunchKernel")];
     let mut region = |name: &str| {
         let known = regions.iter().position(|it| it.name == name);
         let index = known.unwrap_or_else(|| {
-            regions.push(Region::named(name));
+            regions.push(cuda(name));
             regions.len() - 1
         });
         RegionId(index as u32)

@@ -91,8 +91,9 @@ impl DeviceParams {
 ///
 /// * **Device**: the streams of one [`GroupKind::Accelerator`](perf_core::GroupKind) group; in old
 ///   recordings, which keep streams in the group of the process, those of the process.
-/// * **Work**: an [interval](perf_core::intervals()) on a stream. Work of no length counts as an event
-///   and adds no time.
+/// * **Work**: an [interval](perf_core::intervals()) on a stream that
+///   [overlaps](perf_core::LocationView::overlaps), else an outermost frame: the frames in it are its calls. Work
+///   of no length counts as an event and adds no time.
 /// * **Busy**: the measure of the union of all work of the device within the window. Never a sum,
 ///   since work overlaps, and never a stack.
 /// * **Utilisation**: busy / length of the window, which is the [`Span`].
