@@ -6,7 +6,7 @@ use crate::frames;
 use crate::output;
 use crate::progress::Bar;
 use crate::series::Series;
-use perfkit::core::{CancelToken, Messages, TimeRange, Trace, Unify, match_messages};
+use perfkit::core::{CancelToken, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{Folder, GroupBy, Groups, Line, Op, RegionGroups, Timelines};
 use perfkit::track::{Bursts, ClusterId, ScaledFrame};
 use perfkit::view::track::Clusters;

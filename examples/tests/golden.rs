@@ -326,7 +326,9 @@ fn correlate() {
     let write = [words.as_slice(), &["--cube", &cube, "--csv", &csv]].concat();
     print(correlate::run, &write).expect("it writes");
     let rows = std::fs::read_to_string(&csv).expect("it was written");
-    assert!(rows.starts_with("metric,path,r,shift,max,max_shift,min,min_shift,zero,pearson\n\"time\""));
+    assert!(
+        rows.starts_with("metric,path,r,shift,max,max_shift,min,min_shift,zero,pearson\n\"time\"")
+    );
     let again = [
         "--metric",
         "anticorrelation of exclusive time",
