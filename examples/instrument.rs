@@ -142,7 +142,7 @@ fn note(monitor: &mut Monitor, step: u64, list: &Mutex<Vec<Found>>) {
             .zip(batch.samples())
             .zip(monitor.judgements());
         for ((call, sample), judgement) in judged.skip(rows.start).take(rows.len()) {
-            if judgement.label != Label::TooSlow {
+            if !judgement.label.is_slow() {
                 continue;
             }
             let stack = calls.path(call.path).into_iter();

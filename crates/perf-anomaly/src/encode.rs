@@ -63,11 +63,17 @@ impl Writer {
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Whether losses have a count of calls beyond experience: those of earlier versions have none.
+    pub(crate) has_beyond_experience: bool,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, at: 0 }
+        Reader {
+            bytes,
+            at: 0,
+            has_beyond_experience: true,
+        }
     }
 
     /// The error that something else was `expected` at `back` bytes before here.

@@ -34,12 +34,27 @@ pub enum Label {
     NotEnoughData,
     /// Nobody wants to know.
     Ignored,
+    /// It took longer than anything its function has shown, by a margin that the stated rate of false alarms
+    /// does not explain, where the tail of the run times is too uncertain to be a bound. It counts as too slow.
+    BeyondExperience,
 }
 
 impl Label {
-    /// Whether the call is abnormal.
+    /// Returns `true` if the call is abnormal.
     pub fn is_anomaly(self) -> bool {
-        matches!(self, Label::TooSlow | Label::TooFast)
+        self.is_slow() || self == Label::TooFast
+    }
+
+    /// Returns `true` if the call took longer than expected: [`TooSlow`](Self::TooSlow) or
+    /// [`BeyondExperience`](Self::BeyondExperience).
+    ///
+    /// ```
+    /// use perf_anomaly::Label;
+    /// assert!(Label::BeyondExperience.is_slow() && Label::TooSlow.is_slow());
+    /// assert!(!Label::TooFast.is_slow() && !Label::NotEnoughData.is_anomaly());
+    /// ```
+    pub fn is_slow(self) -> bool {
+        matches!(self, Label::TooSlow | Label::BeyondExperience)
     }
 }
 
@@ -58,10 +73,8 @@ impl Judgement {
     /// Time lost: the run time above the expected one; 0 of a call that is as expected, of one that is
     /// too fast, and where nothing is expected.
     pub fn severity(&self, sample: &Sample) -> Nanos {
-        match (self.label, self.expected) {
-            (Label::TooSlow, Some(expected)) => {
-                Nanos(sample.runtime.0.saturating_sub(expected.0).max(0))
-            }
+        match (self.label.is_slow(), self.expected) {
+            (true, Some(expected)) => Nanos(sample.runtime.0.saturating_sub(expected.0).max(0)),
             _ => Nanos(0),
         }
     }

@@ -207,8 +207,12 @@ impl Detected {
         )?;
         writeln!(
             out,
-            "  {} too slow, {} lost; {} too fast; not enough data on {} calls",
+            "  {} too slow{}, {} lost; {} too fast; not enough data on {} calls",
             grouped(total.too_slow),
+            match total.beyond_experience {
+                0 => String::new(),
+                beyond => format!(" ({} of them beyond experience)", grouped(beyond)),
+            },
             total.time,
             grouped(total.too_fast),
             grouped(total.not_enough_data)
@@ -424,7 +428,8 @@ impl Detected {
         let functions = self.functions.iter().map(|(program, name, loss)| {
             json!({
                 "program": program, "name": name, "calls": loss.calls, "anomalies": loss.anomalies(),
-                "too_fast": loss.too_fast, "not_enough_data": loss.not_enough_data,
+                "beyond_experience": loss.beyond_experience, "too_fast": loss.too_fast,
+                "not_enough_data": loss.not_enough_data,
                 "time_lost_ns": loss.time.0,
             })
         });
@@ -483,6 +488,7 @@ impl Detected {
             "steps": self.steps,
             "anomalies": total.anomalies(),
             "too_slow": total.too_slow,
+            "beyond_experience": total.beyond_experience,
             "too_fast": total.too_fast,
             "not_enough_data": total.not_enough_data,
             "time_lost_ns": total.time.0,

@@ -97,7 +97,8 @@ impl Detected {
 fn lost(what: &str, which: Value, loss: &Loss) -> Value {
     json!({
         what: which, "calls": loss.calls, "anomalies": loss.anomalies(),
-        "too_fast": loss.too_fast, "not_enough_data": loss.not_enough_data,
+        "beyond_experience": loss.beyond_experience, "too_fast": loss.too_fast,
+        "not_enough_data": loss.not_enough_data,
         "time_lost_ns": loss.time.0,
     })
 }

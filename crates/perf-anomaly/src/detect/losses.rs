@@ -19,8 +19,10 @@ use std::collections::BTreeMap;
 pub struct Loss {
     /// Calls in all.
     pub calls: u64,
-    /// Calls that were too slow.
+    /// Calls that were too slow, those beyond experience among them.
     pub too_slow: u64,
+    /// Calls of these that were [beyond experience](Label::BeyondExperience).
+    pub beyond_experience: u64,
     /// Calls that were too fast.
     pub too_fast: u64,
     /// Calls of which nothing could be said.
@@ -34,8 +36,9 @@ impl Loss {
     pub fn add(&mut self, sample: &Sample, judgement: &Judgement) {
         self.calls += 1;
         match judgement.label {
-            Label::TooSlow => {
+            Label::TooSlow | Label::BeyondExperience => {
                 self.too_slow += 1;
+                self.beyond_experience += u64::from(judgement.label == Label::BeyondExperience);
                 let lost = judgement.severity(sample).0;
                 self.time.0 = self.time.0.saturating_add(lost);
             }
@@ -55,9 +58,10 @@ impl Loss {
             to.varint(count);
         }
         to.signed(self.time.0);
+        to.varint(self.beyond_experience);
     }
 
-    /// Least bytes of one.
+    /// Least bytes of one, in any version.
     pub(crate) const LEAST: usize = 5;
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
@@ -69,12 +73,17 @@ impl Loss {
             too_fast: from.varint(EXPECTED)?,
             not_enough_data: from.varint(EXPECTED)?,
             time: Nanos(from.signed("the time lost")?),
+            beyond_experience: match from.has_beyond_experience {
+                true => from.varint(EXPECTED)?,
+                false => 0,
+            },
         };
         let named = [loss.too_slow, loss.too_fast, loss.not_enough_data];
         let named = named
             .iter()
             .try_fold(0_u64, |sum, count| sum.checked_add(*count));
-        match named.is_some_and(|named| named <= calls) && loss.time.0 >= 0 {
+        let is_part = loss.beyond_experience <= loss.too_slow;
+        match named.is_some_and(|named| named <= calls) && is_part && loss.time.0 >= 0 {
             true => Ok(loss),
             false => Err(from.error(
                 1,
@@ -106,17 +115,21 @@ impl Relabelled {
     /// Counts the call by its new label.
     pub(crate) fn apply(&self, loss: &mut Loss) {
         for ((label, time), is_new) in [(self.was, false), (self.is, true)] {
+            let change = |count: &mut u64| match is_new {
+                true => *count += 1,
+                false => *count = count.saturating_sub(1),
+            };
+            if label == Label::BeyondExperience {
+                change(&mut loss.beyond_experience);
+            }
             let count = match label {
-                Label::TooSlow => &mut loss.too_slow,
+                Label::TooSlow | Label::BeyondExperience => &mut loss.too_slow,
                 Label::TooFast => &mut loss.too_fast,
                 Label::NotEnoughData => &mut loss.not_enough_data,
                 Label::Normal | Label::Ignored => continue,
             };
-            match is_new {
-                true => *count += 1,
-                false => *count = count.saturating_sub(1),
-            }
-            if label == Label::TooSlow {
+            change(count);
+            if label.is_slow() {
                 let sum = match is_new {
                     true => loss.time.0.saturating_add(time.0),
                     false => loss.time.0.saturating_sub(time.0),
@@ -131,6 +144,8 @@ impl Merge for Loss {
     fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.too_slow = self.too_slow.saturating_add(other.too_slow);
+        let beyond = other.beyond_experience;
+        self.beyond_experience = self.beyond_experience.saturating_add(beyond);
         self.too_fast = self.too_fast.saturating_add(other.too_fast);
         self.not_enough_data = self.not_enough_data.saturating_add(other.not_enough_data);
         self.time.0 = self.time.0.saturating_add(other.time.0);

@@ -281,9 +281,10 @@ fn launch(launch: &LaunchRecord, to: &mut String) {
     object.end();
 }
 
-const LABELS: [(Label, &str); 5] = [
+const LABELS: [(Label, &str); 6] = [
     (Label::Normal, "normal"),
     (Label::TooSlow, "too slow"),
+    (Label::BeyondExperience, "beyond experience"),
     (Label::TooFast, "too fast"),
     (Label::NotEnoughData, "not enough data"),
     (Label::Ignored, "ignored"),

@@ -7,7 +7,9 @@ use crate::{Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
+/// The version before, in which losses had no count of calls beyond experience.
+const WITHOUT_BEYOND: u16 = 3;
 
 /// What a client learned and saw since the delta before.
 ///
@@ -64,9 +66,11 @@ impl Delta {
         if from.u32("a delta")? != MAGIC {
             return Err(from.error(4, "a delta"));
         }
-        if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 3 of a delta"));
-        }
+        from.has_beyond_experience = match from.u16("a version")? {
+            VERSION => true,
+            WITHOUT_BEYOND => false,
+            _ => return Err(from.error(2, "version 3 or 4 of a delta")),
+        };
         let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));
         let known = from.u32("how many names are known")?;
         let names = FunctionName::read(&mut from)?;

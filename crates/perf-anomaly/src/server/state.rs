@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
+/// The version before, in which losses had no count of calls beyond experience.
+const WITHOUT_BEYOND: u16 = 3;
 /// The largest number of a view that bytes or who calls may say there was: there is always a next one.
 const MOST_VIEWS: u64 = 1 << 63;
 
@@ -468,9 +470,11 @@ impl Server {
         if from.u32("a server")? != MAGIC {
             return Err(from.error(4, "a server"));
         }
-        if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 3 of a server"));
-        }
+        from.has_beyond_experience = match from.u16("a version")? {
+            VERSION => true,
+            WITHOUT_BEYOND => false,
+            _ => return Err(from.error(2, "version 3 or 4 of a server")),
+        };
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;
         // Which functions are new to whom is not kept: everybody is told all of them once.

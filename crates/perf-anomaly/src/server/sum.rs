@@ -10,7 +10,9 @@ use std::collections::HashMap;
 
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+/// The version before, in which losses had no count of calls beyond experience.
+const WITHOUT_BEYOND: u16 = 1;
 
 /// Deltas of several clients as one, for ranks that each have a copy of the server: deltas are merged on
 /// their way along a tree, and each copy [adds](Server::add) the sum of all of them, whose size does not grow
@@ -199,9 +201,11 @@ impl Sum {
         if from.u32("a sum")? != MAGIC {
             return Err(from.error(4, "a sum"));
         }
-        if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a sum"));
-        }
+        from.has_beyond_experience = match from.u16("a version")? {
+            VERSION => true,
+            WITHOUT_BEYOND => false,
+            _ => return Err(from.error(2, "version 1 or 2 of a sum")),
+        };
         let mut sum = Sum {
             deltas: from.varint("how many deltas there are")?,
             known: from.u32("how many names are known")?,

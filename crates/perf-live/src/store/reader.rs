@@ -29,8 +29,9 @@ const STEPS: &[&str] = &[
 ];
 
 /// Steps with recorded anomalies, as the server would have written them.
-const RECORDED: &str = "(select program, rank, step, sum(label = 'too slow') slow,
-    sum(label = 'too fast') fast, sum(severity) time, min(entry) first, max(entry + runtime) last
+const RECORDED: &str = "(select program, rank, step, sum(label in ('too slow', 'beyond experience')) slow,
+    sum(label = 'too fast') fast, sum(severity) time, min(entry) first, max(entry + runtime) last,
+    sum(label = 'beyond experience') beyond
     from call where kind = 'anomaly' group by program, rank, step)";
 
 impl Reader {
@@ -257,6 +258,7 @@ impl Reader {
                 step.loss.calls = step.loss.anomalies();
                 step.loss.time = Nanos(row.get(5)?);
                 (step.start, step.end) = (Nanos(row.get(6)?), Nanos(row.get(7)?));
+                step.loss.beyond_experience = count(8)?;
                 take(step);
             }
             Ok(())
@@ -265,8 +267,9 @@ impl Reader {
 
     /// Functions of recorded anomalies.
     pub(crate) fn recorded_functions(&self) -> Result<Vec<(FunctionName, FunctionStats)>> {
-        let sql = "select program, function, sum(label = 'too slow'), sum(label = 'too fast'),
-            sum(severity), min(step), max(step) from call where kind = 'anomaly'
+        let sql = "select program, function, sum(label in ('too slow', 'beyond experience')),
+            sum(label = 'too fast'), sum(severity), min(step), max(step),
+            sum(label = 'beyond experience') from call where kind = 'anomaly'
             group by program, function order by 5 desc";
         self.fail((|| {
             let mut statement = self.database.prepare(sql)?;
@@ -281,6 +284,7 @@ impl Reader {
                 stats.loss.calls = stats.loss.anomalies();
                 stats.loss.time = Nanos(row.get(4)?);
                 stats.steps = Some((count(5)?, count(6)?));
+                stats.loss.beyond_experience = count(7)?;
                 Ok((name, stats))
             })?;
             rows.collect()

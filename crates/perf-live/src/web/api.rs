@@ -91,6 +91,7 @@ fn table(table: Table) -> Result<Option<String>> {
 pub(super) fn loss(loss: &Loss) -> Value {
     json!({
         "calls": loss.calls, "slow": loss.too_slow, "fast": loss.too_fast,
+        "beyond_experience": loss.beyond_experience,
         "not_enough_data": loss.not_enough_data, "time": loss.time.0,
     })
 }
@@ -115,7 +116,7 @@ fn rank(one: &RankSummary) -> Value {
         "program": one.program, "rank": one.rank, "steps": of.count(), "total": of.sum(),
         "mean": of.mean(), "deviation": of.std_dev(), "minimum": of.min(), "maximum": of.max(),
         "calls": one.loss.calls, "slow": one.loss.too_slow, "fast": one.loss.too_fast,
-        "time": one.loss.time.0,
+        "beyond_experience": one.loss.beyond_experience, "time": one.loss.time.0,
     })
 }
 
@@ -251,7 +252,8 @@ pub(super) async fn profile(State(app): State<Arc<App>>, RawQuery(query): RawQue
 }
 
 const KINDS: [(&str, &str); 2] = [("anomaly", "anomaly"), ("normal", "normal")];
-const LABELS: [(&str, &str); 3] = [
+const LABELS: [(&str, &str); 4] = [
+    ("beyond", "beyond experience"),
     ("slow", "too slow"),
     ("fast", "too fast"),
     ("normal", "normal"),

@@ -84,6 +84,11 @@ impl Numbers {
         self.counters(&[
             ("calls", "Calls of all ranks.", loss.calls),
             ("too_slow", "Calls that were too slow.", loss.too_slow),
+            (
+                "beyond_experience",
+                "Calls of these that were beyond experience.",
+                loss.beyond_experience,
+            ),
             ("too_fast", "Calls that were too fast.", loss.too_fast),
         ]);
         self.counters(&[("lost_seconds", "Time lost.", loss.time.0 as f64 / 1e9)]);

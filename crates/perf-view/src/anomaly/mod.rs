@@ -33,6 +33,7 @@ pub const STYLE: &str = include_str!("../../assets/anomaly.css");
 fn label_name(label: perf_anomaly::Label) -> &'static str {
     match label {
         perf_anomaly::Label::TooSlow => "too slow",
+        perf_anomaly::Label::BeyondExperience => "beyond experience",
         perf_anomaly::Label::TooFast => "too fast",
         perf_anomaly::Label::NotEnoughData => "of a function with too few calls",
         _ => "normal",

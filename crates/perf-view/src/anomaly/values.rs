@@ -14,10 +14,10 @@ impl Anomalies {
     /// | field | what |
     /// |---|---|
     /// | `statistics` | names of what ranks are ranked by, in the order of the values of a rank |
-    /// | `ranks` | program, rank, name, calls, too slow, too fast, and a value a statistic |
+    /// | `ranks` | program, rank, name, calls, too slow, of these beyond experience, too fast, and a value a statistic |
     /// | `steps` | of each rank that is shown by itself its place in `ranks` and its steps: step, anomalies, time lost |
     /// | `rest` | the other ranks together: step, ranks, mean, standard deviation, largest |
-    /// | `functions` | name, calls, too slow, too fast, too few calls, time lost, and the distribution |
+    /// | `functions` | name, calls, too slow, of these beyond experience, too fast, too few calls, time lost, and the distribution |
     /// | `names` | functions, as calls refer to them |
     /// | `name_colours` | the colour of each |
     /// | `calls` | recorded calls with stack, neighbours, messages and counters |
@@ -147,6 +147,7 @@ fn rank_value(rank: &RankSummary) -> Value {
         "name": rank_name(rank.program, rank.rank),
         "calls": rank.loss.calls,
         "slow": rank.loss.too_slow,
+        "beyond": rank.loss.beyond_experience,
         "fast": rank.loss.too_fast,
         "values": RANKINGS.map(|(by, _)| rounded(statistic(rank, by))),
     })
@@ -162,6 +163,7 @@ fn function_value(function: &Function) -> Value {
         "name": name,
         "calls": loss.calls,
         "slow": loss.too_slow,
+        "beyond": loss.beyond_experience,
         "fast": loss.too_fast,
         "unknown": loss.not_enough_data,
         "lost": loss.time.0,

@@ -15,8 +15,9 @@
 //! then no wider than its few calls need.
 //!
 //! A few calls say little of one in 200,000: the tail of 16 may end at hours. What takes more than ten times
-//! as long as the longest call of the function is therefore not normal where the tail does not end before; there
-//! is not enough data to tell. Nor does a tail reach into the upper half of the mode above it: calls there are
+//! as long as the longest call of the function is therefore not normal where the tail does not end before: it is
+//! [beyond experience](super::experience), or, where the margin is too small for the stated rate of false
+//! alarms, there is not enough data to tell. Nor does a tail reach into the upper half of the mode above it: calls there are
 //! that mode's, whatever the tail of the lower one.
 //!
 //! Outliers: the `s` outermost calls of a mode are left out if they are fewer than a mode and the gap

@@ -1,5 +1,6 @@
 //! [`Tail`]: a stated number of false alarms per million calls.
 
+mod experience;
 mod fit;
 mod mixture;
 mod mode;
@@ -14,6 +15,7 @@ use super::LOOK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
+use experience::Experience;
 use fit::{Wanted, fit, overlaps};
 use mixture::Room;
 use mode::Mode;
@@ -29,8 +31,12 @@ use perf_core::{CancelToken, Cancelled, Merge, Nanos};
 ///   told in the source of the fit: an extrapolation of the outermost calls that takes the
 ///   uncertainty of its own estimate into account.
 /// * With fewer than [`minimum`](TailParams::minimum) calls it says
-///   [`Label::NotEnoughData`]; so it does of a call that takes more than ten times as long as any before it
-///   where a mode of few calls has too uncertain a tail to call it abnormal.
+///   [`Label::NotEnoughData`].
+/// * Where the tail of few calls, or of calls that are ties at the step of the clock, is too uncertain to be a
+///   bound, a much longer call is [`Label::BeyondExperience`], an alarm of its own. Of `n` calls, it takes
+///   `2e6 / (n + 1)` times as long as the longest one, and at least ten times (with the default rate of false
+///   alarms). A call that takes more than ten times as long as any other and less than that is
+///   [`Label::NotEnoughData`].
 /// * A function may have several modes, such as messages of two sizes, which may overlap: where no gap
 ///   parts them, the valleys of a mixture of normal distributions of the log run time do. A mode holds at
 ///   least [`mode_share`](TailParams::mode_share) of the calls, or [`rare_share`](TailParams::rare_share) where
@@ -74,6 +80,7 @@ struct Rooms {
 struct Watched {
     /// None as long as there is not enough data.
     modes: Vec<Mode>,
+    experience: Experience,
     sketch: Sketch,
     /// Where modes overlap, and of how many calls that is known.
     cuts: Vec<usize>,
@@ -99,8 +106,12 @@ impl Watched {
         let Some(mode) = mode else {
             return TOO_FEW;
         };
+        let mut score = mode.score(value);
         let label = if value > mode.high {
             Label::TooSlow
+        } else if value > self.experience.until {
+            score = score.max(self.experience.score(value));
+            Label::BeyondExperience
         } else if value > mode.known {
             Label::NotEnoughData
         } else if value < mode.low {
@@ -110,7 +121,7 @@ impl Watched {
         };
         Judgement {
             label,
-            score: mode.score(value),
+            score,
             expected: Some(Nanos(mode.center.saturating_sub(self.resolution) as i64)),
         }
     }
@@ -124,6 +135,7 @@ impl Watched {
         let calls = self.sketch.count();
         if calls < params.minimum() {
             self.modes.clear();
+            self.experience = Experience::default();
             self.refit_at = params.minimum();
             return;
         }
@@ -144,6 +156,7 @@ impl Watched {
             (self.mixed, self.age) = (calls, 0);
         }
         self.modes = fit(&self.sketch, &wanted, &self.cuts, &mut room.filled);
+        self.experience = Experience::of(&self.sketch, &wanted);
         self.refit_at = (calls + (calls / 16).clamp(8, 1024)).min(params.memory());
     }
 }
@@ -182,7 +195,10 @@ impl Tail {
         };
         modes
             .iter()
-            .map(|mode| time(mode.low)..=time(mode.highest()))
+            .map(|mode| {
+                let highest = watched.map_or(u64::MAX, |watched| watched.experience.until);
+                time(mode.low)..=time(mode.highest().min(highest))
+            })
             .collect()
     }
 
@@ -251,6 +267,7 @@ impl Watched {
     fn new(sketch: Sketch, params: &TailChecked) -> Self {
         Watched {
             modes: Vec::new(),
+            experience: Experience::default(),
             sketch,
             cuts: Vec::new(),
             mixed: 0,
@@ -348,7 +365,7 @@ impl Detector for Tail {
             for (what, value) in [
                 ("from", mode.low),
                 ("median", mode.center),
-                ("to", mode.highest()),
+                ("to", mode.highest().min(watched.experience.until)),
             ] {
                 facts.push((format!("mode {} {what}", at + 1), time(value)));
             }

@@ -9,8 +9,14 @@
 //! Excesses are logarithms on the slow side and times on the fast side. Every distribution whose hazard
 //! rate rises there (normal, lognormal, gamma, Weibull and uniform times on both sides, a Pareto tail as
 //! the limit on the slow one) has a lighter tail than the exponential one, so that `p` is an upper
-//! bound; for a Pareto tail it is met.
+//! bound; for a Pareto tail it is met. The slow tail has a part of the probability; the rest is that of calls
+//! [beyond experience](super::experience).
+//!
+//! Calls of a few steps of the clock are equal because the clock is coarse, and say nothing of a tail: such ties
+//! are not taken into one whose calls are longer, however few those are. A mode that is one such tie has no tail;
+//! its bound is that of calls beyond experience.
 
+use super::experience::TAIL_PART;
 use super::sketch::edge;
 
 /// Calls in a tail: at least this share of its mode's, ...
@@ -19,6 +25,8 @@ const SHARE: f64 = 0.01;
 const FEW: u64 = 40;
 /// ... but not more than one in so many of its mode's.
 const QUARTER: u64 = 4;
+/// Values below this many steps of the clock may be equal because of it.
+const COARSE: f64 = 4.0;
 
 /// One side of a mode. Values are run times plus the resolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -136,7 +144,8 @@ impl Mode {
         let center = middle(quantile(segment.filled, segment.calls, 0.5));
 
         let outer = segment.filled.iter().rev();
-        let tail = Outer::new(outer.clone(), segment.calls);
+        let coarse = COARSE * resolution;
+        let tail = Outer::slow(outer.clone(), segment.calls, coarse);
         let start = tail
             .next
             .map_or(edge(tail.innermost), |bucket| edge(bucket + 1))
@@ -144,7 +153,13 @@ impl Mode {
         let half = 0.5 * (edge(tail.innermost + 1) / edge(tail.innermost).max(1.0)).ln();
         let excess = |bucket| (middle(bucket) / start).ln();
         let slow = tail.side(start, tail.mean(outer, excess).max(half));
-        let high = start * slow.reach(tail.share, probability).exp();
+        let high = start * slow.reach(tail.share, TAIL_PART * probability).exp();
+        let high = match tail.next {
+            None if edge(tail.innermost) < coarse => {
+                start / ((segment.calls + 1) as f64 * TAIL_PART * probability)
+            }
+            _ => high,
+        };
         let high = high.max(edge(tail.innermost + 1) + 2.0 * resolution);
 
         let outer = segment.filled.iter();
@@ -187,12 +202,22 @@ pub(super) struct Outer {
 impl Outer {
     /// `outer` gives buckets from the outermost inwards.
     pub(super) fn new<'a>(outer: impl Iterator<Item = &'a (usize, u64)>, calls: u64) -> Self {
+        Self::slow(outer, calls, 0.0)
+    }
+
+    /// As [`new`](Self::new), without ties of values below `coarse`.
+    pub(super) fn slow<'a>(
+        outer: impl Iterator<Item = &'a (usize, u64)>,
+        calls: u64,
+        coarse: f64,
+    ) -> Self {
         let quarter = (calls / QUARTER).max(1);
         let most = quarter.min(FEW).max((SHARE * calls as f64) as u64);
         let least = quarter.min(8);
         let (mut kept, mut innermost, mut next) = (0, 0, None);
         for (bucket, count) in outer {
-            if kept >= least && kept + count > most {
+            let is_tie = kept > 0 && edge(*bucket) < coarse;
+            if (kept >= least || is_tie) && kept + count > most {
                 next = Some(*bucket);
                 break;
             }
