@@ -108,7 +108,8 @@ pub trait EventSink {
     /// A fact about a stream, such as its host, as name and value.
     fn metadata(&mut self, stream: StreamId, name: &str, value: &str);
 
-    /// All events of a step have been pushed; steps count up and mean the same on all ranks.
+    /// All events of a step have been pushed. Steps mean the same on all ranks, and those of a rank count up. A
+    /// rank that is late may end steps after later ones of other ranks.
     fn end_step(&mut self, step: u64);
 }
 

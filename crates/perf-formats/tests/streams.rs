@@ -9,7 +9,9 @@
 mod seen;
 
 use flate2::{Compression, write::GzEncoder};
-use perf_core::{CancelToken, EventSource, RegionId};
+use perf_core::{
+    CancelToken, EventSink, EventSource, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
+};
 use perf_formats::streams::{Follow, Streams, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus;
@@ -298,6 +300,88 @@ fn steps_of_files_without_any_begin_together() {
     assert_eq!(ends(&lines), (0..7).collect::<Vec<_>>());
 }
 
+/// The steps of each rank, with how many events it has in each.
+#[derive(Default)]
+struct Ranks {
+    streams: Vec<u32>,
+    now: std::collections::BTreeMap<u32, u64>,
+    steps: std::collections::BTreeMap<(u32, u64), u64>,
+}
+
+impl EventSink for Ranks {
+    fn region(&mut self, _: u32, _: &str) -> RegionId {
+        RegionId(0)
+    }
+    fn counter(&mut self, _: &str) -> perf_core::MetricId {
+        perf_core::MetricId(0)
+    }
+    fn stream(&mut self, key: StreamKey) -> StreamId {
+        self.streams.push(key.rank);
+        StreamId(self.streams.len() as u32 - 1)
+    }
+    fn push(&mut self, stream: StreamId, _: Nanos, _: StreamEvent) {
+        *self.now.entry(self.streams[stream.0 as usize]).or_default() += 1;
+    }
+    fn metadata(&mut self, _: StreamId, _: &str, _: &str) {}
+    fn end_step(&mut self, step: u64) {
+        for (rank, events) in std::mem::take(&mut self.now) {
+            *self.steps.entry((rank, step)).or_default() += events;
+        }
+    }
+}
+
+#[test]
+fn a_rank_has_the_same_steps_whenever_its_file_appears() {
+    let folder = std::env::temp_dir().join(format!("perfkit-appears-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for has_steps in [true, false] {
+        // Rank 1 begins before rank 0, and has a step without events.
+        let rows = |rank: u64| {
+            let header = match has_steps {
+                true => "step\tts_us\trank\tkind\tname\n",
+                false => "ts_us\trank\tkind\tname\n",
+            };
+            (0..24).fold(header.to_string(), |text, at: u64| {
+                let time = 1_000_000 + (1 - rank) * 1_500_000 + 500_000 * at + at / 9 * 2_000_000;
+                let step = match has_steps {
+                    true => format!("{}\t", time / 1_000_000),
+                    false => String::new(),
+                };
+                text + &format!("{step}{time}\t{rank}\tENTRY\tf\n")
+            })
+        };
+        let paths = [0, 1].map(|rank| folder.join(format!("{rank}.tsv")));
+        let open = || {
+            let streams = Streams::open(&paths, &OpenOptions::new()).unwrap();
+            streams.origin(Nanos(1_000_000_000))
+        };
+        for (rank, path) in paths.iter().enumerate() {
+            std::fs::write(path, rows(rank as u64)).unwrap();
+        }
+        let (mut whole, mut streams) = (Ranks::default(), open());
+        while streams.next_step(&mut whole).unwrap() {}
+        assert!(streams.diagnostics().is_empty());
+        // Now the second file has nothing until the first one has ended some steps.
+        for wait in [1, 4, 9] {
+            std::fs::write(&paths[1], "").unwrap();
+            let follow = Follow::default()
+                .poll(Duration::from_millis(1))
+                .patience(Duration::from_millis(5))
+                .idle(Duration::from_millis(300));
+            let (mut late, mut streams) = (Ranks::default(), open().follow(follow).unwrap());
+            let mut ended = 0;
+            while streams.next_step(&mut late).unwrap() {
+                ended += 1;
+                if ended == wait {
+                    std::fs::write(&paths[1], rows(1)).unwrap();
+                }
+            }
+            assert_eq!(late.steps, whole.steps, "{has_steps}, {wait}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// A file that nobody writes to holds the others up for as long as one says, once.
 #[test]
 fn a_quiet_file_holds_nobody_up() {
@@ -343,9 +427,14 @@ fn a_quiet_file_holds_nobody_up() {
     }
     writer.join().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(seen.steps(), (0..32).collect::<Vec<_>>());
+    // The file that was quiet has its own step 3, after the others have ended theirs.
+    let steps = seen.steps();
+    let late = steps.iter().rposition(|step| *step == 3).unwrap();
+    assert!(late > 28, "{steps:?}");
+    let rest = steps.iter().enumerate().filter(|(at, _)| *at != late);
+    let rest: Vec<u64> = rest.map(|(_, step)| *step).collect();
+    assert_eq!(rest, (0..32).collect::<Vec<_>>());
     assert_eq!(seen.events().len(), 35);
-    // Who was quiet is told to have been late: of its steps one had ended.
     let found = streams.diagnostics();
     assert_eq!(
         (found.count(rules::LATE), found.iter().count()),
@@ -407,7 +496,7 @@ fn damaged_headers_are_mended() {
 
 #[test]
 fn counters_of_large_and_of_negative_values_keep_their_sizes() {
-    use perf_core::{EventSink, Nanos, StreamEvent, StreamKey, Value};
+    use perf_core::Value;
     let large = Value::U64(u64::MAX);
     for values in [[large, Value::I64(-1)], [Value::I64(-1), large]] {
         let mut trace = perf_formats::streams::TraceBuilder::default();

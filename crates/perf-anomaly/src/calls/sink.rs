@@ -430,8 +430,10 @@ impl EventSink for Calls {
         for rank in &mut self.ranks {
             rank.functions = 0;
         }
-        self.step = step.saturating_add(1);
-        self.ended = Some((step, self.pending()));
+        // A rank that is late may end a step after later ones of others.
+        let last = self.ended.map_or(step, |(last, _)| last.max(step));
+        self.step = last.saturating_add(1);
+        self.ended = Some((last, self.pending()));
     }
 }
 

@@ -45,8 +45,8 @@ use tau::{Scratch, Tables};
 /// Events of one or more BP4 files, step by step: a step has the events of all files, file by file.
 ///
 /// While files are [followed](Self::follow), a step waits for [`Follow::patience`] for those that do not have it
-/// yet. Who is late then is not waited for any more; its steps come with later ones of the others, or as
-/// a further part of the last one, and are [counted](rules::LATE). What is announced and not there,
+/// yet. Who is late then is not waited for any more. Its steps keep their numbers: those that the other files
+/// have ended already are ended once more with its events alone, and are [counted](rules::LATE). What is announced and not there,
 /// or not whole, is looked for as long as the file is being written, but not for longer than that.
 ///
 /// ```no_run
@@ -72,7 +72,7 @@ pub struct Adios {
     is_strict: bool,
     cancel: CancelToken,
     diagnostics: Diagnostics,
-    /// The step that was given last.
+    /// The highest step that was given.
     last: Option<u64>,
     /// Why the first step that could not be read was none of this reader, as long as no step could.
     refused: Option<Error>,
@@ -266,7 +266,7 @@ impl Adios {
                 break;
             };
             one.next = None;
-            let is_late = own < step || self.last == Some(step);
+            let is_late = self.last.is_some_and(|last| own <= last);
             if is_late {
                 let place = one.place();
                 self.diagnostics.add(rules::LATE, place);
@@ -286,21 +286,17 @@ impl EventSource for Adios {
     fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool> {
         self.look()?;
         let ahead = self.files.iter().filter_map(OneFile::step);
-        let Some(first) = ahead.clone().min() else {
+        let Some(step) = ahead.min() else {
             return match self.refused.take() {
                 Some(error) if !self.has_read => Err(error),
                 _ => Ok(false),
             };
         };
-        // Steps count up: who is late comes with the next one, or once more with the last.
-        let step = match self.last {
-            Some(last) if first <= last => ahead.filter(|step| *step > last).min().unwrap_or(last),
-            _ => first,
-        };
+        // The steps of a rank are its own, however late its file is.
         for index in 0..self.files.len() {
             self.push_until(index, step, sink)?;
         }
-        self.last = Some(step);
+        self.last = self.last.max(Some(step));
         if self.is_strict {
             crate::options::judge(&self.diagnostics)?;
         }

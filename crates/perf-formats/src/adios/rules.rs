@@ -28,7 +28,7 @@ pub const DAMAGED_TABLE: Rule = rule(
 pub const LATE: Rule = rule(
     "late-step",
     Weight::Note,
-    "a file was late: its step was taken with a later one of the others",
+    "a file was late: its step ended after later ones of the others",
 );
 /// The index of steps ends within one.
 pub const UNFINISHED: Rule = rule(

@@ -7,7 +7,7 @@ use super::row::{Kind, Row, Wrong};
 use super::rules;
 use super::syntax::{Guess, Syntax};
 use crate::{Error, Result};
-use perf_core::{Diagnostics, EventSink, Nanos};
+use perf_core::{Diagnostics, EventSink, Nanos, Place};
 
 /// The rows of one file. The line after those that were pushed has been read, so that the step it
 /// belongs to is known.
@@ -27,7 +27,9 @@ pub(super) struct StreamFile {
     next: Next,
     /// The highest step so far that is no mistake; `None` before the first row.
     highest: Option<u64>,
-    current: u64,
+    /// The last step that had a row of this file, and the last one of all files that ended.
+    own: Option<u64>,
+    ended: Option<u64>,
     /// Whether nobody waits for it any more.
     pub(super) is_late: bool,
 }
@@ -76,7 +78,8 @@ impl StreamFile {
             used_period: false,
             next: Next::Unknown,
             highest: None,
-            current: 0,
+            own: None,
+            ended: None,
             is_late: false,
         }
     }
@@ -112,6 +115,24 @@ impl StreamFile {
         }
     }
 
+    /// The step of the next row if that has ended without this file, which is late: `None` for a row of a step that
+    /// goes on or is to come, and for one that goes back in its own file.
+    pub(super) fn late_step(&self) -> Option<u64> {
+        let step = self.step()?;
+        let is_new = self.own.is_none_or(|own| step > own);
+        (is_new && self.ended.is_some_and(|ended| step <= ended)).then_some(step)
+    }
+
+    /// A step of all files has ended.
+    pub(super) fn end_step(&mut self, step: u64) {
+        self.ended = self.ended.max(Some(step));
+    }
+
+    /// The place of the next row.
+    pub(super) fn place(&self) -> Place {
+        self.at_hand.place()
+    }
+
     /// Whether nobody knows yet what comes next.
     pub(super) fn is_open(&self) -> bool {
         self.next == Next::Unknown
@@ -129,7 +150,6 @@ impl StreamFile {
         sink: &mut dyn EventSink,
         found: &mut Diagnostics,
     ) -> Result<u64> {
-        self.current = step;
         self.walk(Some((step, sink)), found)
     }
 
@@ -141,13 +161,17 @@ impl StreamFile {
         let mut count = 0;
         loop {
             match (self.next, &mut upto) {
-                (Next::Row(head), Some((step, sink))) if self.step_of(head) <= *step => {
+                (Next::Row(head), Some((step, sink)))
+                    if self.step_of(head) <= *step
+                        && self.late_step().is_none_or(|late| late == *step) =>
+                {
                     self.next = Next::Unknown;
                     self.tell_back(head, *step, found);
                     if let Some(Ok(Line::Row(row))) = self.at_hand.parse(&mut self.syntax) {
                         row.push(&mut **sink);
                         count += 1;
                     }
+                    self.own = self.own.max(Some(*step));
                 }
                 (Next::Row(_) | Next::End, _) => return Ok(count),
                 (Next::Unknown, _) => {}
@@ -178,7 +202,8 @@ impl StreamFile {
                     {
                         row.push(&mut **sink);
                         count += 1;
-                        self.is_late = false;
+                        self.own = Some(*step);
+                        self.is_late &= self.ended.is_some_and(|ended| *step < ended);
                         continue;
                     }
                     head
@@ -258,7 +283,7 @@ impl StreamFile {
     fn tell_back(&mut self, head: Head, step: u64, found: &mut Diagnostics) {
         let own = self.step_of(head);
         if own >= step {
-            self.is_late = false;
+            self.is_late &= self.ended.is_some_and(|ended| step < ended);
         } else if self.is_late {
             found.add(rules::LATE, self.at_hand.place());
         } else {
@@ -267,14 +292,15 @@ impl StreamFile {
     }
 
     fn step_of(&self, head: Head) -> u64 {
+        let own = self.own.unwrap_or_default();
         match (head.step, self.origin) {
             (Some(step), _) => step,
             // Facts without a time belong to what goes on.
             (None, Some(origin)) if !head.is_fact => {
                 let since = head.at.0.saturating_sub(origin.0) / self.period.0.max(1);
-                u64::try_from(since).unwrap_or_default().max(self.current)
+                u64::try_from(since).unwrap_or_default().max(own)
             }
-            _ => self.current,
+            _ => own,
         }
     }
 
@@ -290,8 +316,7 @@ impl StreamFile {
         }
         let step = self.step_of(head);
         // Where the other files are is known too.
-        let others = Some(self.current).filter(|current| *current > 0);
-        let known = self.highest.max(others);
+        let known = self.highest.max(self.ended.filter(|ended| *ended > 0));
         let is_near = match known {
             Some(highest) => step <= highest.saturating_add(1),
             None => step <= FAR,

@@ -100,12 +100,13 @@ impl Follow {
 }
 
 /// Events of one or more files, step by step: a step has the events of all files that belong to it,
-/// file by file. Steps of files that do not say theirs are counted from the first event of any file.
+/// file by file. Steps of files that do not say theirs are counted from the [origin](Self::origin).
 ///
 /// While files are [followed](Self::follow), a step ends when each of them has shown an event of a later
 /// one, or [`Follow::patience`] after the first of them has. Who was quiet until then is not waited for
-/// until it has caught up; its events of steps that ended come with the one that goes on, and are
-/// [counted](rules::LATE).
+/// until it has caught up. Its steps keep their numbers: those that the other files have ended already are ended
+/// once more with its events alone, and are [counted](rules::LATE). A rank thus has the same steps whenever
+/// its file appears.
 ///
 /// ```
 /// use perf_core::{CancelToken, EventSource};
@@ -125,8 +126,10 @@ pub struct Streams {
     files: Vec<StreamFile>,
     limits: Limits,
     period: Nanos,
+    /// When step 0 begins, if it was given.
+    origin: Option<Nanos>,
     follow: Option<Follow>,
-    /// The step that ended last.
+    /// The highest step that ended.
     last: Option<u64>,
     is_strict: bool,
     cancel: CancelToken,
@@ -178,6 +181,7 @@ impl Streams {
             files: Vec::new(),
             limits: *options.get_limits(),
             period: Nanos(1_000_000_000),
+            origin: None,
             follow: None,
             last: None,
             is_strict: options.is_strict(),
@@ -191,6 +195,18 @@ impl Streams {
         self.period = period;
         for file in &mut self.files {
             file.set_period(period);
+        }
+        self
+    }
+
+    /// Begin of step 0 where the rows do not say to which step they belong. Default: the first event of the files
+    /// that have one when the first step ends. Programs that read the files of one run each by itself need
+    /// the same origin for the same steps; so does a file with events before those of the files that were there
+    /// first.
+    pub fn origin(mut self, origin: Nanos) -> Self {
+        self.origin = Some(origin);
+        for file in &mut self.files {
+            file.set_origin(origin);
         }
         self
     }
@@ -311,7 +327,7 @@ impl Streams {
     /// Steps that rows do not say are counted from the first of all files.
     fn set_origin(&mut self) {
         let known = self.files.iter().filter_map(StreamFile::origin).min();
-        if let (Some(origin), None) = (known, self.last) {
+        if let (Some(origin), None, None) = (known, self.last, self.origin) {
             self.files
                 .iter_mut()
                 .for_each(|file| file.set_origin(origin));
@@ -329,13 +345,26 @@ impl EventSource for Streams {
         let Some(first) = ahead.clone().min() else {
             return Ok(false);
         };
-        // Steps count up: who is late comes with the next one, or once more with the last.
-        let step = match self.last {
-            Some(last) if first <= last => ahead.filter(|step| *step > last).min().unwrap_or(last),
-            _ => first,
+        let late = self.files.iter().filter_map(StreamFile::late_step).min();
+        let step = match (late, self.last) {
+            // The steps of a rank are its own, however late its file is.
+            (Some(late), _) => late,
+            // A row that goes back in its own file comes with the next step, or once more with the last.
+            (None, Some(last)) if first <= last => {
+                ahead.filter(|step| *step > last).min().unwrap_or(last)
+            }
+            (None, _) => first,
         };
+        for file in &self.files {
+            if late.is_some() && file.late_step() == late {
+                self.diagnostics.add(rules::LATE, file.place());
+            }
+        }
         self.all(|file, found| file.push(step, sink, found))?;
-        self.last = Some(step);
+        for file in &mut self.files {
+            file.end_step(step);
+        }
+        self.last = self.last.max(Some(step));
         sink.end_step(step);
         Ok(true)
     }

@@ -40,7 +40,7 @@ pub const STEP_AHEAD: Rule = rule(
 pub const LATE: Rule = rule(
     "late-event",
     Weight::Note,
-    "a file was quiet while others went on: its event was taken into a later step of theirs",
+    "a file was quiet while others went on: its step ended after later ones of theirs",
 );
 /// A first line that does not say what the lines are.
 pub const HEADER: Rule = rule(

@@ -182,7 +182,11 @@ fn files_that_come_later_are_read_too() {
         events
     }
     assert_eq!(sorted(&seen), sorted(&whole));
-    assert!(seen.steps().is_sorted(), "{:?}", seen.steps());
+    // Steps of a rank count up, and those of the late one are its own.
+    let mut steps = seen.steps();
+    steps.sort_unstable();
+    steps.dedup();
+    assert_eq!(steps, whole.steps());
     assert!(source.diagnostics().count(rules::GIVEN_UP) == 0);
 }
 
@@ -217,8 +221,8 @@ fn nobody_waits_long_for_the_slowest_rank() {
     let name = "tau-metrics-miniapp-1.bp";
     fs::copy(from.join(name).join("md.idx"), slow.join("md.idx")).unwrap();
     while source.next_step(&mut seen).unwrap() {}
-    // What it had to tell comes as a further part of the last step.
-    assert_eq!(seen.steps(), [0, 1, 2, 3, 3]);
+    // What it had to tell is of its own steps.
+    assert_eq!(seen.steps(), [0, 1, 2, 3, 1, 2, 3]);
     assert_eq!(source.diagnostics().count(rules::LATE), 3);
     let whole = read(&mut Adios::open(&[bundled()], &OpenOptions::new()).unwrap()).unwrap();
     assert!(early < whole.events().len());
