@@ -129,7 +129,9 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
     let recorder = recorder.fold(Recorder::params(), |one, (name, value)| {
         one.fact(name, value)
     });
-    let server = Server::open(asked.server.as_deref(), asked.token.as_deref())?;
+    let run = asked.run.as_deref().unwrap_or_default();
+    let (url, token) = (asked.server.as_deref(), asked.token.as_deref());
+    let server = Server::open(url, token, run, &asked.files)?;
     let store = server.keep(store(asked)?);
     let recorder = Recorder::new(recorder.check().map_err(usage)?, store);
     let drift = Drift::new(Drift::params().check().map_err(usage)?);
@@ -188,14 +190,17 @@ fn watch_text(
     if let Some(period) = asked.period {
         streams = streams.period(period);
     }
+    if let Some(origin) = asked.origin {
+        streams = streams.origin(origin);
+    }
     if let Some(follow) = follow(asked) {
         streams = streams.follow(follow).map_err(input)?;
     }
     let mut done = (monitor, 0);
     while streams.next_step(&mut done.0).map_err(input)? {
-        if asked.period.is_some() && !streams.used_period() {
+        if (asked.period.is_some() || asked.origin.is_some()) && !streams.used_period() {
             return Err(Failure::Usage(
-                "--period is of no use: the streams say their steps".into(),
+                "--period and --origin are of no use: the streams say their steps".into(),
             ));
         }
         done.1 += 1;

@@ -3,7 +3,7 @@
 use crate::cli::Failure;
 use perfkit::anomaly::Monitor;
 use perfkit::anomaly::provenance::Store;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A server, or none.
 #[derive(Debug)]
@@ -18,9 +18,14 @@ impl Server {
     /// # Errors
     /// [`Failure::Input`] if it does not answer, [`Failure::Usage`] without the feature `live`.
     #[cfg(feature = "live")]
-    pub fn open(url: Option<&str>, token: Option<&Path>) -> Result<Self, Failure> {
+    pub fn open(
+        url: Option<&str>,
+        token: Option<&Path>,
+        run: &str,
+        sources: &[PathBuf],
+    ) -> Result<Self, Failure> {
         use crate::cli::input;
-        use perf_live::client::{Link, Target, Who};
+        use perf_live::client::{Link, Target, Who, stream_client};
         let Some(url) = url else {
             return Ok(Server { link: None });
         };
@@ -28,8 +33,17 @@ impl Server {
         let file = token.ok_or_else(|| Failure::Usage("--server needs --token".into()))?;
         let text = std::fs::read_to_string(file);
         let text = text.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
-        let who = Who::new(0, 0).program_name("detect");
-        let link = Link::open(&target.token(text.trim()), who).map_err(input)?;
+        // A reader that was stopped and starts again on the same streams is the same client.
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let paths = sources.iter().map(|path| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            path.to_string_lossy().into_owned()
+        });
+        let paths: Vec<String> = paths.collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let client = stream_client(host.trim(), run, &paths);
+        let who = Who::new(0, 0).program_name("detect").host(host.trim());
+        let link = Link::open_as(&target.token(text.trim()), who, client).map_err(input)?;
         Ok(Server { link: Some(link) })
     }
 
@@ -38,7 +52,12 @@ impl Server {
     /// # Errors
     /// [`Failure::Usage`] if one is wanted all the same.
     #[cfg(not(feature = "live"))]
-    pub fn open(url: Option<&str>, _: Option<&Path>) -> Result<Self, Failure> {
+    pub fn open(
+        url: Option<&str>,
+        _: Option<&Path>,
+        _: &str,
+        _: &[PathBuf],
+    ) -> Result<Self, Failure> {
         match url {
             None => Ok(Server {}),
             Some(_) => Err(Failure::Usage(
@@ -60,8 +79,7 @@ impl Server {
     pub fn share(&self, monitor: Monitor) -> Monitor {
         #[cfg(feature = "live")]
         if let Some(link) = &self.link {
-            use perfkit::anomaly::server::Client;
-            return monitor.share(Client::new(link.client(), link.exchange()));
+            return monitor.share(link.client_of(link.exchange()));
         }
         monitor
     }

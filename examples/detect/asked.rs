@@ -29,6 +29,8 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
                       in a million, deviations (sstd), part of the range of scores (hbos, copod)
   --period T          length of a step of streams that do not say it, default 1s, and of a recording,
                       default a hundredth of it
+  --origin T          time at which step 0 of streams begins that do not say their steps, default the
+                      first event; the ranks of one run that are read apart need the same
   --rank-by WHAT      order of the ranks: total (default), mean, deviation, minimum, maximum of their
                       anomalies a step, or time
   --provenance OUT    writes all that is known of each anomaly: JSON Lines, or a database if OUT ends
@@ -39,6 +41,8 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
   --server URL        tells all of it to a parameter server, and judges by what all that tell it know
                       (feature `live`)
   --token FILE        with --server: the file with the token of its writers
+  --run NAME          with --server: tells runs apart that write the same files; a detector that starts again
+                      on the same files of the same run goes on, and counts nothing twice
   --restart           starts over with a function that became slower or faster for good
   --follow            waits for more at the end of streams, and prints anomalies as they come; .bp files
                       and folders of them may come later
@@ -60,12 +64,14 @@ pub(crate) struct Asked {
     pub(crate) ignore: Vec<String>,
     pub(crate) thresholds: Vec<(String, f64)>,
     pub(crate) period: Option<Nanos>,
+    pub(crate) origin: Option<Nanos>,
     pub(crate) ranking: Ranking,
     pub(crate) provenance: Option<PathBuf>,
     pub(crate) compare: Option<PathBuf>,
     pub(crate) prune: bool,
     pub(crate) server: Option<String>,
     pub(crate) token: Option<PathBuf>,
+    pub(crate) run: Option<String>,
     pub(crate) restart: bool,
     pub(crate) follow: bool,
     pub(crate) idle: Option<Nanos>,
@@ -119,12 +125,14 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Asked, Failure> {
         ignore: Vec::new(),
         thresholds: Vec::new(),
         period: None,
+        origin: None,
         ranking: Ranking::Total,
         provenance: None,
         compare: None,
         prune: false,
         server: None,
         token: None,
+        run: None,
         restart: false,
         follow: false,
         idle: None,
@@ -162,6 +170,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 asked.thresholds.push(rule.ok_or_else(wrong)?);
             }
             Long("period") => asked.period = Some(above_0(parse_time(&text(&mut parser)?)?)?),
+            Long("origin") => asked.origin = Some(parse_time(&text(&mut parser)?)?),
             Long("rank-by") => {
                 let parsed = text(&mut parser)?.parse();
                 asked.ranking = parsed.map_err(usage)?;
@@ -170,6 +179,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Asked, Failure> {
             Long("compare") => asked.compare = Some(PathBuf::from(parser.value()?)),
             Long("prune") => asked.prune = true,
             Long("server") => asked.server = Some(text(&mut parser)?),
+            Long("run") => asked.run = Some(text(&mut parser)?),
             Long("token") => asked.token = Some(PathBuf::from(parser.value()?)),
             Long("restart") => asked.restart = true,
             Long("follow") => asked.follow = true,
@@ -189,6 +199,9 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Asked, Failure> {
     }
     if asked.token.is_some() && asked.server.is_none() {
         return Err(Failure::Usage("--token is for --server".into()));
+    }
+    if asked.run.is_some() && asked.server.is_none() {
+        return Err(Failure::Usage("--run is for --server".into()));
     }
     if asked.idle.is_some() && !asked.follow {
         return Err(Failure::Usage("--idle is for --follow".into()));
@@ -227,8 +240,9 @@ pub(crate) fn means_something(asked: &Asked, kind: Source) -> Outcome {
         Source::Text | Source::Adios if asked.pace.is_some() => {
             wrong("--pace is for recordings; streams are read as fast as they come")
         }
-        Source::Adios if asked.period.is_some() => {
-            wrong("--period is of no use: .bp files say their steps")
+        Source::Trace if asked.origin.is_some() => wrong("--origin is for streams"),
+        Source::Adios if asked.period.is_some() || asked.origin.is_some() => {
+            wrong("--period and --origin are of no use: .bp files say their steps")
         }
         _ => Ok(()),
     }
@@ -269,8 +283,9 @@ pub(crate) fn facts(asked: &Asked, repair: Repair) -> Vec<(&'static str, String)
         ("repair", format!("{repair:?}")),
     ];
     let period = asked.period.map(|period| period.to_string());
+    let origin = asked.origin.map(|origin| origin.to_string());
     let pace = asked.pace.map(|pace| pace.to_string());
-    for (name, value) in [("period", period), ("pace", pace)] {
+    for (name, value) in [("period", period), ("origin", origin), ("pace", pace)] {
         facts.extend(value.map(|value| (name, value)));
     }
     for (name, is_so) in [

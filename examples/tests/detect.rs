@@ -432,6 +432,16 @@ fn the_report_is_shown_although_nothing_can_be_written() {
     assert!(found["calls"].as_u64() > Some(0));
     let error = found["error"].as_str().unwrap_or_default();
     assert!(error.contains("/dev/full"), "{error}");
+    // What was found and could not be kept is counted.
+    assert_eq!(found["recorded"], 0);
+    assert!(
+        found["left_out"]["records_lost"].as_u64() > Some(0),
+        "{found}"
+    );
+    let (mut out, words) = (Vec::new(), &words[..3]);
+    assert!(detect::run(words, &mut out).is_err());
+    let printed = String::from_utf8(out).expect("it is text");
+    assert!(printed.contains(" records lost"), "{printed}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ mod watch;
 pub use detect::{
     Bin, Change, Copod, Detector, Drift, DriftChecked, DriftParams, Functions, Hbos, Histogram,
     Loss, Losses, Model, Place, ScoredHistogram, Sketch, Sstd, StrictChecked, StrictParams, Tail,
-    TailChecked, TailParams,
+    TailChecked, TailParams, facts_text,
 };
 pub use error::{Error, Result};
 pub use moments::Moments;

@@ -12,6 +12,7 @@ use perf_core::{
     CancelToken, Cancelled, EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
     fits,
 };
+use std::ops::Range;
 
 /// A sink that judges the calls of each step: [`Calls`] and a [`Detector`], and where wanted a
 /// [`Recorder`] and a [`Client`] of a parameter server.
@@ -64,6 +65,9 @@ trait Shared: std::fmt::Debug + Send {
         own: &mut dyn Detector,
     ) -> Result<Synced>;
     fn count(&mut self, calls: &Calls, judged: &[Judgement]);
+    fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>>;
+    fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()>;
+    fn learn_apart(&mut self, own: &mut dyn Detector, is_over: bool) -> Result<()>;
     fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool>;
     fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
 }
@@ -80,6 +84,18 @@ impl<E: Exchange> Shared for Client<E> {
 
     fn count(&mut self, calls: &Calls, judged: &[Judgement]) {
         Client::count(self, calls, judged);
+    }
+
+    fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {
+        Client::merged_rows(self, calls)
+    }
+
+    fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()> {
+        Client::catch_up(self, calls, own)
+    }
+
+    fn learn_apart(&mut self, own: &mut dyn Detector, is_over: bool) -> Result<()> {
+        Client::learn_apart(self, own, is_over)
     }
 
     fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool> {
@@ -381,10 +397,8 @@ impl Monitor {
             let received = client.receive(&self.calls, &mut *self.detector);
             self.error = self.error.take().or(received.err());
         }
+        self.detect()?;
         let batch = self.calls.batch();
-        let (samples, judgements) = (batch.samples(), &mut self.judgements);
-        self.detector
-            .detect_until(samples, judgements, &self.cancel)?;
         for (stream, rows) in batch.streams() {
             let key = self.calls.stream_key(*stream).unwrap_or_default();
             let place = Place {
@@ -433,6 +447,34 @@ impl Monitor {
             }
         }
         self.error = first;
+        Ok(())
+    }
+
+    /// Judges and learns the calls of the batch. Those that a server has merged before this start are learned apart
+    /// from what it is told.
+    fn detect(&mut self) -> std::result::Result<(), Cancelled> {
+        let (samples, judgements) = (self.calls.batch().samples(), &mut self.judgements);
+        let Some(client) = &mut self.client else {
+            return self
+                .detector
+                .detect_until(samples, judgements, &self.cancel);
+        };
+        let (mut at, mut outcome) = (0, Ok(()));
+        let end = samples.len()..samples.len();
+        for merged in client.merged_rows(&self.calls).into_iter().chain([end]) {
+            if let Some(new) = samples.get(at..merged.start).filter(|new| !new.is_empty()) {
+                outcome = outcome.and(client.catch_up(&self.calls, &mut *self.detector));
+                self.detector.detect_until(new, judgements, &self.cancel)?;
+            }
+            at = merged.end;
+            if let Some(again) = samples.get(merged).filter(|again| !again.is_empty()) {
+                outcome = outcome.and(client.learn_apart(&mut *self.detector, false));
+                self.detector
+                    .detect_until(again, judgements, &self.cancel)?;
+                outcome = outcome.and(client.learn_apart(&mut *self.detector, true));
+            }
+        }
+        self.error = self.error.take().or(outcome.err());
         Ok(())
     }
 

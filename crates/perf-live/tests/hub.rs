@@ -7,7 +7,7 @@ use perf_anomaly::provenance::{Entry, Query, Sqlite, Store};
 use perf_live::Error;
 use perf_live::hub::{Finished, Hub, HubParams, Message, Told};
 use perf_live::web::{Offline, Service, Source};
-use perf_live::wire::{Bundle, Hello, NO_VIEW, Push};
+use perf_live::wire::{Bundle, Hello, NO_VIEW, Push, Welcome};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
@@ -123,6 +123,55 @@ fn what_comes_twice_counts_once_also_after_a_restart() {
     assert_eq!(finished.overview().ranks, overview.ranks);
     assert_eq!(finished.overview().total.calls, expected);
     assert_eq!(finished.functions().len(), functions.len());
+}
+
+#[test]
+fn a_client_that_starts_again_is_told_where_it_was_and_its_records_are_stored_once() {
+    let place = Place::new("resumed");
+    let hub = open(&place, Hub::params());
+    let all = pushes(0, 3, 7, 12);
+    for one in &all {
+        push(&hub, one).expect("it is sound");
+    }
+    let records = |hub: &Hub| hub.counts().records;
+    let stored = records(&hub);
+    let told = hub.say(hello(7), 64).expect("it is known");
+    assert_eq!((told.delta, told.records), (all.len() as u64, 1));
+    let [position] = told.positions[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!((position.program, position.rank, position.last), (0, 3, 11));
+    let welcome = told.welcome(8 << 20);
+    let bytes = welcome.encode_with(&told.positions);
+    let read = Welcome::decode_with(&bytes).expect("it was just written");
+    assert_eq!(read, (welcome, told.positions));
+    assert!(Welcome::decode_with(&bytes[..bytes.len() - 1]).is_err());
+    // It keeps the same calls again.
+    let again = Push {
+        delta: None,
+        records: all[0].records.clone().map(|bundle| Bundle {
+            sequence: 2,
+            ..bundle
+        }),
+        ..all[0].clone()
+    };
+    push(&hub, &again).expect("it is sound");
+    assert_eq!(records(&hub), 2 * stored);
+    hub.close();
+    let mut store = Sqlite::open(&place.0).expect("it is a store as others are");
+    let found = store.query(&Query::default()).expect("it can be read");
+    let mut keys: Vec<_> = found
+        .iter()
+        .map(|one| (one.thread, one.step, one.call.entry, one.function.clone()))
+        .collect();
+    let count = keys.len();
+    keys.sort();
+    keys.dedup();
+    assert!(count > 0 && keys.len() == count, "{count}");
+    // The database has the positions, too.
+    let hub = open(&place, Hub::params());
+    let told = hub.say(hello(7), 64).expect("it is known");
+    assert_eq!(told.positions, [position]);
 }
 
 #[test]
@@ -288,12 +337,20 @@ fn a_batch_that_cannot_be_stored_is_not_taken() {
     other
         .execute_batch("begin immediate")
         .expect("nobody writes just now");
+    assert!(hub.overview().failure.is_none());
     assert!(matches!(push(&hub, &all[1]), Err(Error::Busy { .. })));
+    // Overviews are kept for a moment.
+    std::thread::sleep(std::time::Duration::from_millis(210));
+    let overview = hub.overview();
+    let why = overview.failure.as_deref().unwrap_or_default();
+    assert!(why.contains("locked"), "{why}");
+    assert_eq!(overview.unstored, 1);
     other.execute_batch("rollback").expect("it can");
     let told = push(&hub, &all[1]).expect("it can be stored again");
     assert_eq!((told.delta, told.records), (2, 1));
     assert_eq!(hub.counts().failures, 1);
     assert_eq!(calls(&hub), 2 * common::CALLS);
+    assert!(hub.overview().failure.is_none());
 }
 
 #[test]

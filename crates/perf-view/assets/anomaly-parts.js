@@ -151,8 +151,7 @@ const perfkitAnomaly = (() => {
       context.closePath();
       context.fill();
     }
-    const facts = of.facts.map(([name, value]) => name + " " + (/from|to$|median|mean|deviation|minimum|maximum/.test(name) ? time(value) : perfkit.short(value)));
-    canvas.setAttribute("aria-label", `Run times of ${found.name}: ${facts.join(", ")}`);
+    canvas.setAttribute("aria-label", `Run times of ${found.name}: ${of.text}`);
   };
 
   // Calls by depth and time around one, and its messages as arrows to the lines of other ranks.

@@ -161,7 +161,7 @@ impl Detected {
 
     /// What is in none of the figures, by name: events that were lost before they were calls, and
     /// anomalies and changes without a record.
-    fn left_out(&self) -> [(&'static str, u64); 7] {
+    fn left_out(&self) -> [(&'static str, u64); 8] {
         let health = self.report.calls.health();
         let lost = self.diagnostics.iter();
         let lost = lost.filter(|(rule, _)| rule.weight == Weight::Loss);
@@ -173,6 +173,7 @@ impl Detected {
             ("filtered", reduction.filtered),
             ("not_among_worst", reduction.not_among_worst),
             ("over_budget", reduction.over_budget),
+            ("records_lost", reduction.lost),
             ("changes", drift.map_or(0, |drift| drift.left_out())),
             (
                 "compared",

@@ -357,6 +357,36 @@ mod tests {
     }
 
     #[test]
+    fn losses_of_an_earlier_version_have_no_count_of_calls_beyond_experience() {
+        let loss = Loss {
+            calls: 900,
+            too_slow: 3,
+            beyond_experience: 2,
+            time: Nanos(70),
+            ..Loss::default()
+        };
+        let mut to = Writer::default();
+        loss.encode(&mut to);
+        let read = |bytes: &[u8], is_latest| {
+            let mut from = Reader::new(bytes);
+            from.has_beyond_experience = is_latest;
+            let loss = Loss::decode(&mut from)?;
+            from.end().map(|()| loss)
+        };
+        assert_eq!(read(&to.0, true).ok(), Some(loss));
+        to.0.pop();
+        let earlier = Loss {
+            beyond_experience: 0,
+            ..loss
+        };
+        assert_eq!(read(&to.0, false).ok(), Some(earlier));
+        assert!(read(&to.0, true).is_err());
+        // More beyond experience than too slow is nothing that a writer writes.
+        to.0.push(4);
+        assert!(read(&to.0, true).is_err());
+    }
+
+    #[test]
     fn a_call_that_is_normal_after_all_leaves_nothing() {
         let mut losses = one(3);
         let change = Relabelled {

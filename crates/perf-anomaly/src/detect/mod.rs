@@ -29,6 +29,7 @@
 
 mod copod;
 mod drift;
+mod facts;
 mod functions;
 mod hbos;
 mod histogram;
@@ -43,6 +44,7 @@ mod tail;
 
 pub use copod::Copod;
 pub use drift::{Change, Drift, DriftChecked, DriftParams};
+pub use facts::facts_text;
 pub use functions::Functions;
 pub(crate) use functions::table;
 pub use hbos::Hbos;
@@ -163,7 +165,7 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     }
 
     /// What is known of a function, as names and numbers for people and for stores: `calls` first;
-    /// times in nanoseconds. Empty where nothing is known, and by default.
+    /// times in nanoseconds, shares of 1. [`facts_text`] gives them units by their names. Empty where nothing is known, and by default.
     fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
         let _ = function;
         Vec::new()

@@ -152,6 +152,8 @@ fn write_model(model: &ModelRecord, to: &mut String) {
         facts.real(name, *value);
     }
     facts.end();
+    // For readers: what is read back are the facts.
+    object.text("text", &model.text().join("; "));
     object.end();
 }
 

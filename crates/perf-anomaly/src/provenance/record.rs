@@ -180,8 +180,16 @@ pub struct ModelRecord {
     pub step: u64,
     /// The detector.
     pub detector: String,
-    /// What it says, as names and numbers: see [`Detector::describe`](crate::Detector::describe).
+    /// What it says, as names and numbers: see [`Detector::describe`](crate::Detector::describe). Times are in
+    /// nanoseconds, shares of 1.
     pub facts: Vec<(String, f64)>,
+}
+
+impl ModelRecord {
+    /// Returns the facts as text with units, see [`facts_text`](crate::facts_text).
+    pub fn text(&self) -> Vec<String> {
+        crate::facts_text(&self.facts)
+    }
 }
 
 /// What is known of a stream.

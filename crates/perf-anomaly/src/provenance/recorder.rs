@@ -40,6 +40,8 @@ pub struct Recorder {
     facts: Vec<usize>,
     /// The step of the last calls.
     step: Option<u64>,
+    /// Anomalies and normal executions that the store took since it last committed.
+    uncommitted: [u64; 2],
     /// An entry as text, to know its length.
     text: String,
 }
@@ -76,6 +78,7 @@ impl Recorder {
             wanted: 0,
             facts: Vec::new(),
             step: None,
+            uncommitted: [0; 2],
             text: String::new(),
         }
     }
@@ -108,6 +111,9 @@ impl Recorder {
     fn commit(&mut self) -> Result<()> {
         let committed = self.store.commit();
         self.is_behind = committed.is_err();
+        if committed.is_ok() {
+            self.uncommitted = [0; 2];
+        }
         committed
     }
 
@@ -168,6 +174,11 @@ impl Recorder {
             first = first.or(self.write(waiting.record).err());
         }
         first = first.or(self.commit().err());
+        // What the store took and could not commit has nowhere to go any more.
+        let [recorded, normals] = std::mem::take(&mut self.uncommitted);
+        self.counts.recorded -= recorded;
+        self.counts.normals -= normals;
+        self.counts.lost += recorded + normals;
         (self.store, self.counts, first)
     }
 
@@ -347,10 +358,12 @@ impl Recorder {
         let kind = record.kind;
         let put = self.put(&Entry::Call(Box::new(record)));
         if put.inspect_err(|_| self.counts.lost += 1)? {
-            match kind {
-                Kind::Anomaly => self.counts.recorded += 1,
-                Kind::Normal => self.counts.normals += 1,
-            }
+            let (count, uncommitted) = match kind {
+                Kind::Anomaly => (&mut self.counts.recorded, &mut self.uncommitted[0]),
+                Kind::Normal => (&mut self.counts.normals, &mut self.uncommitted[1]),
+            };
+            *count += 1;
+            *uncommitted += 1;
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ pub struct Reduction {
     pub not_among_worst: u64,
     /// Entries that did not fit into the budget.
     pub over_budget: u64,
-    /// Records of calls that are lost: the store could not take them.
+    /// Records of calls that are lost: the store could not take them, or had not committed them at the end.
     pub lost: u64,
 }
 

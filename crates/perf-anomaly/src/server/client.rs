@@ -2,12 +2,13 @@
 
 use super::names::{NameTable, cut};
 use super::statistics::{FunctionStats, StepStats};
-use super::{Delta, Exchange, FunctionName, Schedule, View};
+use super::{Delta, Exchange, FunctionName, Position, Schedule, View};
 use crate::calls::Calls;
 use crate::detect::Functions;
 use crate::{Detector, Error, FunctionId, Judgement, Model, Result};
 use perf_core::Merge;
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 /// What became of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +69,21 @@ pub struct Client<E> {
     steps: Vec<StepStats>,
     /// What is on its way: by the numbers of the detector, the oldest first.
     flying: VecDeque<Flying>,
+    resumed: Resumed,
+}
+
+/// What the server has merged of the stream before this client started.
+#[derive(Debug, Default)]
+struct Resumed {
+    /// Positions of ranks, and whether the first step of the rank was the same.
+    positions: Vec<(Position, Option<bool>)>,
+    /// Ranks of the batch whose calls are merged, and the rows of these.
+    ranks: Vec<(u32, u32)>,
+    rows: Vec<Range<usize>>,
+    /// Whether a view is still to be asked for.
+    wants_view: bool,
+    /// What was learned and not sent yet when merged calls were learned again.
+    aside: Option<Model>,
 }
 
 #[derive(Clone, Debug)]
@@ -101,6 +117,84 @@ impl<E: Exchange> Client<E> {
             functions: Functions::default(),
             steps: Vec::new(),
             flying: VecDeque::new(),
+            resumed: Resumed::default(),
+        }
+    }
+
+    /// Goes on where a client of the same number stopped that read the same stream: `sequence` is the last delta
+    /// that the server merged of it ([`Server::sequence`](super::Server::sequence)), `positions` are the last
+    /// steps of its ranks ([`Server::positions`](super::Server::positions)).
+    ///
+    /// The stream is read from its begin: a detector learns again what it had learned, but calls of steps that are
+    /// merged are not told again. A rank whose first step begins at another time is of another run, and is told
+    /// from its first step on.
+    pub fn resume(mut self, sequence: u64, positions: &[Position]) -> Self {
+        self.sequence = sequence;
+        self.resumed.positions = positions.iter().map(|one| (*one, None)).collect();
+        self.resumed.wants_view = !positions.is_empty();
+        self
+    }
+
+    /// Finds the rows of the batch that the server has merged, before they are judged: in order, each of one or
+    /// more streams. [`count`](Self::count) leaves them out.
+    pub(crate) fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {
+        let resumed = &mut self.resumed;
+        resumed.ranks.clear();
+        resumed.rows.clear();
+        if resumed.positions.is_empty() {
+            return Vec::new();
+        }
+        let batch = calls.batch();
+        let streams = batch.streams().iter();
+        let of_rank = streams.map(|(stream, rows)| {
+            let key = calls.stream_key(*stream).unwrap_or_default();
+            ((key.program, key.rank), rows.clone())
+        });
+        let of_rank: Vec<_> = of_rank.filter(|(_, rows)| !rows.is_empty()).collect();
+        for (position, is_same) in &mut resumed.positions {
+            let rank = (position.program, position.rank);
+            let own = || of_rank.iter().filter(|(one, _)| *one == rank);
+            let rows = own().filter_map(|(_, rows)| batch.calls().get(rows.clone()));
+            let first = rows.flatten().map(|call| call.entry).min();
+            let Some(first) = first else {
+                continue;
+            };
+            let is_same = *is_same.get_or_insert(first == position.first);
+            if is_same && batch.step() <= position.last {
+                resumed.ranks.push(rank);
+                resumed.rows.extend(own().map(|(_, rows)| rows.clone()));
+            }
+        }
+        resumed.rows.sort_by_key(|rows| rows.start);
+        resumed.rows.clone()
+    }
+
+    /// Before calls are learned that are to be told: takes a view, once, so that they are judged as they would
+    /// have been without a stop.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub(crate) fn catch_up(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<()> {
+        match std::mem::take(&mut self.resumed.wants_view) {
+            true => self.sync(calls, detector).map(drop),
+            false => Ok(()),
+        }
+    }
+
+    /// Around the learning of calls that are merged: `is_over` drops what was learned, before it what was learned
+    /// and is to be told is put aside.
+    ///
+    /// # Errors
+    /// [`Error::OtherModel`] if the detector has another model than before.
+    pub(crate) fn learn_apart(&mut self, detector: &mut dyn Detector, is_over: bool) -> Result<()> {
+        let learned = detector.take_delta();
+        match (&mut self.resumed.aside, is_over) {
+            (_, true) => Ok(()),
+            (Some(aside), false) => aside.merge(&learned),
+            (none, false) => {
+                *none = Some(learned);
+                Ok(())
+            }
         }
     }
 
@@ -139,7 +233,8 @@ impl<E: Exchange> Client<E> {
         detector: &mut dyn Detector,
     ) -> Result<Synced> {
         self.count(calls, judgements);
-        match self.schedule.is_due() {
+        // Of steps that are merged there is nothing to tell.
+        match self.schedule.is_due() && !self.resumed.wants_view {
             true => self.sync(calls, detector),
             false => Ok(Synced::default()),
         }
@@ -174,10 +269,14 @@ impl<E: Exchange> Client<E> {
         synced.adopted |= self.receive(calls, detector)?;
         if self.flying.len() < most {
             self.sequence += 1;
+            let mut model = detector.take_delta();
+            if let Some(aside) = self.resumed.aside.take() {
+                model.merge(&aside)?;
+            }
             self.flying.push_back(Flying {
                 sequence: self.sequence,
                 is_sent: false,
-                model: detector.take_delta(),
+                model,
                 functions: std::mem::take(&mut self.functions),
                 steps: std::mem::take(&mut self.steps),
             });
@@ -332,6 +431,9 @@ impl<E: Exchange> Client<E> {
     pub fn count(&mut self, calls: &Calls, judgements: &[Judgement]) {
         let known = self.steps.len();
         for part in StepStats::of(calls, judgements) {
+            if self.resumed.ranks.contains(&(part.program, part.rank)) {
+                continue;
+            }
             // Further parts of a step are of the same step.
             let of_step = self.steps.iter_mut().take(known).rev();
             let mut of_step = of_step.take_while(|one| one.step == part.step);
@@ -344,7 +446,12 @@ impl<E: Exchange> Client<E> {
         self.steps.drain(..old);
         let batch = calls.batch();
         let all = batch.calls().iter().zip(batch.samples()).zip(judgements);
-        for ((call, sample), judgement) in all {
+        let rows = &self.resumed.rows;
+        let is_merged = |row: usize| rows.iter().any(|merged| merged.contains(&row));
+        for (row, ((call, sample), judgement)) in all.enumerate() {
+            if !rows.is_empty() && is_merged(row) {
+                continue;
+            }
             let function = self
                 .functions
                 .entry(sample.function, FunctionStats::default);

@@ -5,7 +5,7 @@ use super::params::{CheckedServerParams, ServerParams};
 use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::view::Shared;
-use super::{Delta, FunctionName, RankSummary, Ranking, StepStats, View};
+use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
 use crate::encode::{Reader, Writer};
 use crate::{Error, FunctionId, Model, Moments, Result};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
 const VERSION: u16 = 4;
-/// The version before, in which losses had no count of calls beyond experience.
+/// The version before, in which losses had no count of calls beyond experience, and clients no positions.
 const WITHOUT_BEYOND: u16 = 3;
 /// The largest number of a view that bytes or who calls may say there was: there is always a next one.
 const MOST_VIEWS: u64 = 1 << 63;
@@ -74,6 +74,8 @@ pub struct Server {
     ranks: Ranks,
     /// The last delta that was merged, and the last one that is in the view.
     clients: BTreeMap<u64, (u64, u64)>,
+    /// Steps of ranks that are merged, by client.
+    positions: BTreeMap<u64, Vec<Position>>,
     /// Deltas in all, and since the view was made.
     taken: u64,
     since: u64,
@@ -100,6 +102,7 @@ impl Server {
             functions: Functions::default(),
             ranks: Ranks::default(),
             clients: BTreeMap::new(),
+            positions: BTreeMap::new(),
             taken: 0,
             since: 0,
             refused: 0,
@@ -129,6 +132,10 @@ impl Server {
                 &delta.functions,
                 &delta.steps,
             )?;
+            if !delta.steps.is_empty() {
+                let positions = self.positions.entry(delta.client).or_default();
+                Position::add(positions, &delta.steps);
+            }
             self.count(1);
         }
         // In the first round the view is made anew whenever as much again is known, so that the first
@@ -331,6 +338,7 @@ impl Server {
     /// deltas are new.
     pub fn retain_clients(&mut self, is_kept: impl Fn(u64) -> bool) {
         self.clients.retain(|client, _| is_kept(*client));
+        self.positions.retain(|client, _| is_kept(*client));
     }
 
     /// The model of all ranks, as of now: for a snapshot, or to judge anew what was judged too early.
@@ -405,6 +413,17 @@ impl Server {
         self.ranks.across(step)
     }
 
+    /// The last delta of a client that is merged; 0 for none.
+    pub fn sequence(&self, client: u64) -> u64 {
+        self.clients.get(&client).map_or(0, |(merged, _)| *merged)
+    }
+
+    /// How far the steps of a client's ranks are merged: for a client that starts again on the same stream, see
+    /// [`Client::resume`](super::Client::resume).
+    pub fn positions(&self, client: u64) -> &[Position] {
+        self.positions.get(&client).map_or(&[], Vec::as_slice)
+    }
+
     /// How many clients sent something.
     pub fn clients(&self) -> usize {
         self.clients.len()
@@ -430,6 +449,12 @@ impl Server {
             + self.functions.memory(|_| 0)
             + self.ranks.memory()
             + tree(self.clients.len(), size_of::<(u64, (u64, u64))>())
+            + tree(self.positions.len(), size_of::<(u64, Vec<Position>)>())
+            + self
+                .positions
+                .values()
+                .map(|all| all.capacity() * size_of::<Position>())
+                .sum::<usize>()
     }
 
     /// Functions, ranks and clients that were left out since there were too many, each time.
@@ -456,6 +481,11 @@ impl Server {
         for (client, (merged, _)) in &self.clients {
             to.u64(*client);
             to.u64(*merged);
+        }
+        to.u32(self.positions.len() as u32);
+        for (client, positions) in &self.positions {
+            to.u64(*client);
+            Position::write(positions, &mut to);
         }
         to.0
     }
@@ -495,6 +525,13 @@ impl Server {
             server
                 .clients
                 .insert(client, (from.u64("the last delta")?, 0));
+        }
+        if from.has_beyond_experience {
+            for _ in 0..from.count(12, "as many clients as there are")? {
+                let client = from.u64("a client")?;
+                let positions = Position::read(&mut from)?;
+                server.positions.insert(client, positions);
+            }
         }
         from.end()?;
         server.publish();

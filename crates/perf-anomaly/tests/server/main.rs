@@ -4,6 +4,7 @@
 mod common;
 
 mod many;
+mod resume;
 mod sums;
 
 use common::Random;

@@ -162,10 +162,38 @@ fn serve(file: &Path, asked: &Asked) -> Outcome {
         params = params.queue(messages);
     }
     let hub = Hub::open(file, params.check()?)?;
+    watch_store(hub.clone());
     let service = Service::start(hub, web(asked).token(token).check()?)?;
     say(&service, &format!("writers need the token of {from}"))?;
     service.wait();
     Ok(())
+}
+
+/// Between two looks whether the database can be written.
+const STORE_POLL: Duration = Duration::from_secs(1);
+
+/// Prints when the database can no longer be written, and when it can again.
+fn watch_store(hub: Hub) {
+    std::thread::spawn(move || {
+        let mut known: Option<String> = None;
+        loop {
+            std::thread::sleep(STORE_POLL);
+            let overview = hub.overview();
+            if overview.failure.is_some() == known.is_some() {
+                continue;
+            }
+            known = overview.failure.clone();
+            let (file, unstored) = (hub.path().display(), overview.unstored);
+            match &known {
+                Some(why) => eprintln!(
+                    "perfkit-live: {file} cannot be written: {why}; messages of clients are refused until it can be"
+                ),
+                None => eprintln!(
+                    "perfkit-live: {file} can be written again; {unstored} messages were refused meanwhile and come again"
+                ),
+            }
+        }
+    });
 }
 
 fn replay(file: &Path, asked: &Asked) -> Outcome {

@@ -4,7 +4,7 @@ use super::http::Http;
 use crate::wire::{self, Answer, Hello, NO_VIEW, Push, Welcome};
 use crate::{Error, Result};
 use perf_anomaly::provenance::{Entry, Query, Record, Revision, Store};
-use perf_anomaly::server::{Delta, Exchange, View};
+use perf_anomaly::server::{Client, Delta, Exchange, Position, View};
 use perf_anomaly::{Error as AnomalyError, Result as AnomalyResult};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -112,7 +112,7 @@ impl Who {
 /// A client of a server. Clones are the same one.
 ///
 /// Each link is another client: a program that starts anew opens another link, and what the one before
-/// said stays.
+/// said stays. Who reads a stream that may be read again opens it [as](Self::open_as) the client of that stream.
 ///
 /// ```no_run
 /// use perf_live::client::{Link, Target, Who};
@@ -132,6 +132,8 @@ struct Shared {
     hello: Hello,
     /// Most bytes of a message.
     most: usize,
+    /// The last delta that the server had when the link was opened, and the steps of ranks in it.
+    merged: (u64, Vec<Position>),
     /// The session, and the number of the latest view.
     last: Mutex<(u64, u64)>,
     records: Mutex<Records>,
@@ -159,8 +161,9 @@ impl Link {
         Self::open_as(target, who, fresh())
     }
 
-    /// As [`open`](Self::open), with a number of the client that nobody else speaks as. Records of one that the
-    /// server knows are counted on from there.
+    /// As [`open`](Self::open), with a number of the client that nobody else speaks as, such as
+    /// [`stream_client`] of what it reads. One that the server knows goes on: its records are counted on from
+    /// there, and [`client_of`](Self::client_of) does not tell steps again that are merged.
     ///
     /// # Errors
     /// As `open`.
@@ -176,14 +179,15 @@ impl Link {
             name: who.name,
             host: who.host,
         };
-        let welcome = match http.post(wire::HELLO, &hello.encode())? {
-            (200, body) => Welcome::decode(&body)?,
+        let (welcome, positions) = match http.post(wire::HELLO, &hello.encode())? {
+            (200, body) => Welcome::decode_with(&body)?,
             (status, body) => return Err(http.refused(status, &body)),
         };
         Ok(Link(Arc::new(Shared {
             http,
             hello,
             most: usize::try_from(welcome.most).unwrap_or(usize::MAX),
+            merged: (welcome.delta, positions),
             last: Mutex::new((welcome.session, 0)),
             records: Mutex::new(Records {
                 last: welcome.records,
@@ -210,6 +214,13 @@ impl Link {
     /// The session of the server.
     pub fn session(&self) -> u64 {
         self.last().0
+    }
+
+    /// Returns a client for a [`Monitor`](perf_anomaly::Monitor): it goes on where one of this number stopped, see
+    /// [`Client::resume`].
+    pub fn client_of<E: Exchange>(&self, exchange: E) -> Client<E> {
+        let (sequence, positions) = &self.0.merged;
+        Client::new(self.client(), exchange).resume(*sequence, positions)
     }
 
     /// Carries deltas and views: for a [`Client`](perf_anomaly::server::Client). Each delta waits for its
@@ -271,6 +282,28 @@ impl Link {
 /// The keys of hashes are random: no two starts of a program have one number.
 pub(crate) fn fresh() -> u64 {
     RandomState::new().build_hasher().finish().max(1)
+}
+
+/// Returns the number of the client that reads some streams on a host: the same at each start, so that a reader
+/// that was stopped goes on where it was. `run` tells runs apart that use the same streams; it may be empty.
+///
+/// ```
+/// use perf_live::client::stream_client;
+/// let client = stream_client("n12", "", &["/scratch/run/rank-0.tsv"]);
+/// assert_eq!(client, stream_client("n12", "", &["/scratch/run/rank-0.tsv"]));
+/// assert_ne!(client, stream_client("n13", "", &["/scratch/run/rank-0.tsv"]));
+/// ```
+pub fn stream_client(host: &str, run: &str, streams: &[&str]) -> u64 {
+    // FNV-1a of 64 bits, which stays the same in all versions; the final mixing spreads near texts.
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for text in [host, run].iter().chain(streams) {
+        for byte in text.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    (hash ^ (hash >> 32))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .max(1)
 }
 
 fn exchange(error: Error) -> AnomalyError {

@@ -24,4 +24,4 @@ mod link;
 pub use background::Background;
 #[cfg(feature = "simulate")]
 pub(crate) use link::fresh;
-pub use link::{Kept, Link, Requests, Target, Who};
+pub use link::{Kept, Link, Requests, Target, Who, stream_client};

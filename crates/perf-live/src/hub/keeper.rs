@@ -89,25 +89,33 @@ impl Keeper {
         let began = Instant::now();
         let state = Arc::clone(&self.state);
         let mut state = lock(&state);
-        if self.is_lost {
-            self.reload(&mut state)?;
+        let count = messages.len() as u64;
+        if self.is_lost
+            && let Err(error) = self.reload(&mut state)
+        {
+            state.counts.unstored += count;
+            state.failure = Some(error.to_string());
+            return Err(error);
         }
         let mut batch = Batch::default();
         let mut told = Vec::with_capacity(messages.len());
         for message in messages {
             let outcome = state.take(message, &mut batch, &mut self.writer);
             // The database is everybody's matter, not that of this message.
-            if let Err(Error::Anomaly(perf_anomaly::Error::Store { .. })) = &outcome {
-                self.lose(&mut state);
+            if let Err(error @ Error::Anomaly(perf_anomaly::Error::Store { .. })) = &outcome {
+                state.counts.unstored += count;
+                self.lose(&mut state, error);
                 return Err(Error::Busy { again: RECOVERY });
             }
             told.push(outcome);
         }
         let stored = batch.store(&mut self.writer);
         let stored = stored.and_then(|()| self.writer.commit());
-        if stored.is_err() {
-            self.lose(&mut state);
+        if let Err(error) = &stored {
+            state.counts.unstored += count;
+            self.lose(&mut state, error);
         } else {
+            state.failure = None;
             self.logged += batch.bytes();
             let counts = &mut state.counts;
             counts.logged += batch.bytes();
@@ -117,9 +125,11 @@ impl Keeper {
         stored.map(|()| told)
     }
 
-    fn lose(&mut self, state: &mut State) {
+    fn lose(&mut self, state: &mut State, why: &Error) {
         self.is_lost = true;
         state.counts.failures += 1;
+        state.failure = Some(why.to_string());
+        state.revision += 1;
         // The state is read anew, whether this works or not.
         let _ = self.writer.roll_back();
     }
@@ -127,6 +137,8 @@ impl Keeper {
     fn reload(&mut self, state: &mut State) -> Result<()> {
         let (mut stored, logged) = State::load(&self.params, &mut self.writer)?;
         stored.counts = state.counts;
+        // Until something is stored again.
+        stored.failure = state.failure.take();
         *state = stored;
         self.logged = logged;
         self.is_lost = false;
@@ -141,8 +153,8 @@ impl Keeper {
         let state = Arc::clone(&self.state);
         let mut state = lock(&state);
         // It is tried again another time.
-        if self.tidied(&mut state).is_err() {
-            self.lose(&mut state);
+        if let Err(error) = self.tidied(&mut state) {
+            self.lose(&mut state, &error);
         }
     }
 
@@ -183,7 +195,7 @@ impl Keeper {
                 self.state_bytes = bytes.len() as u64;
             }
             // The log stays as it is.
-            Err(_) => self.lose(&mut state),
+            Err(error) => self.lose(&mut state, &error),
         }
     }
 }

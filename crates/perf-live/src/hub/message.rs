@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::wire::{Answer, Hello, Push, Welcome};
-use perf_anomaly::server::View;
+use perf_anomaly::server::{Position, View};
 
 /// What a client said.
 ///
@@ -63,6 +63,8 @@ pub struct Told {
     pub number: u64,
     /// That view, if the client wants it.
     pub view: Option<View>,
+    /// How far the steps of its ranks are merged, as an answer to a hello.
+    pub positions: Vec<Position>,
 }
 
 impl Told {
@@ -112,6 +114,8 @@ pub struct Counts {
     pub storing: u64,
     /// Times that storing failed.
     pub failures: u64,
+    /// Messages that were not stored because of that. Their clients are told to send them again.
+    pub unstored: u64,
     /// Bytes of deltas that were logged.
     pub logged: u64,
     /// Times that the state was stored as a whole.

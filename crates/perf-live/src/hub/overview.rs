@@ -26,6 +26,11 @@ pub struct Overview {
     /// Records that were dropped since they were too many or too old, see
     /// [`HubParams::keep_bytes`](super::HubParams::keep_bytes).
     pub dropped: u64,
+    /// Why the database cannot be written just now; `None` while it can. Messages of clients are then refused, and
+    /// come again.
+    pub failure: Option<String>,
+    /// Messages that were not stored because of that since the server started.
+    pub unstored: u64,
 }
 
 /// A program of a workflow.
@@ -73,6 +78,8 @@ impl Overview {
         overview.revision = state.revision;
         overview.clients = state.clients.len();
         overview.dropped = state.dropped;
+        overview.failure = state.failure.clone();
+        overview.unstored = state.counts.unstored;
         overview.programs = programs.into_values().collect();
         overview
     }

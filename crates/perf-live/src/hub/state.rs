@@ -5,6 +5,7 @@ use super::{Counts, Message, Told};
 use crate::store::{Client, Stored, Total, Writer, append_block, fresh};
 use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
+use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{Delta, FunctionName, FunctionStats, Server, View};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub(super) struct State {
     /// Changes whenever something else does.
     pub(super) revision: u64,
     pub(super) counts: Counts,
+    /// Why the database cannot be written just now.
+    pub(super) failure: Option<String>,
     /// Records that were dropped since they were too many, or too old.
     pub(super) dropped: u64,
     session: u64,
@@ -34,6 +37,8 @@ pub(super) struct State {
 pub(super) struct Known {
     pub(super) stored: Client,
     pub(super) seen: Option<Instant>,
+    /// Whether it said hello again, so that its records may be stored already.
+    is_resumed: bool,
 }
 
 /// What a batch of messages adds to the database beside records.
@@ -83,7 +88,11 @@ impl State {
             Some(bytes) => Server::decode(checked, bytes)?,
             None => Server::new(checked),
         };
-        let known = |stored| Known { stored, seen: None };
+        let known = |stored| Known {
+            stored,
+            seen: None,
+            is_resumed: false,
+        };
         let clients = stored.clients.into_iter();
         Ok(State {
             server,
@@ -93,6 +102,7 @@ impl State {
             session: stored.session,
             revision: fresh(),
             counts: Counts::default(),
+            failure: None,
             most_clients: params.clients,
             dropped: stored.dropped,
             began: Instant::now(),
@@ -150,6 +160,7 @@ impl State {
                 let known = new.insert(Known {
                     stored: Client::default(),
                     seen: Some(Instant::now()),
+                    is_resumed: false,
                 });
                 Ok((known, true))
             }
@@ -157,7 +168,9 @@ impl State {
     }
 
     fn hello(&mut self, hello: &Hello, writer: &mut Writer) -> Result<Told> {
-        let (known, _) = self.client(hello.client)?;
+        let (known, is_new) = self.client(hello.client)?;
+        let has_records = known.stored.records > 0 || known.stored.delta > 0;
+        known.is_resumed |= !is_new && has_records;
         known.stored.program = hello.program;
         known.stored.rank = hello.rank;
         writer.hello(hello)?;
@@ -165,7 +178,9 @@ impl State {
             self.programs.insert(hello.program, hello.name.clone());
         }
         self.counts.hellos += 1;
-        Ok(self.told(hello.client))
+        let mut told = self.told(hello.client);
+        told.positions = self.server.positions(hello.client).to_vec();
+        Ok(told)
     }
 
     fn push(
@@ -234,6 +249,7 @@ impl State {
 
     fn records(&mut self, client: u64, bundle: Bundle, writer: &mut Writer) -> Result<()> {
         let known = self.clients.get_mut(&client);
+        let is_resumed = known.as_ref().is_some_and(|known| known.is_resumed);
         let last = known.map(|known| &mut known.stored.records);
         match last {
             Some(last) if *last < bundle.sequence => *last = bundle.sequence,
@@ -245,6 +261,12 @@ impl State {
         self.counts.bundles += 1;
         self.counts.records += bundle.entries.len() as u64;
         for entry in bundle.entries {
+            if is_resumed
+                && let Entry::Call(record) = &entry
+                && writer.has(record)?
+            {
+                continue;
+            }
             writer.entry(client, entry)?;
         }
         writer.bundle(client, bundle.sequence)
@@ -286,6 +308,7 @@ impl State {
             records: stored.records,
             number: self.server.latest(),
             view: None,
+            positions: Vec::new(),
         }
     }
 }

@@ -100,7 +100,15 @@ const listen = () => {
   };
 };
 
+const showStore = ({ failure, unstored }) => {
+  const place = find("#store");
+  place.hidden = !failure;
+  const text = failure ? `The database cannot be written: ${failure}. ${unstored} messages of clients were not stored; their clients send them again.` : "";
+  if (place.textContent !== text) place.textContent = text;
+};
+
 const hear = (news) => {
+  showStore(news);
   Object.assign(live, { programs: news.programs, total: news.total, ranking: news.ranking });
   showSums();
   showOverview();
@@ -133,6 +141,7 @@ const begin = async () => {
   plots.steps = plots.steps || new Scatter(find("#steps"), ({ one }) => go({ step: [one.program, one.rank, one.step].join("."), within: state.within === "all" ? "step" : state.within, function: "", owner: "", record: "" }));
   plots.functions = plots.functions || new Scatter(find("#functions"), ({ id }) => go({ record: String(id) }));
   Object.assign(live, { programs: run.programs, total: run.total });
+  showStore(run);
   showSums();
   showOverview();
   readAddress();

@@ -22,7 +22,7 @@ const callView = (place, given) => {
     ["expected", record.expected === undefined ? null : time(record.expected)], ["time lost", time(record.severity)],
     ["score", record.score === null ? null : short(record.score)], ["mended", record.repair],
     ["launched by", record.launch ? record.launch.path.join(" / ") : null],
-    ["model", model ? `${model.detector}, ` + Object.entries(model.facts).map(([name, value]) => `${name} ${value < 1e18 ? short(value) : "no end"}`).join(", ") : null],
+    ["model", model ? `${model.detector}: ${model.text}` : null],
   ].filter(([, value]) => value !== null && value !== undefined);
   const list = make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))]));
   const frames = [...(record.stack || []), record.call].map((call) => {

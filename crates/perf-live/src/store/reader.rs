@@ -29,7 +29,8 @@ const STEPS: &[&str] = &[
 ];
 
 /// Steps with recorded anomalies, as the server would have written them.
-const RECORDED: &str = "(select program, rank, step, sum(label in ('too slow', 'beyond experience')) slow,
+const RECORDED: &str =
+    "(select program, rank, step, sum(label in ('too slow', 'beyond experience')) slow,
     sum(label = 'too fast') fast, sum(severity) time, min(entry) first, max(entry + runtime) last,
     sum(label = 'beyond experience') beyond
     from call where kind = 'anomaly' group by program, rank, step)";

@@ -4,7 +4,7 @@ use super::failed;
 use super::schema::{MODELS, TABLES, VERSION, bits, bound};
 use crate::Result;
 use crate::wire::Hello;
-use perf_anomaly::provenance::{Entry, Sqlite, Store};
+use perf_anomaly::provenance::{Entry, Record, Sqlite, Store};
 use perf_anomaly::server::StepStats;
 use rusqlite::{Connection, OptionalExtension, Params, params};
 use std::collections::BTreeMap;
@@ -153,6 +153,25 @@ impl Writer {
     pub(crate) fn client(&mut self, number: u64, client: &Client) -> Result<()> {
         let sql = "insert or ignore into live_client values (?, ?, ?, '', 0, 0)";
         self.run(sql, params![bits(number), client.program, client.rank])
+    }
+
+    /// Returns `true` if a record of the same call is there.
+    pub(crate) fn has(&mut self, record: &Record) -> Result<bool> {
+        let sql = "select count(*) > 0 from call where program = ? and rank = ? and thread = ?
+            and entry = ? and function = ? and step = ?";
+        let values = params![
+            record.program,
+            record.rank,
+            record.thread,
+            record.call.entry.0,
+            record.function,
+            bound(record.step)
+        ];
+        let found = self.store.within(|database| {
+            let mut statement = database.prepare_cached(sql)?;
+            statement.query_row(values, |row| row.get::<_, bool>(0))
+        });
+        Ok(found?)
     }
 
     /// An entry that a client kept. Its models get the numbers of this store.

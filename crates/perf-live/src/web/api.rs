@@ -120,6 +120,14 @@ fn rank(one: &RankSummary) -> Value {
     })
 }
 
+/// Returns 200 as long as the database can be written.
+pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
+    match &app.source.overview().failure {
+        None => given(json!({ "store": "ok" }).to_string()),
+        Some(why) => wrong(StatusCode::SERVICE_UNAVAILABLE, why),
+    }
+}
+
 /// What the page shows first.
 pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(
@@ -139,6 +147,7 @@ pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) 
                     "revision": overview.revision, "total": loss(&overview.total),
                     "ranks": overview.ranks.len(), "clients": overview.clients,
                     "dropped": overview.dropped,
+                    "failure": overview.failure, "unstored": overview.unstored,
                     "programs": overview.programs.iter().map(program).collect::<Vec<_>>(),
                     "axes": Axis::names().collect::<Vec<_>>(),
                 })
@@ -335,11 +344,11 @@ pub(super) async fn record(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             };
             let model = match call.model {
                 0 => None,
-                number => reader
-                    .model(number, id)?
-                    .filter(|line| line.parse::<Entry>().is_ok()),
+                number => reader.model(number, id)?,
             };
-            let model = model.as_deref().unwrap_or("null");
+            // Models of earlier versions are stored without their text.
+            let model = model.and_then(|line| line.parse::<Entry>().ok());
+            let model = model.map_or("null".into(), |model| model.to_string());
             Ok(Some(format!(
                 "{{\"id\":{id},\"record\":{line},\"model\":{model}}}"
             )))

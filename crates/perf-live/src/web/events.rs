@@ -111,6 +111,8 @@ fn news(app: &App, wanted: &mut Wanted) -> Option<Value> {
         "revision": overview.revision,
         "total": loss(&overview.total),
         "clients": overview.clients,
+        "failure": overview.failure,
+        "unstored": overview.unstored,
         "programs": overview.programs.iter().map(program).collect::<Vec<_>>(),
         "ranking": wanted.ranked.of(&overview),
         "steps": steps(app, &overview, wanted),

@@ -125,6 +125,11 @@ impl Numbers {
                 counts.failures,
             ),
             (
+                "unstored",
+                "Messages that were not stored because of that.",
+                counts.unstored,
+            ),
+            (
                 "logged_bytes",
                 "Bytes of deltas that were logged.",
                 counts.logged,

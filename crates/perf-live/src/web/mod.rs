@@ -233,6 +233,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/api/records", get(api::records))
         .route("/api/record", get(api::record))
         .route("/events", get(events::events))
+        .route("/health", get(api::health))
         .route("/metrics", get(metrics::metrics))
         .fallback(api::nothing)
         .layer(from_fn_with_state(Arc::clone(&app), app::guarded))

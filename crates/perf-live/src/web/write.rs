@@ -19,7 +19,10 @@ use tokio::sync::oneshot;
 pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Response {
     let most = app.params.body as u64;
     match message(&app, request, Message::hello).await {
-        Ok(told) => binary(StatusCode::OK, told.welcome(most).encode()),
+        Ok(told) => binary(
+            StatusCode::OK,
+            told.welcome(most).encode_with(&told.positions),
+        ),
         Err(refused) => refused,
     }
 }

@@ -27,7 +27,8 @@ mod bytes;
 use crate::Result;
 use bytes::{Reader, Writer};
 use perf_anomaly::provenance::Entry;
-use perf_anomaly::server::Delta;
+use perf_anomaly::server::{Delta, Position};
+use perf_core::Nanos;
 
 /// Version of the messages.
 pub const VERSION: u16 = 1;
@@ -47,7 +48,8 @@ pub const PUSH: &str = "/v1/push";
 /// A client tells who it is: once, before all else, and again whenever it likes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// The client: another number for each start of a program, however often it starts.
+    /// The client: another number for each start of a program, however often it starts; the same one for a reader
+    /// that starts again on the same stream.
     pub client: u64,
     /// The program, of those of one workflow.
     pub program: u32,
@@ -101,6 +103,9 @@ fn cut(name: &str) -> &str {
 }
 
 /// What the server knows of a client that said hello.
+///
+/// Behind it may be the [positions](Self::encode_with) of the client's ranks. Servers of earlier versions send none;
+/// none are sent to a client that is new, as those of earlier versions are at each start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Welcome {
     /// The session of the server.
@@ -116,11 +121,25 @@ pub struct Welcome {
 impl Welcome {
     const KIND: u8 = b'w';
 
-    /// As bytes.
+    /// As bytes, without positions.
     pub fn encode(&self) -> Vec<u8> {
-        let mut to = Writer::new(Self::KIND, 32);
+        self.encode_with(&[])
+    }
+
+    /// As bytes, with the last merged steps of the client's ranks.
+    pub fn encode_with(&self, positions: &[Position]) -> Vec<u8> {
+        let mut to = Writer::new(Self::KIND, 36 + 24 * positions.len());
         for number in [self.session, self.delta, self.records, self.most] {
             to.u64(number);
+        }
+        if !positions.is_empty() {
+            to.u32(positions.len() as u32);
+        }
+        for one in positions {
+            to.u32(one.program);
+            to.u32(one.rank);
+            to.u64(one.first.0.cast_unsigned());
+            to.u64(one.last);
         }
         to.0
     }
@@ -130,6 +149,14 @@ impl Welcome {
     /// # Errors
     /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
+        Ok(Self::decode_with(bytes)?.0)
+    }
+
+    /// The welcome and the positions from the bytes of [`encode_with`](Self::encode_with).
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn decode_with(bytes: &[u8]) -> Result<(Self, Vec<Position>)> {
         let mut from = Reader::new(bytes, Self::KIND, "a welcome")?;
         let welcome = Welcome {
             session: from.u64("a session")?,
@@ -137,8 +164,19 @@ impl Welcome {
             records: from.u64("the last records")?,
             most: from.u64("most bytes of a message")?,
         };
+        let mut positions = Vec::new();
+        if from.end().is_err() {
+            for _ in 0..from.u32("how many positions there are")? {
+                positions.push(Position {
+                    program: from.u32("a program")?,
+                    rank: from.u32("a rank")?,
+                    first: Nanos(from.u64("a time")?.cast_signed()),
+                    last: from.u64("a step")?,
+                });
+            }
+        }
         from.end()?;
-        Ok(welcome)
+        Ok((welcome, positions))
     }
 }
 

@@ -180,6 +180,7 @@ fn distribution_value(of: &Distribution) -> Value {
         "bins": bins.collect::<Vec<_>>(),
         "normal": of.normal,
         "facts": of.facts,
+        "text": perf_anomaly::facts_text(&of.facts).join("; "),
     })
 }
 

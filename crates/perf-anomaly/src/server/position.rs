@@ -1,0 +1,65 @@
+//! [`Position`]: how far the steps of a rank are merged.
+
+use super::StepStats;
+use crate::Result;
+use crate::encode::{Reader, Writer};
+use perf_core::Nanos;
+
+/// The steps of a rank that a server merged from a client.
+///
+/// A client that was stopped and reads the same stream again learns the positions from the server and does not
+/// tell these steps again: see [`Client::resume`](super::Client::resume).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The program.
+    pub program: u32,
+    /// The rank in the program.
+    pub rank: u32,
+    /// First entry of a call of the first step, which tells one run from another.
+    pub first: Nanos,
+    /// The last step.
+    pub last: u64,
+}
+
+impl Position {
+    /// Adds steps of a delta. A step before the last one of its rank begins another run of it.
+    pub(super) fn add(all: &mut Vec<Position>, steps: &[StepStats]) {
+        for step in steps {
+            let new = Position {
+                program: step.program,
+                rank: step.rank,
+                first: step.start,
+                last: step.step,
+            };
+            let is_same = |one: &&mut Position| (one.program, one.rank) == (new.program, new.rank);
+            match all.iter_mut().find(is_same) {
+                Some(known) if new.last >= known.last => known.last = new.last,
+                Some(known) => *known = new,
+                None => all.push(new),
+            }
+        }
+    }
+
+    pub(super) fn write(all: &[Position], to: &mut Writer) {
+        to.u32(all.len() as u32);
+        for one in all {
+            to.varint(one.program.into());
+            to.varint(one.rank.into());
+            to.signed(one.first.0);
+            to.varint(one.last);
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Vec<Position>> {
+        let count = from.count(4, "as many positions as there are")?;
+        let position = |from: &mut Reader<'_>| {
+            Ok(Position {
+                program: from.varint32("a program")?,
+                rank: from.varint32("a rank")?,
+                first: Nanos(from.signed("a time")?),
+                last: from.varint("a step")?,
+            })
+        };
+        (0..count).map(|_| position(from)).collect()
+    }
+}

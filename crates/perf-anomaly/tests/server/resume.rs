@@ -1,0 +1,184 @@
+//! A detector that is stopped and starts again on the same stream counts nothing twice.
+
+use crate::common::Random;
+use perf_anomaly::calls::Calls;
+use perf_anomaly::server::{Client, Local, Ranking, Server};
+use perf_anomaly::{Monitor, Tail};
+use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+
+const CLIENT: u64 = 77;
+const STEPS: u64 = 24;
+
+/// A detector that starts on a stream, as a client of a server that may know it.
+fn start(local: &Local) -> Monitor {
+    let (sequence, positions) = local
+        .server(|server| (server.sequence(CLIENT), server.positions(CLIENT).to_vec()))
+        .expect("nobody panicked");
+    let client = Client::new(CLIENT, local.clone()).resume(sequence, &positions);
+    let calls = Calls::new(Calls::params().check().expect("defaults"));
+    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    Monitor::new(calls, Box::new(tail)).share(client)
+}
+
+/// The calls of a rank in a step, from a time on.
+fn step(monitor: &mut Monitor, rank: u32, number: u64, begin: i64) {
+    let key = StreamKey {
+        program: 0,
+        rank,
+        thread: 0,
+    };
+    let stream = monitor.stream(key);
+    let (solve, pack) = (monitor.region(0, "solve"), monitor.region(0, "pack"));
+    let mut random = Random::new(1 + number * 31 + u64::from(rank));
+    let mut at = begin + number as i64 * 1_000_000_000 + i64::from(rank);
+    for call in 0..60 {
+        let mut length = 50_000 + random.below(2_000) as i64;
+        if call == 30 && number % 5 == 3 {
+            length *= 40;
+        }
+        let region = if call % 3 == 0 { pack } else { solve };
+        monitor.push(stream, Nanos(at), StreamEvent::Enter(region));
+        monitor.push(stream, Nanos(at + length), StreamEvent::Exit(region));
+        at += length + 1000;
+    }
+}
+
+/// Runs to the end, or stops without a word after some steps. The second rank comes that many steps late, with its
+/// own steps.
+fn run(local: &Local, stop: Option<u64>, late: u64, begin: i64) {
+    let mut monitor = start(local);
+    let mut ended = 0;
+    for number in 0..STEPS + late {
+        if number < STEPS {
+            step(&mut monitor, 0, number, begin);
+            if late == 0 {
+                step(&mut monitor, 1, number, begin);
+            }
+            monitor.end_step(number);
+            ended += 1;
+        }
+        if late > 0 && number >= late {
+            step(&mut monitor, 1, number - late, begin);
+            monitor.end_step(number - late);
+            ended += 1;
+        }
+        if stop.is_some_and(|stop| ended >= stop) {
+            assert!(monitor.error().is_none());
+            return;
+        }
+    }
+    monitor.finish().expect("nothing fails");
+}
+
+fn local() -> Local {
+    Local::new(Server::new(Server::params().check().expect("defaults")))
+}
+
+/// Calls, anomalies and time of each rank and step, and of each function, and the model.
+fn state(local: &Local) -> String {
+    let text = local.server(|server| {
+        let ranks = server.ranking(Ranking::Total);
+        let steps = [0, 1].map(|rank| {
+            let steps = server.steps(0, rank);
+            let steps = steps.map(|one| (one.step, one.loss));
+            steps.collect::<Vec<_>>()
+        });
+        let ranks: Vec<_> = ranks.iter().map(|one| (one.rank, one.loss)).collect();
+        let functions: Vec<_> = server
+            .functions()
+            .into_iter()
+            .map(|(id, stats)| (id, stats.loss, stats.exclusive.count(), stats.steps))
+            .collect();
+        let model = server.model().map(|model| model.encode());
+        format!("{ranks:?}\n{steps:?}\n{functions:?}\n{model:?}")
+    });
+    text.expect("nobody panicked")
+}
+
+#[test]
+fn a_detector_that_is_killed_and_started_again_counts_once() {
+    let whole = local();
+    run(&whole, None, 0, 1000);
+    let expected = state(&whole);
+    assert!(expected.contains("too_slow: 1"), "{expected}");
+    for seed in 0..20 {
+        let (killed, mut random) = (local(), Random::new(seed + 1));
+        // Killed up to three times, each further on or earlier than before.
+        for _ in 0..=random.below(3) {
+            run(&killed, Some(1 + random.below(STEPS)), 0, 1000);
+        }
+        // The server may have been started again, too.
+        let server = killed.server(|server| server.encode()).expect("no panic");
+        let params = Server::params().check().expect("defaults");
+        let killed = Local::new(Server::decode(params, &server).expect("it was just written"));
+        run(&killed, None, 0, 1000);
+        assert_eq!(state(&killed), expected, "{seed}");
+        // Once more when all of it is there.
+        run(&killed, None, 0, 1000);
+        assert_eq!(state(&killed), expected, "{seed}");
+    }
+}
+
+#[test]
+fn ranks_that_came_late_count_once_although_all_are_there_the_second_time() {
+    let whole = local();
+    run(&whole, None, 0, 1000);
+    let calls = |local: &Local| {
+        let ranks = local.server(|server| server.ranking(Ranking::Total));
+        let mut ranks: Vec<_> = ranks
+            .expect("nobody panicked")
+            .iter()
+            .map(|one| (one.rank, one.loss.calls, one.loss.anomalies()))
+            .collect();
+        ranks.sort_unstable();
+        let of_step = |rank| {
+            let steps = local.server(|server| {
+                let steps = server.steps(0, rank);
+                steps
+                    .map(|one| (one.step, one.loss.calls))
+                    .collect::<Vec<_>>()
+            });
+            steps.expect("nobody panicked")
+        };
+        (ranks, of_step(0), of_step(1))
+    };
+    for seed in 0..20 {
+        let (killed, mut random) = (local(), Random::new(seed + 1));
+        run(
+            &killed,
+            Some(1 + random.below(2 * STEPS)),
+            1 + seed % 7,
+            1000,
+        );
+        run(&killed, None, 0, 1000);
+        assert_eq!(calls(&killed), calls(&whole), "{seed}");
+    }
+}
+
+#[test]
+fn another_run_of_the_same_client_counts_anew() {
+    let local = local();
+    run(&local, Some(9), 0, 1000);
+    run(&local, None, 0, 5_000_000);
+    let calls = local.server(|server| server.ranking(Ranking::Total)[0].loss.calls);
+    assert_eq!(calls.expect("nobody panicked"), 60 * (9 + STEPS));
+    // And that one is gone on with in turn.
+    run(&local, None, 0, 5_000_000);
+    let calls = local.server(|server| server.ranking(Ranking::Total)[0].loss.calls);
+    assert_eq!(calls.expect("nobody panicked"), 60 * (9 + STEPS));
+}
+
+#[test]
+fn a_server_of_the_version_before_is_read() {
+    let params = || Server::params().check().expect("defaults");
+    let mut bytes = Server::new(params()).encode();
+    // It had no positions of clients, and neither has one without clients.
+    assert_eq!(&bytes[4..6], &[4, 0]);
+    bytes[4] = 3;
+    bytes.truncate(bytes.len() - 4);
+    let server = Server::decode(params(), &bytes).expect("it is of an earlier version");
+    assert_eq!(server.clients(), 0);
+    bytes[4] = 2;
+    let refused = Server::decode(params(), &bytes).expect_err("nobody reads that any more");
+    assert!(refused.to_string().contains("version 3 or 4"), "{refused}");
+}
