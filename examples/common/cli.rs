@@ -101,7 +101,14 @@ pub fn main(usage: &str, run: Run) -> ExitCode {
         Err(Failure::Help) => writeln!(out, "{usage}").map_err(Failure::Output),
         other => other,
     };
-    let outcome = outcome.and_then(|()| Ok(out.flush()?));
+    let outcome = match outcome {
+        // A report is shown although something else could not be written.
+        Err(Failure::Input(message)) => out
+            .flush()
+            .map_err(Failure::Output)
+            .and(Err(Failure::Input(message))),
+        other => other.and_then(|()| Ok(out.flush()?)),
+    };
     // What is left in the buffer after an error has nowhere to go.
     drop(out.into_parts());
     match outcome {

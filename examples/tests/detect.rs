@@ -433,7 +433,26 @@ fn the_report_is_shown_although_nothing_can_be_written() {
     let error = found["error"].as_str().unwrap_or_default();
     assert!(error.contains("/dev/full"), "{error}");
     // What was found and could not be kept is counted.
-    assert_eq!(found["recorded"], 0);
+    let file = scratch("full.tsv");
+    let rows = (0..200).map(|at| {
+        let runtime = if at == 150 { 5000 } else { 100 } + at * 37 % 11;
+        let begin = 10_000 * at;
+        format!(
+            "0\t{begin}\tENTRY\tsolve\n0\t{}\tEXIT\tsolve\n",
+            begin + runtime
+        )
+    });
+    let table = format!("step\tts_us\tkind\tname\n{}", rows.collect::<String>());
+    std::fs::write(&file, table).expect("tests may write here");
+    let words = [text(&file), "--provenance", "/dev/full", "--json"];
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let mut out = Vec::new();
+    assert!(detect::run(&words, &mut out).is_err());
+    let found: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+    assert_eq!(
+        (&found["anomalies"], &found["recorded"]),
+        (&1.into(), &0.into())
+    );
     assert!(
         found["left_out"]["records_lost"].as_u64() > Some(0),
         "{found}"

@@ -64,7 +64,7 @@ pub(super) struct Mode {
 impl Mode {
     /// Highest normal value.
     pub(super) fn highest(&self) -> u64 {
-        self.high.min(self.known)
+        self.high.min(self.known).min(self.until)
     }
 
     /// How rare a value is: `-log10` of the probability of a call that far out, by the tails; 0 at
