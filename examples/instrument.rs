@@ -9,7 +9,7 @@
 use perfkit::anomaly::calls::{Calls, Runtime};
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::spans::Spans;
-use perfkit::anomaly::{Label, Monitor, Report, Tail};
+use perfkit::anomaly::{Monitor, Report, Tail};
 use perfkit::core::CancelToken;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
