@@ -372,17 +372,29 @@ pub(super) fn split_label(label: &str) -> (&str, &str) {
     }
 }
 
-/// The full name of a function: tools shorten long ones, and have the whole in brackets.
-pub(super) fn function_name(label: &str) -> &str {
-    let inner = label
+/// The full text of a label. Extrae shortens long ones by two dots in the middle and adds the whole
+/// in brackets: `__mpi_ro..init [__mpi_MOD_init]`. Brackets after a text that is whole stay, as the
+/// addresses of a function or its template arguments do.
+pub(super) fn full_label(label: &str) -> &str {
+    let is_full = |(short, full): &(&str, &str)| {
+        let ends = short.split_once("..");
+        *short == *full
+            || ends.is_some_and(|(head, tail)| {
+                let parts = full.strip_prefix(head.trim_end());
+                // A closing parenthesis of the short text may come after more of the full one.
+                let tail = tail.trim_end_matches(')');
+                parts.is_some_and(|rest| rest.contains(tail))
+            })
+    };
+    let pair = label
         .strip_suffix(']')
         .and_then(|rest| rest.split_once(" ["));
-    inner.map_or(label, |(_, full)| full)
+    pair.filter(is_full).map_or(label, |(_, full)| full)
 }
 
 /// Line and file of a label such as `85 (deck.F90, epoch2d)`; neither where it is unknown.
 pub(super) fn line_and_file(label: &str) -> (Option<u32>, Option<&str>) {
-    let Some((line, rest)) = label.split_once(" (") else {
+    let Some((line, rest)) = full_label(label).split_once(" (") else {
         return (None, None);
     };
     let inner = rest.strip_suffix(')').unwrap_or(rest);
@@ -430,14 +442,30 @@ mod tests {
         );
         assert_eq!(split_label("(odd) "), ("odd", ""));
         assert_eq!(split_label("PAPI_TOT_INS"), ("PAPI_TOT_INS", ""));
-        assert_eq!(
-            function_name("__mpi_ro..init [__mpi_MOD_init]"),
-            "__mpi_MOD_init"
-        );
-        assert_eq!(function_name("main"), "main");
+        for (label, full) in [
+            ("__mpi_ro..init [__mpi_MOD_init]", "__mpi_MOD_init"),
+            (
+                "mandelbr..omp_fn.0 [mandelbrot._omp_fn.0]",
+                "mandelbrot._omp_fn.0",
+            ),
+            ("main [main]", "main"),
+            ("main", "main"),
+            (
+                "field [0x007f05a0-0x007f060f]",
+                "field [0x007f05a0-0x007f060f]",
+            ),
+            ("f(T) [with T = int]", "f(T) [with T = int]"),
+        ] {
+            assert_eq!(full_label(label), full);
+        }
         assert_eq!(
             line_and_file("85 (deck.F90, epoch2d)"),
             (Some(85), Some("deck.F90"))
+        );
+        // A long file name: the whole is in brackets, line and all.
+        assert_eq!(
+            line_and_file("77 (redblack..dule.f90) [77 (redblack_module.f90, epoch2d)]"),
+            (Some(77), Some("redblack_module.f90"))
         );
         assert_eq!(line_and_file("0 (Unresolved)"), (None, None));
         assert_eq!(line_and_file("0 (., libc-2.28.so)"), (None, None));

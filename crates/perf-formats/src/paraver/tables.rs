@@ -312,7 +312,7 @@ impl<'a> Tables<'a> {
         (line_kind, line): (u32, u64),
     ) -> (String, Option<u32>, Option<String>) {
         let label = self.pcf.value(kind, value).filter(|name| !name.is_empty());
-        let name = label.map(names::function_name);
+        let name = label.map(names::full_label);
         let line_label = self.pcf.value(line_kind, line);
         let (at, file) = line_label.map_or((None, None), names::line_and_file);
         let length = name.map_or(0, str::len) + file.map_or(0, str::len);
