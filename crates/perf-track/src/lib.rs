@@ -101,6 +101,7 @@
 //! * `linfa`: `cluster::linfa`, the DBSCAN, OPTICS, k-means and Gaussian mixtures of linfa-clustering.
 #![doc(html_root_url = "../")]
 
+mod balance;
 mod bursts;
 pub mod cluster;
 mod error;
@@ -114,8 +115,9 @@ mod spmd;
 pub mod track;
 pub mod trend;
 
+pub use balance::TimeBalance;
 pub use bursts::{
-    Amount, Burst, Bursts, CallerChain, ChainId, Column, Delimiter, Dropped, Extract,
+    Amount, Burst, Bursts, CallerChain, ChainId, Column, Delimiter, Dropped, DurationCut, Extract,
     ExtractParams, Formula, Kind, Thread, ZeroDivision, drop_small_clusters,
 };
 pub use error::{Error, Result};

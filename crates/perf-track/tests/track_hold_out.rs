@@ -113,3 +113,30 @@ fn most_of_what_nothing_was_tuned_on_is_found() {
     assert!(found > 0.97 && right > 0.97, "{shares:?}");
     assert!(right > published_right, "{shares:?}");
 }
+
+/// What the default of `min_confidence` stands on: of objects below it several times as many are
+/// wrong as of those above.
+#[test]
+fn objects_of_little_confidence_are_more_often_wrong() {
+    // Right and all, below and above.
+    let mut counts = [[0; 2]; 2];
+    for seed in 1..=60 {
+        let frames = series(seed);
+        let tracking = track(&frames, Tracking::params());
+        for object in tracking.objects.iter().filter(|of| of.frames() > 1) {
+            let members = object.members.iter().zip(&frames);
+            let truth = members.flat_map(|(ids, frame)| {
+                let index = ids.iter().filter_map(|id| id.index());
+                index.flat_map(|index| frame.truth[index].clone())
+            });
+            let truth: std::collections::BTreeSet<usize> = truth.collect();
+            let above = usize::from(object.confidence >= 0.5);
+            assert!(!object.is_reliable || above == 1);
+            counts[above][0] += usize::from(truth.len() == 1);
+            counts[above][1] += 1;
+        }
+    }
+    println!("right of all, below and above: {counts:?}");
+    let wrong = counts.map(|[right, all]| 1.0 - f64::from(right as u32) / f64::from(all as u32));
+    assert!(wrong[0] > 3.0 * wrong[1] && wrong[1] < 0.05, "{wrong:?}");
+}

@@ -533,3 +533,50 @@ fn what_makes_no_sense_is_said() {
     cancel.cancel();
     assert!(Tracking::of(&[seen], &params, &(), &cancel).is_err());
 }
+
+/// Start-up and two call sites in one object: its trend is that of its composition.
+#[test]
+fn mixtures_of_call_sites_are_told() {
+    let named = |truth: usize, caller: &'static str, centre: [f64; 2]| Phase {
+        caller,
+        ..phase(truth, centre)
+    };
+    let (near, far) = ([0.2, 0.2], [0.7, 0.7]);
+    let (a, b) = (
+        named(0, "solve a.f90:7", near),
+        named(1, "halo b.f90:9", near),
+    );
+    let init = named(2, "start main.f90:3", near);
+    let apart = named(1, "halo b.f90:9", far);
+    // One cluster of two call sites, each of which has an object of its own in the other frame.
+    let frames = [
+        Planted::new(1, &[vec![a.clone(), b.clone()]]),
+        Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
+    ];
+    let published = Tracking::params().mode(Mode::Published);
+    let tracking = track(&frames, published.clone());
+    let mixed = tracking.objects.iter().find_map(|of| of.mixture.clone());
+    let mixed = mixed.expect("one cluster of two sites");
+    assert_eq!(mixed.sites, ["halo b.f90:9", "solve a.f90:7"]);
+    assert_eq!(mixed.frames, [0, 1]);
+    // What is start-up in one frame and computation in the next.
+    let frames = [
+        Planted::new(1, &[vec![init.clone()], vec![apart.clone()]]),
+        Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
+    ];
+    let tracking = track(&frames, published);
+    let mixed = tracking.objects[0].mixture.clone().expect("start-up");
+    assert_eq!(mixed.sites, ["start main.f90:3", "solve a.f90:7"]);
+    assert!(!tracking.objects[0].is_reliable && tracking.objects[1].is_reliable);
+    assert_eq!(tracking.objects[1].mixture, None);
+    // Without callers nothing is known.
+    let unnamed = |caller| named(0, caller, near);
+    let frames = [1, 2].map(|seed| Planted::new(seed, &[vec![unnamed("")]]));
+    let tracking = track(&frames, Tracking::params());
+    assert_eq!(tracking.objects[0].mixture, None);
+    assert!(tracking.objects[0].is_reliable);
+    // The threshold is an option.
+    let strict = track(&frames, Tracking::params().min_confidence(1.0));
+    assert!(!strict.objects[0].is_reliable || strict.objects[0].confidence == 1.0);
+    assert!(Tracking::params().min_confidence(1.1).check().is_err());
+}

@@ -6,7 +6,7 @@ perfkit.view("track", (section, data) => {
   const slider = find(".at"), play = find(".play"), acrossBox = find(".x"), upBox = find(".y");
   const metricBox = find(".metric"), kindBox = find(".kind"), relative = find(".relative");
   // A unit of more than three letters stands once, with the name.
-  const beside = (unit) => (unit.length > 3 && unit !== "bytes" ? "" : unit === "bytes" ? "B" : unit);
+  const beside = (unit) => (unit === "#" ? "" : unit.length > 3 && unit !== "bytes" ? "" : unit === "bytes" ? "B" : unit);
   const withUnit = (name, unit) => name + (unit.length > 3 && unit !== "bytes" ? ` [${unit}]` : "");
   const frames = data.frames, last = frames.length - 1;
   const objects = new Map(data.objects.map((object) => [object.id, object]));

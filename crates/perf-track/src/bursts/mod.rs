@@ -3,6 +3,7 @@
 mod chains;
 mod counters;
 mod dropped;
+mod duration_cut;
 mod extract;
 mod formula;
 mod names;
@@ -13,6 +14,7 @@ mod share;
 
 pub use chains::CallerChain;
 pub use dropped::{Amount, Dropped};
+pub use duration_cut::DurationCut;
 pub use formula::{Formula, ZeroDivision};
 pub use params::{Delimiter, Extract, ExtractParams};
 pub use share::drop_small_clusters;
@@ -303,6 +305,26 @@ impl Bursts {
         let rows = self.rows.iter();
         rows.map(|burst| burst.end.0.saturating_sub(burst.begin.0) as f64)
             .collect()
+    }
+
+    /// The resolution of the clock: the greatest common divisor of the times from the first begin to
+    /// all begins and ends. At least 1 ns; 1 ns if all bursts begin and end at one time.
+    pub fn tick(&self) -> Nanos {
+        let origin = self.rows.first().map_or(0, |burst| burst.begin.0);
+        let mut tick = 0_u64;
+        for burst in &self.rows {
+            for at in [burst.begin.0, burst.end.0] {
+                let (mut a, mut b) = (tick, at.abs_diff(origin));
+                while b > 0 {
+                    (a, b) = (b, a % b);
+                }
+                tick = a;
+            }
+            if tick == 1 {
+                break;
+            }
+        }
+        Nanos(i64::try_from(tick.max(1)).unwrap_or(i64::MAX))
     }
 
     /// The callers of a chain, the innermost first; none for an id of other bursts.

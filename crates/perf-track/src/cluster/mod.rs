@@ -6,6 +6,7 @@
 //! | which radius | [`EpsSearch`], [`k_distances`] |
 //! | clusters without a radius | [`Hdbscan`] |
 //! | clusters that suit a score | [`Refinement`] |
+//! | phases of few bursts beside those of many | [`Remainder`] |
 //! | far too many points | [`Sampled`] |
 //! | clusters that mix code | [`split_by_key`] |
 //! | how alike two results are | [`Agreement`], [`same_core_partition`] |
@@ -21,6 +22,7 @@ mod k_distance;
 #[cfg(feature = "linfa")]
 pub mod linfa;
 mod refine;
+mod remainder;
 mod sample;
 mod split;
 mod tree;
@@ -34,6 +36,7 @@ pub use k_distance::k_distances;
 pub use refine::{
     RefineChecked, RefineMode, RefineNode, RefineParams, Refined, Refinement, Score, merge_together,
 };
+pub use remainder::Remainder;
 pub use sample::{Sampled, stratified};
 pub use split::split_by_key;
 pub use tree::{KdTree, Near};

@@ -141,6 +141,64 @@ pub struct Scaled {
     pub transform: Transform,
 }
 
+/// Share of the time whose bursts may be too short for the clock.
+const UNRESOLVED: f64 = 0.01;
+/// Largest resolution of an axis of factor 1: more would tie clusters together.
+const MAX_RESOLUTION: f64 = 0.125;
+
+impl Scaled {
+    /// The distance in the space of the points within which two bursts of a frame may have the same
+    /// duration: two ticks of the [clock](Bursts::tick) on each axis that is a duration, at most an
+    /// eighth of the range of the axis. On a logarithmic axis it is that of the shortest bursts but
+    /// for those that take 1 % of the time together. 0 for a frame that is not there.
+    ///
+    /// A [radius](crate::cluster::EpsParams::floor) below it makes each tick of the clock a cluster.
+    ///
+    /// ```
+    /// use perf_core::Nanos;
+    /// use perf_track::{Burst, Bursts, Dimension, Scale, Thread};
+    /// let mut bursts = Bursts::default();
+    /// let thread = bursts.add_thread(Thread::default())?;
+    /// for (begin, length) in [(0, 20), (40, 20), (80, 60), (200, 200)] {
+    ///     // A clock of microseconds.
+    ///     let (begin, end) = (Nanos(1_000 * begin), Nanos(1_000 * (begin + length)));
+    ///     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[])?;
+    /// }
+    /// assert_eq!(bursts.tick(), Nanos(20_000));
+    /// let scale = Scale::params().dimension(Dimension::new("duration")).check()?;
+    /// let scaled = scale.fit(&[&bursts])?;
+    /// assert_eq!(scaled.resolution(0, &bursts), 0.125);
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    pub fn resolution(&self, frame: usize, bursts: &Bursts) -> f64 {
+        let Some(points) = self.frames.get(frame) else {
+            return 0.0;
+        };
+        let tick = bursts.tick().0 as f64;
+        let durations = bursts.durations();
+        let of = |row: &u32| durations.get(*row as usize).copied();
+        let mut durations: Vec<f64> = points.rows().iter().filter_map(of).collect();
+        durations.sort_unstable_by(f64::total_cmp);
+        let most = UNRESOLVED * durations.iter().sum::<f64>();
+        let mut sum = 0.0;
+        let shortest = durations.iter().find(|duration| {
+            sum += **duration;
+            sum > most
+        });
+        let axes = self.transform.axes().iter();
+        let axes = axes.filter(|axis| axis.metric == "duration");
+        let resolution = |axis: &TransformAxis| {
+            let of = axis.frames.get(frame).filter(|of| !of.is_constant())?;
+            let ticks = match axis.log {
+                true => 2.0 * tick / shortest?.max(tick),
+                false => 2.0 * tick,
+            };
+            Some(axis.factor.abs() * (ticks / (of.high - of.low)).min(MAX_RESOLUTION))
+        };
+        axes.filter_map(resolution).fold(0.0, f64::max)
+    }
+}
+
 /// The values of one frame before they get their range: `y` row after row.
 struct Raw {
     rows: Vec<u32>,

@@ -46,6 +46,7 @@ mod evaluate;
 mod evidence;
 mod grouped;
 mod matrix;
+mod mixture;
 mod observe;
 mod optimal;
 mod params;
@@ -60,6 +61,7 @@ pub use crate::Mode;
 pub use aligned::AlignedBursts;
 pub use callers::{CallerWeight, Callers};
 pub use matrix::Matrix;
+pub use mixture::Mixture;
 pub use observe::{MOST_CLUSTERS, Observation};
 pub use params::{Threshold, TrackChecked, TrackParams};
 pub use result::{

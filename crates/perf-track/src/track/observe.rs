@@ -1,7 +1,9 @@
 //! [`Observation`]: what tracking knows of one frame.
 
 use super::{AlignedBursts, Callers};
-use crate::{Align, Bursts, ClusterId, Error, Frame, Labels, Points, Result, Sequences};
+use crate::{
+    Align, Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result, Sequences, TimeBalance,
+};
 use perf_core::{CancelToken, Nanos, Progress};
 
 /// The most clusters of a frame that can be tracked: each evaluator has a value for each pair.
@@ -31,6 +33,45 @@ pub struct Observation<'a> {
     pub(super) before: Option<Callers>,
     pub(super) after: Option<Callers>,
     pub(super) alignment: Option<AlignedBursts>,
+    counted: Option<Counted>,
+}
+
+/// Exact times of the bursts behind an observation.
+#[derive(Clone, Debug)]
+struct Counted {
+    /// Bursts that are no points.
+    others: TimeBalance,
+    /// Kind and duration of the burst of each point.
+    points: Vec<(Kind, Nanos)>,
+}
+
+impl Counted {
+    fn of(bursts: &Bursts, rows: &[u32]) -> Self {
+        let duration = |row: usize| {
+            let burst = bursts.rows().get(row);
+            Nanos(burst.map_or(0, |burst| burst.end.0.saturating_sub(burst.begin.0)))
+        };
+        let mut is_point = vec![false; bursts.len()];
+        let mut points = Vec::with_capacity(rows.len());
+        for &row in rows {
+            let row = row as usize;
+            if let (Some(known), Some(kind)) = (is_point.get_mut(row), bursts.kinds().get(row)) {
+                *known = true;
+                points.push((*kind, duration(row)));
+            }
+        }
+        let mut others = TimeBalance::default();
+        let rest = bursts.kinds().iter().zip(&is_point).enumerate();
+        for (row, (kind, _)) in rest.filter(|(_, (_, is_point))| !**is_point) {
+            // A complete burst that is no point has no finite coordinate.
+            let kind = match kind {
+                Kind::Complete => Kind::Missing,
+                other => *other,
+            };
+            others.add(kind, ClusterId::NOISE, duration(row), |_| false);
+        }
+        Counted { others, points }
+    }
 }
 
 impl<'a> Observation<'a> {
@@ -91,11 +132,13 @@ impl<'a> Observation<'a> {
             before: None,
             after: None,
             alignment: None,
+            counted: None,
         })
     }
 
-    /// A frame with its points; `rows` says which burst of the frame each point is. Durations and
-    /// full chains of callers before and after come from the bursts.
+    /// A frame with its points; `rows` says which burst of the frame each point is. Durations,
+    /// full chains of callers before and after, and the [balance](TimeBalance) of the CPU time come
+    /// from the bursts.
     ///
     /// # Errors
     /// Those of [`new`](Self::new), not one row a point, or a row that the frame does not have.
@@ -112,7 +155,8 @@ impl<'a> Observation<'a> {
         let labels: Vec<ClusterId> = rows.iter().filter_map(pick).collect();
         let durations = bursts.durations();
         let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
-        let seen = Observation::new(frame.name(), frame.tasks(), points, &labels, &time)?;
+        let mut seen = Observation::new(frame.name(), frame.tasks(), points, &labels, &time)?;
+        seen.counted = Some(Counted::of(bursts, rows));
         let before = Callers::before(bursts, rows)?;
         seen.with_callers(before, Callers::after(bursts, rows)?)
     }
@@ -219,7 +263,19 @@ impl<'a> Observation<'a> {
             &self.time,
         )?;
         (new.before, new.after, new.alignment) = (self.before, self.after, self.alignment);
+        new.counted = self.counted;
         Ok(new)
+    }
+
+    /// The balance of the CPU time, given a test for tracked clusters. `None` for an observation
+    /// that was made of points alone.
+    pub(super) fn balance(&self, is_tracked: impl Fn(ClusterId) -> bool) -> Option<TimeBalance> {
+        let counted = self.counted.as_ref()?;
+        let mut balance = counted.others;
+        for (&(kind, duration), &label) in counted.points.iter().zip(&self.labels) {
+            balance.add(kind, label, duration, &is_tracked);
+        }
+        Some(balance)
     }
 
     /// Its name.

@@ -1,7 +1,9 @@
 //! [`Tracking`] and what it is made of: objects, links, events, votes.
 
 use super::matrix::Matrix;
-use crate::{ClusterId, Error, Labels, Result};
+use super::mixture::Mixture;
+use crate::{ClusterId, Error, Labels, Result, TimeBalance};
+use perf_core::Merge;
 
 /// One phase of the program through all frames: 1, 2, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,7 +195,8 @@ pub struct Object {
     /// object of one cluster `1 - evidence` of the best link it could have had, where half the
     /// evidence over a frame counts.
     pub confidence: f64,
-    /// Share of the time of all clusters in each frame.
+    /// Share of the CPU time of each frame, in `0.0..=1.0`; for an
+    /// [`Observation`](super::Observation) that was made of points alone of the time of all points.
     pub share: Vec<f64>,
     /// Why it is one object: in optimal mode what was assigned, and bridges beside it that hold the
     /// object together better than its weakest link. In published mode those links without which it
@@ -203,6 +206,11 @@ pub struct Object {
     pub events: Vec<Event>,
     /// Whether it was filtered for its small share.
     pub is_filtered: bool,
+    /// Call sites that it mixes, if it does and callers are known.
+    pub mixture: Option<Mixture>,
+    /// Whether its trend can be stated: it is no mixture, and its confidence is not below
+    /// [`min_confidence`](super::TrackParams::min_confidence).
+    pub is_reliable: bool,
 }
 
 impl Object {
@@ -228,9 +236,13 @@ pub struct TrackedFrame {
     pub clustered_time: f64,
     /// Time of bursts in no cluster.
     pub noise_time: f64,
-    /// Share of the clusters' time that is tracked: in objects that are seen in other frames, too,
-    /// and were not filtered.
+    /// Tracked share of the time of the points, clusters and noise, in `0.0..=1.0`: the time in
+    /// objects that are seen in other frames, too, and were not filtered. Bursts that filters
+    /// dropped are not part of it; see [`balance`](Self::balance).
     pub coverage: f64,
+    /// Division of the CPU time, which includes noise and all bursts that filters dropped. `None`
+    /// for an [`Observation`](super::Observation) that was made of points alone.
+    pub balance: Option<TimeBalance>,
     /// Clusters of no object; only in published mode.
     pub untracked: Vec<ClusterId>,
     /// How often clusters are at the same step of the program: the share of the columns of the
@@ -274,6 +286,16 @@ pub struct Tracking {
 }
 
 impl Tracking {
+    /// The CPU time of all frames together, divided as that of each. `None` if one of them has no
+    /// [balance](TrackedFrame::balance).
+    pub fn balance(&self) -> Option<TimeBalance> {
+        let mut sum = TimeBalance::default();
+        for frame in &self.frames {
+            sum.merge(frame.balance.as_ref()?);
+        }
+        Some(sum)
+    }
+
     /// An object by its number.
     pub fn object(&self, id: ObjectId) -> Option<&Object> {
         self.objects.get((id.0 as usize).checked_sub(1)?)

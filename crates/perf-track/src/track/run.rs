@@ -6,6 +6,7 @@ use super::evaluate;
 use super::evidence::{Prepared, compare};
 use super::grouped::grouped;
 use super::matrix::Matrix;
+use super::mixture::mixtures;
 use super::observe::Observation;
 use super::optimal;
 use super::optimal::Draft;
@@ -92,7 +93,12 @@ impl Tracking {
                 chains.map(|chain| grouped(&chain, &pairs)).collect()
             }
         };
-        let objects = number(drafts, &ready, params);
+        let mut objects = number(drafts, &ready, (frames, params));
+        let mixed = mixtures(frames, &objects);
+        for (object, mixture) in objects.iter_mut().zip(mixed) {
+            object.is_reliable = mixture.is_none() && object.confidence >= params.min_confidence();
+            object.mixture = mixture;
+        }
         Ok(Tracking {
             frames: summarise(frames, &ready, simultaneity, &objects),
             pairs,
@@ -198,7 +204,24 @@ fn published_pair(
 }
 
 /// Objects with numbers, shares and filters.
-fn number(mut drafts: Vec<Draft>, frames: &[Prepared], params: &TrackChecked) -> Vec<Object> {
+fn number(
+    mut drafts: Vec<Draft>,
+    frames: &[Prepared],
+    (seen, params): (&[Observation<'_>], &TrackChecked),
+) -> Vec<Object> {
+    // Shares of the clusters' time become those of the CPU time.
+    let scales: Vec<f64> = frames
+        .iter()
+        .zip(seen)
+        .map(|(frame, seen)| {
+            let clustered: f64 = frame.side.time.iter().sum();
+            let known = seen.balance(|_| false);
+            let all = known.map_or(clustered + frame.side.noise_time, |of| {
+                of.total.time.0 as f64
+            });
+            clustered / all.max(f64::MIN_POSITIVE)
+        })
+        .collect();
     let shares: Vec<Vec<f64>> = frames.iter().map(|frame| frame.side.shares()).collect();
     let share = |draft: &Draft| -> Vec<f64> {
         let frames = draft.members.iter().zip(&shares);
@@ -228,10 +251,16 @@ fn number(mut drafts: Vec<Draft>, frames: &[Prepared], params: &TrackChecked) ->
                 .map(|m| m.iter().map(id).collect())
                 .collect(),
             confidence: draft.confidence,
-            share,
+            share: share
+                .iter()
+                .zip(&scales)
+                .map(|(of, scale)| of * scale)
+                .collect(),
             links: draft.links,
             events: draft.events,
             is_filtered: small > 1,
+            mixture: None,
+            is_reliable: false,
         }
     });
     objects.collect()
@@ -260,16 +289,30 @@ fn summarise(
         let tracked = objects
             .iter()
             .filter(|object| object.frames() > 1 && !object.is_filtered);
+        let mut is_tracked = vec![false; side.clusters];
+        for id in tracked.flat_map(|object| object.members[frame].iter()) {
+            if let Some(known) = id.index().and_then(|index| is_tracked.get_mut(index)) {
+                *known = true;
+            }
+        }
+        let tracked = |id: ClusterId| id.index().is_some_and(|index| is_tracked[index]);
+        let tracked_time = side.time.iter().zip(&is_tracked);
+        // The sum of nothing is 0, not -0.
+        let tracked_time =
+            tracked_time.fold(0.0, |sum: f64, (time, is_tracked)| match is_tracked {
+                true => sum + time,
+                false => sum,
+            });
+        let clustered_time: f64 = side.time.iter().sum();
+        let all = (clustered_time + side.noise_time).max(f64::MIN_POSITIVE);
         TrackedFrame {
             name: seen.name.clone(),
             tasks: seen.tasks,
             clusters: side.clusters,
-            clustered_time: side.time.iter().sum(),
+            clustered_time,
             noise_time: side.noise_time,
-            coverage: tracked
-                // The sum of nothing is 0, not -0.
-                .fold(0.0, |sum: f64, object| sum + object.share[frame])
-                .min(1.0),
+            coverage: (tracked_time / all).min(1.0),
+            balance: seen.balance(tracked),
             untracked: untracked.map(|class| ClusterId(class as u32 + 1)).collect(),
             simultaneity,
             scores: side.scores.clone(),

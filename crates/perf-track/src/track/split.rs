@@ -71,7 +71,7 @@ pub fn split_by_callers(frames: &[Observation<'_>]) -> Result<Vec<Parts>> {
 }
 
 /// Time and bursts of call sites in clusters.
-fn tally<'f>(
+pub(super) fn tally<'f>(
     frame: &'f Observation<'_>,
     callers: &'f Callers,
 ) -> BTreeMap<(ClusterId, &'f str), (f64, usize)> {
@@ -89,7 +89,8 @@ fn tally<'f>(
     times.into_iter().map(sum).collect()
 }
 
-fn homes<'f>(frame: &'f Observation<'_>) -> BTreeMap<&'f str, Option<ClusterId>> {
+/// The cluster in which most of the time of each call site is; `None` if no cluster has that much.
+pub(super) fn homes<'f>(frame: &'f Observation<'_>) -> BTreeMap<&'f str, Option<ClusterId>> {
     let Some(callers) = &frame.before else {
         return BTreeMap::new();
     };

@@ -17,7 +17,8 @@ pub(super) fn with_unit(name: &str, unit: &str) -> String {
 /// The unit that a text names, as it stands beside a number.
 pub(super) fn unit(name: &str) -> Unit {
     match name {
-        "" => Unit::Number,
+        // Counts, as OTF2 names their unit.
+        "" | "#" => Unit::Number,
         "ns" => Unit::Nanos,
         "B" | "bytes" => Unit::Bytes,
         long if long.chars().count() > BESIDE => Unit::Number,

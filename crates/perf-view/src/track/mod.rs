@@ -9,6 +9,7 @@
 //! Equal objects have equal colours in all frames and pictures; what is in none is grey.
 
 mod axes;
+mod balance;
 mod coarse;
 mod matrices;
 mod model;

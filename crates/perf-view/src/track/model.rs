@@ -5,7 +5,7 @@ use super::coarse::{self, Cells, Cloud};
 use crate::chart::range;
 use crate::{Error, Result};
 use perf_track::trend::Summary;
-use perf_track::{ClusterId, Scaled};
+use perf_track::{ClusterId, Scaled, TimeBalance};
 use std::collections::HashMap;
 
 /// Frames of points with the object of each, what links the objects, and how they change: what pictures
@@ -52,6 +52,8 @@ pub(super) struct Frame {
     pub(super) places: Vec<f64>,
     /// The object of each point, 0 for none.
     pub(super) objects: Vec<u32>,
+    /// The division of its CPU time, if that is known.
+    pub(super) balance: Option<TimeBalance>,
 }
 
 /// An object.
@@ -61,7 +63,8 @@ pub(super) struct Shown {
     pub(super) id: u32,
     /// Its clusters in each frame.
     pub(super) members: Vec<Vec<u32>>,
-    /// Share of the time, or where that is not known of the points, in each frame.
+    /// Share of the CPU time, or where that is not known of the time or number of the points, in each
+    /// frame.
     pub(super) share: Vec<f64>,
     pub(super) confidence: Option<f64>,
     pub(super) events: Vec<String>,
@@ -135,8 +138,17 @@ impl Clusters {
         Ok(found)
     }
 
+    /// Adds the division of the CPU time of one frame that was not tracked. Metrics are added after it.
+    pub fn balanced(mut self, balance: TimeBalance) -> Self {
+        if let Some(frame) = self.frames.first_mut() {
+            frame.balance = Some(balance);
+        }
+        self
+    }
+
     /// Adds a metric of the points of one frame that was not tracked: a value a point. By `duration` objects
-    /// have their share of the time instead of that of the points.
+    /// have their share of the CPU time, if its [division](Self::balanced) is known, or of the time of the
+    /// points, instead of that of the number of points.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if there is not one value a point.
@@ -157,11 +169,10 @@ impl Clusters {
             for (object, value) in objects.iter().zip(values) {
                 *times.entry(*object).or_insert(0.0) += value.max(0.0);
             }
-            let all: f64 = objects
-                .iter()
-                .zip(values)
-                .map(|(_, value)| value.max(0.0))
-                .sum();
+            let points = objects.iter().zip(values);
+            let points: f64 = points.map(|(_, value)| value.max(0.0)).sum();
+            let balance = self.frames.first().and_then(|frame| frame.balance);
+            let all = balance.map_or(points, |of| of.total.time.0 as f64);
             for object in self
                 .objects
                 .iter_mut()
@@ -218,6 +229,7 @@ impl Clusters {
                 tasks,
                 places: points.values().to_vec(),
                 objects,
+                balance: None,
             });
         }
         Ok(Clusters {

@@ -133,6 +133,9 @@ impl<'a> Picture<'a> {
         let entries = self.entries();
         let room = width - 2.0 * MARGIN;
         top += legend(&entries, [MARGIN, top], room, &self.theme, &mut scene);
+        for line in clusters.balance_words() {
+            top += paragraph(&line, [MARGIN, top], room, self.theme.ink, &mut scene);
+        }
         if let Some(steps) = steps {
             let note = note(clusters.points(), &cells, steps);
             top += paragraph(&note, [MARGIN, top], room, self.theme.quiet, &mut scene);
@@ -200,7 +203,7 @@ impl<'a> Picture<'a> {
             let Some((centre, _)) = object.centres.get(frame).and_then(|of| of.as_ref()) else {
                 continue;
             };
-            let [x, y] = panel.place(pair.map(|axis| centre.get(axis).copied().unwrap_or(0.5)));
+            let [x, y] = panel.place(spot(pair, |axis| centre.get(axis).copied().unwrap_or(0.5)));
             badge(
                 [x, y],
                 &object.id.to_string(),
@@ -254,12 +257,7 @@ impl<'a> Picture<'a> {
         all.sort_by_key(|cell| cell.1 != 0);
         let circle = |(at, object, count): (&[f64], u32, u64)| {
             let value = |axis: usize| at.get(axis).copied().unwrap_or_default();
-            let at = match pair[0] == pair[1] {
-                // One axis alone: points beside one another instead of upon one another.
-                true => [value(pair[0]), 0.0],
-                false => pair.map(value),
-            };
-            let [x, y] = panel.place(at);
+            let [x, y] = panel.place(spot(pair, value));
             Mark::Circle([x, y, radius(count)], super::colour(object, &self.theme))
         };
         all.into_iter().map(circle).collect()
@@ -291,8 +289,8 @@ impl<'a> Picture<'a> {
             let places = object.centres.iter().enumerate().map(|(frame, centre)| {
                 known = centre.as_ref().or(known);
                 let share = object.share.get(frame).copied().unwrap_or_default();
-                let at =
-                    pair.map(|axis| known.and_then(|of| of.0.get(axis).copied()).unwrap_or(0.5));
+                let value = |axis: usize| known.and_then(|of| of.0.get(axis).copied());
+                let at = spot(pair, |axis| value(axis).unwrap_or(0.5));
                 let [x, y] = panel.place(at);
                 ([x, y, 4.0 + 26.0 * share.max(0.0).sqrt()], centre.is_some())
             });
@@ -350,6 +348,14 @@ impl<'a> Picture<'a> {
             clusters.noun,
             frames.join(", ")
         )
+    }
+}
+
+/// The place of a pair of axes in a panel; that of an axis alone is on the middle line.
+fn spot([x, y]: [usize; 2], value: impl Fn(usize) -> f64) -> [f64; 2] {
+    match x == y {
+        true => [value(x), 0.0],
+        false => [value(x), value(y)],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
-use perf_track::track::{Event, Link, LinkKind, Object, Pair, Tracking};
+use perf_track::track::{Event, Link, LinkKind, Mixture, Object, Pair, Tracking};
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 
@@ -39,6 +39,9 @@ impl Clusters {
         let names = tracking.frames.iter();
         let names = names.map(|frame| (frame.name.clone(), frame.tasks));
         let mut found = Self::empty(names.collect(), scaled, labels, objects)?;
+        for (shown, frame) in found.frames.iter_mut().zip(&tracking.frames) {
+            shown.balance = frame.balance;
+        }
         for object in &tracking.objects {
             let mut shown = found.shown(object.id.0);
             shown.members = object.members.iter().map(|ids| numbers(ids)).collect();
@@ -48,6 +51,7 @@ impl Clusters {
                 .events
                 .iter()
                 .map(|event| said(event, tracking))
+                .chain(object.mixture.as_ref().map(|of| mixed(of, tracking)))
                 .collect();
             shown.links = links(object);
             found.objects.push(shown);
@@ -110,6 +114,24 @@ fn said(event: &Event, tracking: &Tracking) -> String {
         },
         _ => String::new(),
     }
+}
+
+/// The call sites that an object mixes, by their innermost callers.
+fn mixed(mixture: &Mixture, tracking: &Tracking) -> String {
+    let sites = mixture.sites.iter();
+    let mut sites: Vec<&str> = sites
+        .map(|chain| chain.split(" < ").next().unwrap_or(chain))
+        .collect();
+    sites.dedup();
+    let frames = mixture.frames.map(|frame| {
+        let known = tracking.frames.get(frame);
+        known.map_or("", |frame| frame.name.as_str())
+    });
+    format!(
+        "mixes computation after {} ({})",
+        sites.join(", after "),
+        frames.join(", ")
+    )
 }
 
 fn compared(pair: &Pair) -> Compared {

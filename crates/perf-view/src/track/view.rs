@@ -1,8 +1,8 @@
 //! [`View`]: clusters in a page.
 
-use super::Picture;
 use super::model::{Clusters, Compared, Match, Metric, Shown};
 use super::picture::note;
+use super::{Picture, balance};
 use crate::pack::base64;
 use crate::{Result, Section, Theme, number};
 use maud::{Markup, html};
@@ -161,6 +161,7 @@ impl<'a> View<'a> {
                 h3 { "All frames" }
                 canvas.frames role="img" aria-label={ "All frames in common axes. " (words) } {}
             }
+            (self.balance())
             h3 { "What they are" }
             div.scroll { (self.table()) }
             @if !self.clusters.pairs.is_empty() {
@@ -176,6 +177,36 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The division of the CPU time.
+    fn balance(&self) -> Markup {
+        let lines = self.clusters.balance();
+        let names = lines.first().map_or(&[][..], |line| &line.parts);
+        html! {
+            @if !lines.is_empty() {
+                h3 { "CPU time" }
+                p.note { "The time of all bursts, before any filter. The shares of a line add up to 100 %." }
+                div.scroll { table.balance {
+                    thead { tr {
+                        th scope="col" { "Experiment" }
+                        th.n scope="col" { "CPU time" }
+                        @for (name, _, _) in names { th.n scope="col" { (name) } }
+                    } }
+                    tbody {
+                        @for line in &lines { tr {
+                            th scope="row" { (line.name) }
+                            td.n { (number::time(line.total.time.0 as f64)) }
+                            @for (_, amount, share) in &line.parts {
+                                td.n title={ (number::count(amount.bursts)) " bursts, " (amount.time.0) " ns" } {
+                                    (balance::percent(*share))
+                                }
+                            }
+                        } }
+                    }
+                } }
+            }
+        }
+    }
+
     /// The objects in words.
     fn table(&self) -> Markup {
         let clusters = self.clusters;
@@ -187,7 +218,9 @@ impl<'a> View<'a> {
             table.objects {
                 thead { tr {
                     th scope="col" { (clusters.noun) }
-                    @for frame in &clusters.frames { th scope="col" { (frame.name) } }
+                    @for frame in &clusters.frames {
+                        th scope="col" { (frame.name) ": clusters and share of the CPU time" }
+                    }
                     @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "What happens" } }
                 } }
                 tbody {

@@ -17,7 +17,10 @@ use perf_core::{CancelToken, Progress};
 /// Finds eps from the points, and says how much the choice matters.
 ///
 /// 1. *Knee*: the distances to the neighbour that makes a point core, in falling order, bend where
-///    noise ends and clusters begin; see [`knee`].
+///    noise ends and clusters begin; see [`knee`]. Radii below the
+///    [resolution](EpsParams::resolution) of the points are not tried: where many values are equal,
+///    or thousands of points lie on one axis, the bend is far below any distance between clusters,
+///    and the resolution takes its place. The sweep then goes up twice as far, and not down.
 /// 2. *Sweep*: DBSCAN with eps from the knee a few octaves down and up, two steps an octave.
 ///    Neighbouring steps that agree (adjusted Rand index of at least 0.9) with two clusters or more
 ///    form a stable run. The run with the largest (octaves long) - (octaves away from the knee)
@@ -62,6 +65,9 @@ pub enum EpsWhy {
     },
     /// The knee: there is no stable run with two clusters or more.
     Knee,
+    /// The least radius that is tried: the knee lies below it, and there is no stable run with two
+    /// clusters or more.
+    Resolution,
     /// The least one above a stable run or the knee that leaves little enough of the weight in noise.
     Noise {
         /// The upper end of the run, or the knee.
@@ -98,7 +104,7 @@ pub struct EpsChoice {
     /// The least that will do: the smallest eps of the stable run that leaves no more of the weight in
     /// noise than asked for, else `eps`.
     pub least: f64,
-    /// Where the k-distance graph bends.
+    /// Where the k-distance graph bends, or the smallest radius that is tried if that is larger.
     pub knee: f64,
     /// How many clusters there are at `eps`.
     pub clusters: usize,
@@ -159,8 +165,8 @@ impl EpsSearch {
     /// Finds eps for these points by steps 1 and 2.
     ///
     /// # Errors
-    /// [`Error::NoScale`] where no two distances tell anything: less points than a neighbourhood
-    /// needs, or (nearly) all of them at a few places; and [`Error::Cancelled`].
+    /// [`Error::NoScale`] for less points than a neighbourhood needs; and [`Error::Cancelled`].
+    /// Points that are all equal are one cluster with any radius, and get 1.
     pub fn choose(
         &self,
         points: Points<'_>,
@@ -208,9 +214,19 @@ impl EpsSearch {
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<EpsChoice> {
-        let knee = self.knee(points, progress, cancel)?;
-        let sweep = self.sweep((points, weights), knee, progress, cancel)?;
+        let spread = spread(points);
+        let least = self.0.floor().max(spread * self.0.resolution());
+        let bend = self.knee(points, progress, cancel)?;
+        let knee = match bend.map_or(least, |bend| bend.max(least)) {
+            // All points are equal.
+            0.0 => 1.0,
+            knee => knee,
+        };
+        let sweep = self.sweep((points, weights), (knee, least), progress, cancel)?;
         let (eps, mut why) = self.decide(&sweep, knee);
+        if why == EpsWhy::Knee && bend.is_none_or(|bend| bend < knee) {
+            why = EpsWhy::Resolution;
+        }
         let mut found = self.tried((points, weights), eps, cancel)?;
         if is_weighted
             && let Some(more) = self.take_in((points, weights), &found, &sweep, progress, cancel)?
@@ -232,6 +248,8 @@ impl EpsSearch {
                 let will_do = run.find(|step| step.noise_weight <= self.0.noise());
                 will_do.map_or(eps, |step| step.eps.min(eps))
             }
+            // Equal points are one cluster with any radius.
+            EpsWhy::Resolution if spread == 0.0 => 0.0,
             _ => eps,
         };
         Ok(EpsChoice {
@@ -247,36 +265,41 @@ impl EpsSearch {
         })
     }
 
-    /// Where the k-distance graph bends.
+    /// Where the k-distance graph bends; `None` if it does not.
     fn knee(
         &self,
         points: Points<'_>,
         progress: &dyn Progress,
         cancel: &CancelToken,
-    ) -> Result<f64> {
+    ) -> Result<Option<f64>> {
         cancel.check()?;
         let params = &self.0;
+        if points.len() < params.min_points() {
+            return Err(Error::NoScale);
+        }
         let k = params.min_points().saturating_sub(1).max(1);
         let step = points.len().div_ceil(params.queries()).max(1);
         let tree = KdTree::with(points, cancel)?;
         let squared = some_squared(&tree, k, step, progress, cancel)?;
         let mut distances: Vec<f64> = squared.into_iter().map(f64::sqrt).collect();
         distances.sort_unstable_by(|a, b| b.total_cmp(a));
-        knee(&distances).ok_or(Error::NoScale)
+        Ok(knee(&distances))
     }
 
     fn sweep(
         &self,
         (points, weights): (Points<'_>, &[f64]),
-        knee: f64,
+        (knee, least): (f64, f64),
         progress: &dyn Progress,
         cancel: &CancelToken,
     ) -> Result<Vec<EpsStep>> {
         let steps = (2.0 * self.0.octaves()).round() as i32;
         let (mut sweep, mut before): (Vec<EpsStep>, Option<Labels>) = (Vec::new(), None);
-        for step in -steps..=steps {
+        // Steps below the least radius are made above it.
+        let most = if knee > least { steps } else { 2 * steps };
+        for step in -steps..=most {
             let eps = knee * 2.0_f64.powf(f64::from(step) / 2.0);
-            if !(1e-150..=1e150).contains(&eps) {
+            if !(1e-150..=1e150).contains(&eps) || eps < least * (1.0 - 1e-9) {
                 continue;
             }
             let labels = self.cluster(points, eps, cancel)?;
@@ -335,4 +358,21 @@ impl EpsSearch {
             None => (knee, EpsWhy::Knee),
         }
     }
+}
+
+/// The widest range of an axis between its 1 % and 99 % quantiles; where they are equal, that of all
+/// points.
+fn spread(points: Points<'_>) -> f64 {
+    let of_axis = |axis: usize| {
+        let mut values: Vec<f64> = points.iter().map(|point| point[axis]).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let hundredth = values.len() / 100;
+        let inner = values.get(hundredth..values.len() - hundredth);
+        [inner.unwrap_or_default(), &values]
+            .into_iter()
+            .filter_map(|values| Some(values.last()? - values.first()?))
+            .find(|spread| *spread > 0.0)
+            .unwrap_or(0.0)
+    };
+    (0..points.dimensions()).map(of_axis).fold(0.0, f64::max)
 }

@@ -16,6 +16,8 @@ pub struct EpsParams {
     alike: f64,
     queries: usize,
     noise: f64,
+    resolution: f64,
+    floor: f64,
 }
 
 impl Default for EpsParams {
@@ -26,6 +28,8 @@ impl Default for EpsParams {
             alike: 0.9,
             queries: 50_000,
             noise: 0.1,
+            resolution: 1.0 / 256.0,
+            floor: 0.0,
         }
     }
 }
@@ -64,6 +68,24 @@ impl EpsParams {
         self
     }
 
+    /// Smallest radius that is tried, as a share of the spread of the points: of the widest range
+    /// between the 1 % and 99 % quantiles of an axis. Default 1/256, at least 0, below 1.
+    ///
+    /// Many points lie so close to each other that their nearest neighbours tell nothing about
+    /// clusters: equal values of a coarse clock, or thousands of bursts on one axis.
+    pub fn resolution(mut self, share: f64) -> Self {
+        self.resolution = share;
+        self
+    }
+
+    /// Smallest radius that is tried, in units of the coordinates, where it is larger than that of
+    /// [`resolution`](Self::resolution): see [`Scaled::resolution`](crate::Scaled::resolution).
+    /// Default 0, finite and at least 0.
+    pub fn floor(mut self, eps: f64) -> Self {
+        self.floor = eps;
+        self
+    }
+
     /// Checks them.
     ///
     /// # Errors
@@ -81,6 +103,12 @@ impl EpsParams {
         }
         if !(0.0..=1.0).contains(&self.noise) {
             return wrong("noise", self.noise.to_string(), "from 0 to 1");
+        }
+        if !(0.0..1.0).contains(&self.resolution) {
+            return wrong("resolution", self.resolution.to_string(), "from 0, below 1");
+        }
+        if !(self.floor.is_finite() && self.floor >= 0.0) {
+            return wrong("floor", self.floor.to_string(), "finite and at least 0");
         }
         if self.queries < 3 {
             return wrong("queries", self.queries.to_string(), "at least 3");
@@ -109,6 +137,14 @@ impl EpsChecked {
 
     pub(super) fn noise(&self) -> f64 {
         self.0.noise
+    }
+
+    pub(super) fn resolution(&self) -> f64 {
+        self.0.resolution
+    }
+
+    pub(super) fn floor(&self) -> f64 {
+        self.0.floor
     }
 
     pub(super) fn queries(&self) -> usize {

@@ -1,0 +1,116 @@
+//! [`Mixture`]: objects whose bursts come from call sites that an experiment tells apart.
+
+use super::observe::Observation;
+use super::result::Object;
+use super::split::{homes, tally};
+use crate::ClusterId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Least share of the time of an object in a frame that makes a call site a part of it.
+const PART: f64 = 0.1;
+/// Least overlap of the call sites of an object in two frames in which it does the same.
+const SAME: f64 = 0.5;
+
+/// Call sites that an object mixes. A trend of such an object is one of its composition, not of a
+/// phase.
+///
+/// A call site is the chain of callers of the call before a burst. Two of them are mixed if
+/// * an object has both in one frame, each with at least 10 % of its time, and a frame has most of
+///   the time of each in different clusters; or
+/// * the call sites of an object in two frames that follow each other share less than half of its
+///   time, such as where a cluster of MPI start-up is linked to one of computation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mixture {
+    /// The call sites, those of most time first, each once: chains, the innermost caller first.
+    pub sites: Vec<String>,
+    /// The frames that show it: the one with both and the one that tells them apart, or the two
+    /// whose call sites differ.
+    pub frames: [usize; 2],
+}
+
+/// Time of call sites, by name.
+type Sites<'f> = BTreeMap<&'f str, f64>;
+
+/// What each object mixes, if anything.
+pub(super) fn mixtures(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Option<Mixture>> {
+    // By object, then frame.
+    let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); frames.len()]; objects.len()];
+    for (at, frame) in frames.iter().enumerate() {
+        let Some(callers) = &frame.before else {
+            continue;
+        };
+        let mut object_of: BTreeMap<ClusterId, usize> = BTreeMap::new();
+        for (object, of) in objects.iter().enumerate() {
+            let members = of.members.get(at).into_iter().flatten();
+            object_of.extend(members.map(|&id| (id, object)));
+        }
+        for ((id, name), (time, _)) in tally(frame, callers) {
+            if let Some(object) = object_of.get(&id) {
+                *sites[*object][at].entry(name).or_default() += time;
+            }
+        }
+    }
+    let homes: Vec<_> = frames.iter().map(homes).collect();
+    sites.iter().map(|of| mixture(of, &homes)).collect()
+}
+
+/// The cluster of each call site in a frame, where one cluster has most of its time.
+type Homes<'f> = BTreeMap<&'f str, Option<ClusterId>>;
+
+fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
+    for (frame, of) in sites.iter().enumerate() {
+        let parts = parts(of);
+        for (other, homes) in homes.iter().enumerate() {
+            let home = |name: &str| homes.get(name).copied().flatten();
+            let known: Vec<&str> = parts
+                .iter()
+                .copied()
+                .filter(|name| home(name).is_some())
+                .collect();
+            let apart: BTreeSet<_> = known.iter().filter_map(|name| home(name)).collect();
+            if apart.len() > 1 {
+                return Some(Mixture {
+                    sites: known.into_iter().map(str::to_owned).collect(),
+                    frames: [frame, other],
+                });
+            }
+        }
+    }
+    let seen: Vec<usize> = (0..sites.len())
+        .filter(|&at| !sites[at].is_empty())
+        .collect();
+    let changed = seen
+        .windows(2)
+        .find(|pair| overlap(&sites[pair[0]], &sites[pair[1]]) < SAME)?;
+    let mut all: Vec<String> = Vec::new();
+    for name in changed.iter().flat_map(|&at| parts(&sites[at])) {
+        if !all.iter().any(|known| known == name) {
+            all.push(name.to_owned());
+        }
+    }
+    (all.len() > 1).then_some(Mixture {
+        sites: all,
+        frames: [changed[0], changed[1]],
+    })
+}
+
+/// The call sites with a part of the time, the most first.
+fn parts<'f>(sites: &Sites<'f>) -> Vec<&'f str> {
+    let all: f64 = sites.values().sum();
+    let mut parts: Vec<_> = sites
+        .iter()
+        .filter(|(_, time)| **time >= PART * all)
+        .collect();
+    parts.sort_by(|a, b| b.1.total_cmp(a.1).then(a.0.cmp(b.0)));
+    parts.into_iter().map(|(name, _)| *name).collect()
+}
+
+/// The sum of the smaller shares of the time, in `0.0..=1.0`.
+fn overlap(a: &Sites<'_>, b: &Sites<'_>) -> f64 {
+    let sum = |of: &Sites<'_>| of.values().sum::<f64>().max(f64::MIN_POSITIVE);
+    let (first, second) = (sum(a), sum(b));
+    let both = a
+        .iter()
+        .filter_map(|(name, time)| Some((time / first).min(b.get(name)? / second)));
+    both.sum()
+}

@@ -1,0 +1,75 @@
+//! The division of the CPU time, for pictures and pages.
+
+use super::model::Clusters;
+use crate::number;
+use perf_core::Merge;
+use perf_track::{Amount, TimeBalance};
+
+/// Most frames with a line of their own below a picture; of more only their sum has one.
+const MOST_LINES: usize = 8;
+
+/// A line of the table: a frame or all of them, and the classes of its CPU time.
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) total: Amount,
+    /// Name, amount and share of the CPU time, in `0.0..=1.0`.
+    pub(super) parts: Vec<(&'static str, Amount, f64)>,
+}
+
+/// A share with one digit behind the point, so that those of a line add up.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+impl Clusters {
+    /// The division of the CPU time of each frame, then of all. Empty if that of a frame is not known.
+    pub(super) fn balance(&self) -> Vec<Line> {
+        let known: Option<Vec<TimeBalance>> = self.frames.iter().map(|of| of.balance).collect();
+        let Some(known) = known else {
+            return Vec::new();
+        };
+        let names = self.frames.iter().map(|frame| frame.name.clone());
+        let mut all: Vec<_> = names.zip(known).collect();
+        if all.len() > 1 {
+            let mut sum = TimeBalance::default();
+            all.iter().for_each(|(_, of)| sum.merge(of));
+            all.push(("all".into(), sum));
+        }
+        let is_tracked = self.frames.len() > 1;
+        let line = |(name, balance): (String, TimeBalance)| {
+            let mut parts = balance.parts().to_vec();
+            if !is_tracked {
+                parts.splice(..2, [("in clusters", balance.clustered())]);
+            }
+            let parts = parts.into_iter();
+            Line {
+                name,
+                total: balance.total,
+                parts: parts
+                    .map(|(name, of)| (name, of, balance.share(of)))
+                    .collect(),
+            }
+        };
+        all.into_iter().map(line).collect()
+    }
+
+    /// The same in sentences.
+    pub(super) fn balance_words(&self) -> Vec<String> {
+        let lines = self.balance();
+        let skipped = match lines.len() > MOST_LINES + 1 {
+            true => lines.len() - 1,
+            false => 0,
+        };
+        let words = |line: &Line| {
+            let parts = line.parts.iter().filter(|(_, of, _)| of.bursts > 0);
+            let parts = parts.map(|(name, _, share)| format!("{name} {}", percent(*share)));
+            format!(
+                "{}: CPU time {}, of it {}.",
+                line.name,
+                number::time(line.total.time.0 as f64),
+                parts.collect::<Vec<_>>().join(", ")
+            )
+        };
+        lines.iter().skip(skipped).map(words).collect()
+    }
+}
