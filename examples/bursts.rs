@@ -166,7 +166,7 @@ impl Report<'_> {
         } = self.dropped;
         writeln!(
             out,
-            "{} of {} in {}; {} of them, {:.1} % of the time, are looked at\n",
+            "{} of {} in {}; {} of them, {:.1} % of the CPU time, have all metrics and pass all filters\n",
             counted(found.bursts as usize, "burst"),
             counted(self.bursts.threads().len(), "thread"),
             match self.bursts.processes() {
@@ -183,7 +183,7 @@ impl Report<'_> {
         });
         table::write(
             out,
-            &["thread", "bursts", "time", "share"],
+            &["thread", "kept bursts", "kept time", "share of kept time"],
             &rows.collect::<Vec<_>>(),
         )?;
         writeln!(out)?;

@@ -9,13 +9,17 @@ mod picture;
 #[path = "cluster/text.rs"]
 mod text;
 
-use perfkit::core::CancelToken;
+use perfkit::core::{CancelToken, Nanos};
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
-use perfkit::track::{Bursts, ClusterId, Labels, Mode, Scaled, Sequences, SpmdScorer, time_shares};
+use perfkit::track::{
+    Amount, Bursts, ClusterId, Labels, Mode, Scaled, Sequences, SpmdScorer, TimeBalance,
+    time_shares,
+};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::Files;
 use perfkit_examples::frames::{Axis, Gathered, gather, usage};
+use perfkit_examples::partition::{Input, partitions};
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording::parse_time;
 use perfkit_examples::series::{Options, drop_small, times};
@@ -36,10 +40,11 @@ Clusters the CPU bursts of a recording by their metrics.
                     ipc,instructions where the recording has them, else duration and its first
                     counter
   --eps E|auto      radius of a dense neighbourhood; default: found from the points
-  --min-points N    points of a dense neighbourhood, default 4
+  --min-points N    points of a dense neighbourhood, default 4, or one in 500 points if that is more
   --refine          instead of one radius: from a small one up, as long as threads are not in
                     the same clusters at the same time (aggregative cluster refinement)
-  --min-duration T  leaves shorter bursts out, default 1ms
+  --min-duration T  drops shorter bursts; default: the largest duration below which bursts take at most
+                    1 % of the CPU time
   --like FILE.xml   metrics, filters, radius and points of the established tool's file, and
                     --mode published; what is given besides goes before it
   --mode M          optimal (default): an axis runs between two quantiles; or published: every step
@@ -173,6 +178,11 @@ struct Found {
     how: How,
     eps: f64,
     min_points: usize,
+    /// Second radius and number of points, for what the first ones leave in noise.
+    rest: Option<(f64, usize)>,
+    min_duration: Nanos,
+    is_chosen: bool,
+    balance: TimeBalance,
     /// Score of each cluster, noise first, and of the whole.
     score: perfkit::track::SpmdScore,
 }
@@ -189,8 +199,8 @@ impl Found {
         let points = frame.points().map_err(input)?;
         let align = options.align()?;
         let times = times(&from.bursts, frame);
-        let mut min_points = options.min_points();
-        let (eps, mut found, how) = if asked.refine {
+        let mut min_points = options.min_points(points.len());
+        let (eps, mut found, how, rest) = if asked.refine {
             let mut params = Refinement::params().min_points(min_points);
             if options.mode() == Mode::Published && options.min_points.is_none() {
                 let threads = from.bursts.threads().len();
@@ -206,16 +216,19 @@ impl Found {
                 last,
                 refined.labels,
                 How::Refined(refined.eps, refined.tree),
+                None,
             )
         } else {
-            let (eps, how) = match options.eps() {
-                Some(eps) => (eps, How::Given),
-                None => {
-                    let choice = options.search(&from.name, frame, &times)?;
-                    (choice.eps, How::Chosen(choice))
-                }
+            let of = Input {
+                name: &from.name,
+                bursts: &from.bursts,
+                // Clusters that a table brings are found anew.
+                labels: None,
             };
-            (eps, options.cluster(points, eps, &times)?, how)
+            let found = partitions(&[of], &scaled, options)?.swap_remove(0);
+            let how = found.choice.map_or(How::Given, How::Chosen);
+            let eps = found.eps.unwrap_or_default();
+            (eps, found.labels, how, found.rest)
         };
         if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
             found = drop_small(&mut from.bursts, frame, &found, like.min_share)?;
@@ -227,7 +240,12 @@ impl Found {
         let alignment = align.align(&sequences, &shares, &bar, &cancel);
         let score = alignment.map_err(input)?.score(&shares);
         let metrics: Result<_, Failure> = wanted.axes.iter().map(Axis::name).collect();
+        let balance = TimeBalance::of(&from.bursts, &labels, |_| false).map_err(input)?;
         Ok(Found {
+            rest,
+            min_duration: wanted.min_duration.unwrap_or_default(),
+            is_chosen: wanted.is_chosen,
+            balance,
             from,
             scaled,
             labels,
@@ -253,21 +271,23 @@ impl Found {
         self.metrics.iter().map(values).collect()
     }
 
-    /// How many bursts each cluster has, noise first, and the means of their metrics.
-    fn clusters(&self) -> Vec<(usize, Vec<f64>)> {
+    /// Bursts and time of each cluster, noise first, and the means of their metrics.
+    fn clusters(&self) -> Vec<(Amount, Vec<f64>)> {
         let columns = self.values();
-        let mut all = vec![(0, vec![0.0; columns.len()]); self.labels.clusters() + 1];
+        let none = (Amount::default(), vec![0.0; columns.len()]);
+        let mut all = vec![none; self.labels.clusters() + 1];
         for row in self.bursts().complete() {
             let row = row as usize;
             let (size, sums) = &mut all[self.labels.as_slice()[row].0 as usize];
-            *size += 1;
+            let burst = self.bursts().rows()[row];
+            size.add(Nanos(burst.end.0.saturating_sub(burst.begin.0)));
             for (sum, column) in sums.iter_mut().zip(&columns) {
                 *sum += column[row];
             }
         }
         for (size, sums) in &mut all {
             sums.iter_mut()
-                .for_each(|sum| *sum /= (*size).max(1) as f64);
+                .for_each(|sum| *sum /= size.bursts.max(1) as f64);
         }
         all
     }

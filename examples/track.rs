@@ -13,7 +13,7 @@ mod text;
 use perfkit::core::CancelToken;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::Mode;
-use perfkit::track::track::Object;
+use perfkit::track::track::{Object, ObjectId};
 use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
 use perfkit::view::track::{Clusters, Picture, View};
 use perfkit::view::{Section, Theme};
@@ -41,14 +41,17 @@ Clusters the CPU bursts of recordings, and tracks the clusters from one to the n
                       else durations and its first counter
   --eps E|auto        radius of a dense neighbourhood in that space; default: found, one for all
                       frames that share a space
-  --min-points N      points of a dense neighbourhood, default 4
-  --min-duration T    leaves shorter bursts out, default 1ms
+  --min-points N      points of a dense neighbourhood, default 4, or one in 500 points if that is more
+  --min-duration T    drops shorter bursts; default: the largest duration below which bursts take at most
+                      1 % of the CPU time of each recording
   --windows N         cuts each recording into N windows of time
   --like FILE.xml     metrics, filters, radius and points of the established tool's file, and
                       --mode published; what is given besides goes before it
   --mode M            optimal (default), or published: every step as in the literature and its tools:
                       each frame has its own space, objects are closures of links of 15 %
   --whole             does not split clusters whose call sites another frame tells apart
+  --min-confidence C  confidence below which an object is listed, but its trend is not stated,
+                      default 0.5
   --top N             objects to list, default 10
   --csv OUT           also writes every metric of every object and frame as a table
   --svg OUT           also draws frames, trends and an animation
@@ -110,7 +113,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     if let Some(folder) = &asked.recolour {
         recolour(&series, folder)?;
     }
-    let report = Report::of(&series)?;
+    let report = Report::of(&series, &asked.options)?;
     if asked.json {
         writeln!(out, "{}", report.json(asked.options.mode()))?;
         return Ok(());
@@ -161,6 +164,9 @@ fn parse(args: &[OsString]) -> Result<Asked, Failure> {
                 });
             }
             Long("whole") => options.split = false,
+            Long("min-confidence") => {
+                options.min_confidence = Some(cli::number("min-confidence", &mut parser)?);
+            }
             Long("top") => asked.top = cli::number("top", &mut parser)?,
             Long("csv") => asked.csv = Some(parser.value()?.into()),
             Long("svg") => asked.files.svg = Some(parser.value()?.into()),
@@ -258,10 +264,12 @@ struct Report<'s> {
     /// The metric that is the work, and what time is made of.
     counters: Option<(String, Counters)>,
     flags: Vec<Flag>,
+    /// Confidence below which nothing is stated about an object.
+    min_confidence: f64,
 }
 
 impl<'s> Report<'s> {
-    fn of(series: &'s Series) -> Result<Self, Failure> {
+    fn of(series: &'s Series, options: &Options) -> Result<Self, Failure> {
         let has = |name: &str| {
             series
                 .trends
@@ -297,7 +305,13 @@ impl<'s> Report<'s> {
             series,
             counters: work,
             flags: flags.map_err(cli::input)?,
+            min_confidence: options.tracking()?.min_confidence(),
         })
+    }
+
+    fn is_reliable(&self, object: ObjectId) -> bool {
+        let found = self.series.tracking.object(object);
+        found.is_some_and(|object| object.is_reliable)
     }
 
     fn change(&self, object: &Object, from: usize, to: usize) -> Option<TimeChange> {

@@ -1,7 +1,7 @@
 //! What is said about clusters, as JSON, and their bursts as a table.
 
 use super::{Found, How};
-use perfkit_examples::{findings, left_out, radius};
+use perfkit_examples::{findings, left_out, radius, time_balance};
 use serde_json::json;
 
 impl Found {
@@ -17,15 +17,16 @@ impl Found {
                 .collect();
             json!({
                 "id": score.cluster.0,
-                "size": size,
-                "share_of_time": score.share,
+                "size": size.bursts,
+                "time_ns": size.time.0,
+                "share_of_time": self.balance.share(*size),
                 "metrics": metrics,
                 "spmd_score": score.score,
             })
         });
-        let noise = clusters.first().map_or(0, |cluster| cluster.0);
+        let noise = clusters.first().map_or(0, |cluster| cluster.0.bursts);
         json!({
-            "bursts": clusters.iter().map(|cluster| cluster.0).sum::<usize>(),
+            "bursts": clusters.iter().map(|cluster| cluster.0.bursts).sum::<u64>(),
             "clusters": each.collect::<Vec<_>>(),
             "noise": noise,
             "mode": self.mode.to_string(),
@@ -36,6 +37,9 @@ impl Found {
             },
             "refinement": self.refinement_json(),
             "min_points": self.min_points,
+            "noise_again": self.rest.map(|(eps, points)| json!({"eps": eps, "min_points": points})),
+            "min_duration": {"ns": self.min_duration.0, "chosen": self.is_chosen},
+            "balance": time_balance::json(&self.balance, false),
             "spmd_score": self.score.global,
             "found": {
                 "bursts": self.from.dropped.found.bursts,

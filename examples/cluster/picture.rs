@@ -16,7 +16,8 @@ impl Found {
         let of = |row: &u32| self.labels.as_slice().get(*row as usize).copied();
         let labels: Vec<ClusterId> = frame.rows().iter().filter_map(of).collect();
         let name = &self.from.name;
-        let mut found = Clusters::of_frame(name, &self.scaled, &labels).map_err(drawn::failed)?;
+        let found = Clusters::of_frame(name, &self.scaled, &labels).map_err(drawn::failed)?;
+        let mut found = found.balanced(self.balance);
         drawn::metrics(&mut found, self.bursts(), frame)?;
         let count = self.labels.clusters();
         let title = format!("{name}: {} of bursts", table::counted(count, "cluster"));

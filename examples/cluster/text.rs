@@ -3,17 +3,17 @@
 use super::{Found, How};
 use perfkit_examples::cli::Outcome;
 use perfkit_examples::table::{self, counted, grouped, short};
-use perfkit_examples::{left_out, radius};
+use perfkit_examples::{left_out, radius, time_balance};
 use std::io::Write;
 
 impl Found {
     pub(super) fn text(&self, sweep: bool, out: &mut dyn Write) -> Outcome {
         let clusters = self.clusters();
-        let bursts: usize = clusters.iter().map(|cluster| cluster.0).sum();
+        let bursts: u64 = clusters.iter().map(|cluster| cluster.0.bursts).sum();
         writeln!(
             out,
             "{}, {}, eps {:.4}, {} points, {}; SPMD score {:.3}",
-            counted(bursts, "burst"),
+            counted(bursts as usize, "burst"),
             counted(self.labels.clusters(), "cluster"),
             self.eps,
             self.min_points,
@@ -40,22 +40,33 @@ impl Found {
                 )?;
             }
         }
+        if let Some((eps, min_points)) = self.rest {
+            writeln!(
+                out,
+                "what this leaves in noise: eps {eps:.4}, {min_points} points"
+            )?;
+        }
         writeln!(out)?;
         let rows = self.score.clusters.iter().zip(&clusters).skip(1);
         let noise = self.score.clusters.iter().zip(&clusters).take(1);
         let rows = rows.chain(noise).map(|(score, (size, means))| {
             let mut row = vec![
                 score.cluster.to_string(),
-                grouped(*size as u64),
-                format!("{:.1} %", 100.0 * score.share),
+                grouped(size.bursts),
+                format!("{:.1} %", 100.0 * self.balance.share(*size)),
                 format!("{:.3}", score.score),
             ];
             row.extend(means.iter().map(|mean| short(*mean)));
             row
         });
-        let mut head = vec!["cluster", "bursts", "time", "SPMD"];
-        head.extend(self.metrics.iter().map(String::as_str));
+        let means: Vec<String> = self.metrics.iter().map(|name| self.heading(name)).collect();
+        let mut head = vec!["cluster", "bursts", "CPU time", "SPMD score"];
+        head.extend(means.iter().map(String::as_str));
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        writeln!(out, "\n{}", time_balance::TOTAL)?;
+        let balance = [(self.from.name.clone(), self.balance)];
+        time_balance::write(&balance, false, out)?;
+        time_balance::write_min(self.min_duration, self.is_chosen, out)?;
         left_out::write(&self.from.dropped, out)?;
         for (metric, amount) in self.no_points() {
             let bursts = grouped(amount.bursts);
@@ -65,6 +76,18 @@ impl Found {
             )?;
         }
         Ok(())
+    }
+
+    /// The heading of a column with the means of a metric.
+    fn heading(&self, metric: &str) -> String {
+        let unit = match self.bursts().column(metric) {
+            Ok(column) => column.unit.as_str(),
+            Err(_) => "ns",
+        };
+        match unit {
+            "" | "#" => format!("mean {metric}"),
+            unit => format!("mean {metric} [{unit}]"),
+        }
     }
 
     /// Complete bursts that are no points, by the axis that keeps them from it.

@@ -8,7 +8,7 @@ use crate::recording;
 use perfkit::core::{CancelToken, Clock, Diagnostics, LocationId, Nanos, Trace};
 use perfkit::formats::paraver;
 use perfkit::formats::paraver::clustered::{Data, Definition};
-use perfkit::track::{Bursts, Dropped, Error, Extract, Formula, Labels, Mode};
+use perfkit::track::{Bursts, Dropped, DurationCut, Error, Extract, Formula, Labels, Mode};
 use std::path::{Path, PathBuf};
 
 /// A metric that is an axis of the space.
@@ -71,10 +71,13 @@ pub struct Wanted {
     pub axes: Vec<Axis>,
     /// Instead of them, those of a definition of the established tool.
     pub like: Option<Definition>,
-    /// Shorter bursts are left out.
-    pub min_duration: Nanos,
+    /// Shorter bursts are dropped. If it is `None`, the first recording sets it to the largest
+    /// duration below which bursts take at most 1 % of the CPU time.
+    pub min_duration: Option<Nanos>,
     /// As published, or ours.
     pub mode: Mode,
+    /// Whether the minimum duration was chosen from the bursts.
+    pub is_chosen: bool,
 }
 
 /// A recording as bursts.
@@ -96,6 +99,34 @@ pub struct Gathered {
     pub objects: Vec<Option<paraver::Object>>,
     /// Its clock.
     pub clock: Clock,
+}
+
+/// Largest share of the CPU time that a minimum duration drops where none is given.
+const DROPPED: f64 = 0.01;
+
+/// Reads recordings, as [`gather`] does, with one minimum duration for all of them: where none is
+/// given, in no recording more than 1 % of the CPU time is in shorter bursts. To find it, several
+/// recordings are read twice, since together they may not fit in memory.
+///
+/// # Errors
+/// Those of [`gather`].
+pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered>, Failure> {
+    if paths.len() > 1 && wanted.min_duration.is_none() {
+        let mut cuts = Vec::new();
+        for path in paths.iter().filter(|path| !Data::is_one(path)) {
+            cuts.push(cut(&recording::open(path)?.trace, &name(path))?);
+        }
+        wanted.min_duration = Some(DurationCut::shared(&cuts));
+        wanted.is_chosen = !cuts.is_empty();
+    }
+    paths.iter().map(|path| gather(path, wanted)).collect()
+}
+
+/// The minimum duration of the bursts of a trace.
+fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
+    let extract = Extract::params().check().map_err(usage)?;
+    let (bursts, _) = extracted(&extract, trace, name)?;
+    DurationCut::of(&bursts, DROPPED).map_err(input)
 }
 
 /// Reads a recording, or a table of bursts of the established tool. Sets the axes if there are none,
@@ -129,8 +160,12 @@ fn recorded(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
         wanted.axes = usual(trace)?.iter().map(Axis::of).collect();
     }
     let name = name(path);
+    if wanted.min_duration.is_none() {
+        wanted.min_duration = Some(cut(trace, &name)?.min);
+        wanted.is_chosen = true;
+    }
     let mut params = Extract::params()
-        .min_duration(wanted.min_duration)
+        .min_duration(wanted.min_duration.unwrap_or_default())
         .all_counters(true);
     for axis in &wanted.axes {
         params = params.metric(axis.formula.as_str());

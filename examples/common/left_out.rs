@@ -90,7 +90,7 @@ pub fn write(dropped: &Dropped, out: &mut dyn Write) -> io::Result<()> {
             let share = format!("{:.1} %", 100.0 * share(amount.time, dropped.found.time));
             vec![why, grouped(amount.bursts), amount.time.to_string(), share]
         });
-        let head = ["left out by", "bursts", "time", "share"];
+        let head = ["left out by", "bursts", "time", "share of CPU time"];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
     }
     for (what, count) in counted(dropped) {

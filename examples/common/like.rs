@@ -128,6 +128,8 @@ pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
         }));
     }
     let mut dropped = Dropped::default();
+    // A table was filtered when it was written.
+    let least = wanted.min_duration.unwrap_or_default();
     let (mut kinds, mut labels) = (Vec::new(), Vec::new());
     for row in &data.rows {
         let nanos = |at: u64| Nanos(i64::try_from(at).unwrap_or(i64::MAX));
@@ -154,7 +156,7 @@ pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
                 (Kind::Range, dropped.ranges.entry(name).or_default())
             }
             Cluster::ThresholdFiltered => (Kind::Share, &mut dropped.complete),
-            _ if end.0 - begin.0 < wanted.min_duration.0 => (Kind::Duration, &mut dropped.duration),
+            _ if end.0 - begin.0 < least.0 => (Kind::Duration, &mut dropped.duration),
             _ => (Kind::Complete, &mut dropped.complete),
         };
         amount.merge(&one);

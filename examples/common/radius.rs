@@ -17,6 +17,10 @@ pub fn sentence(choice: &EpsChoice) -> String {
             100.0 * choice.noise_weight,
             100.0 * noise
         ),
+        EpsWhy::Resolution => {
+            "the smallest that is tried: there are no clusters apart that more than one radius gives"
+                .to_owned()
+        }
         _ => "the knee, since clusters change with every radius".to_owned(),
     };
     format!(

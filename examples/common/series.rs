@@ -1,18 +1,20 @@
 //! Recordings to tracked objects: bursts, points in one space, clusters, objects, trends.
 
 use crate::cli::{Failure, input};
-use crate::frames::{Axis, Gathered, Wanted, gather, usage};
+use crate::frames::{Axis, Gathered, Wanted, gather_all, usage};
 use crate::like;
+use crate::partition::{Input, Partition, partitions};
 use crate::progress::Bar;
-use crate::table::counted;
 use perfkit::core::{CancelToken, Nanos};
 use perfkit::formats::paraver::clustered::Definition;
-use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch};
-use perfkit::track::track::{Observation, Tracking, Windows, split_by_callers, windows};
+use perfkit::track::cluster::Dbscan;
+use perfkit::track::track::{
+    Observation, TrackChecked, Tracking, Windows, split_by_callers, windows,
+};
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
-    Align, Bursts, ClusterId, Dimension, Error, Frame, Labels, Mode, Points, Scale, Scaled,
-    ScaledFrame, drop_small_clusters,
+    Align, Bursts, ClusterId, Dimension, Frame, Labels, Mode, Scale, Scaled, ScaledFrame,
+    drop_small_clusters,
 };
 use std::path::PathBuf;
 
@@ -26,9 +28,9 @@ pub struct Options {
     pub like: Option<Definition>,
     /// Radius of a neighbourhood; `None` finds one for each frame.
     pub eps: Option<f64>,
-    /// Points of a dense neighbourhood, 4 if nothing is said.
+    /// Points of a dense neighbourhood; `None` takes as many as suit the number of points.
     pub min_points: Option<usize>,
-    /// Shorter bursts are left out, 1 ms if nothing is said.
+    /// Shorter bursts are dropped; `None` drops those that take at most 1 % of the CPU time.
     pub min_duration: Option<Nanos>,
     /// As published, or optimal: that as a rule, as published with `like`.
     pub mode: Option<Mode>,
@@ -36,6 +38,9 @@ pub struct Options {
     pub windows: usize,
     /// Whether clusters that mix call sites are split where another frame tells them apart.
     pub split: bool,
+    /// Confidence below which nothing is stated about the trend of an object; `None` for the
+    /// default of [`Tracking::params`].
+    pub min_confidence: Option<f64>,
 }
 
 impl Default for Options {
@@ -49,6 +54,7 @@ impl Default for Options {
             mode: None,
             windows: 1,
             split: true,
+            min_confidence: None,
         }
     }
 }
@@ -69,21 +75,25 @@ impl Options {
         self.eps.or(like)
     }
 
-    /// Points of a dense neighbourhood.
-    pub fn min_points(&self) -> usize {
+    /// Points of a dense neighbourhood among so many points.
+    pub fn min_points(&self, points: usize) -> usize {
         let like = self.like.as_ref().and_then(|like| like::density(like).1);
-        self.min_points.or(like).unwrap_or(4)
+        let usual = match self.mode() {
+            Mode::Published => 4,
+            _ => Dbscan::min_points_for(points),
+        };
+        self.min_points.or(like).unwrap_or(usual)
     }
 
     /// What bursts are made of.
     pub fn wanted(&self) -> Wanted {
         let like = self.like.as_ref().map(|like| like.min_duration);
-        let usual = like.unwrap_or(Nanos(1_000_000));
         Wanted {
             axes: self.axes.clone(),
             like: self.like.clone().filter(|_| self.axes.is_empty()),
-            min_duration: self.min_duration.unwrap_or(usual),
+            min_duration: self.min_duration.or(like),
             mode: self.mode(),
+            is_chosen: false,
         }
     }
 
@@ -102,50 +112,16 @@ impl Options {
         scaled.map_err(input)
     }
 
-    /// Finds the radius of a neighbourhood among points, which take so much time.
+    /// The parameters of tracking.
     ///
     /// # Errors
-    /// [`Failure::Input`] that says how many points there are, where they give none.
-    pub fn search(
-        &self,
-        name: &str,
-        frame: &ScaledFrame,
-        time: &[f64],
-    ) -> Result<EpsChoice, Failure> {
-        let points = frame.points().map_err(input)?;
-        let others: u64 = frame.left_out.iter().map(|amount| amount.bursts).sum();
-        let search = EpsSearch::params().min_points(self.min_points());
-        let search = EpsSearch::new(search.check().map_err(usage)?);
-        let found = search.choose_weighted(points, time, &Bar::new(), &CancelToken::new());
-        found.map_err(|error| match error {
-            Error::NoScale => {
-                let others = match others {
-                    0 => String::new(),
-                    some => {
-                        format!("{some} bursts more have no finite value or logarithm of an axis; ")
-                    }
-                };
-                Failure::Input(format!(
-                    "{name}: {}, of which a neighbourhood needs {}, give no radius: too few, or \
-                     nearly all at the same few places; {others}give --eps, --metrics or \
-                     --min-duration",
-                    counted(points.len(), "point"),
-                    self.min_points()
-                ))
-            }
-            other => input(other),
-        })
-    }
-
-    /// Clusters of points with a radius, numbered by time.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] for parameters that make no sense.
-    pub fn cluster(&self, points: Points<'_>, eps: f64, time: &[f64]) -> Result<Labels, Failure> {
-        let params = Dbscan::params().eps(eps).min_points(self.min_points());
-        let dbscan = Dbscan::new(self.mode().dbscan(params).check().map_err(usage)?);
-        let found = dbscan.cluster(points, &Bar::new(), &CancelToken::new());
-        found.map_err(input)?.by_weight(time).map_err(input)
+    /// [`Failure::Usage`] for a confidence out of range.
+    pub fn tracking(&self) -> Result<TrackChecked, Failure> {
+        let mut params = self.mode().track(Tracking::params());
+        if let Some(least) = self.min_confidence {
+            params = params.min_confidence(least);
+        }
+        params.check().map_err(usage)
     }
 
     /// Aligns sequences of bursts.
@@ -170,10 +146,8 @@ pub struct Clustered {
     pub labels: Vec<ClusterId>,
     /// Which clusters those past the first ones are parts of.
     pub parts: Vec<ClusterId>,
-    /// Radius that was used; `None` where clusters were read.
-    pub eps: Option<f64>,
-    /// How a radius was found for it, where none was given.
-    pub choice: Option<EpsChoice>,
+    /// How its clusters came about, before they were split.
+    pub partition: Partition,
 }
 
 /// A series of frames with what tracking found.
@@ -191,6 +165,10 @@ pub struct Series {
     pub trends: Trends,
     /// The axes of the space.
     pub metrics: Vec<String>,
+    /// Shortest bursts that were kept.
+    pub min_duration: Nanos,
+    /// Whether it was chosen from the bursts.
+    pub is_chosen: bool,
 }
 
 /// Reads recordings and tracks them.
@@ -200,10 +178,7 @@ pub struct Series {
 /// parameters that make no sense.
 pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
     let mut wanted = options.wanted();
-    let mut recordings = Vec::new();
-    for path in paths {
-        recordings.push(gather(path, &mut wanted)?);
-    }
+    let mut recordings = gather_all(paths, &mut wanted)?;
     let metrics: Result<Vec<String>, Failure> = wanted.axes.iter().map(Axis::name).collect();
     let mut cut = cut(&mut recordings, options)?;
     let every: Vec<&Bursts> = cut.iter().map(|cut| &cut.bursts).collect();
@@ -211,22 +186,16 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
     for (cut, scaled) in cut.iter_mut().zip(&scaled.frames) {
         scaled.mark_left_out(&mut cut.bursts).map_err(input)?;
     }
-    let radii = radii(&cut, &scaled, options)?;
+    let inputs = cut.iter().map(|cut| Input {
+        name: &cut.name,
+        bursts: &cut.bursts,
+        labels: cut.labels.as_ref(),
+    });
+    let found = partitions(&inputs.collect::<Vec<_>>(), &scaled, options)?;
     let mut frames = Vec::new();
-    for ((mut cut, scaled), (eps, choice)) in cut.into_iter().zip(&scaled.frames).zip(radii) {
+    for ((mut cut, scaled), partition) in cut.into_iter().zip(&scaled.frames).zip(found) {
         let rows = scaled.rows().to_vec();
-        let time = times(&cut.bursts, scaled);
-        let mut found = match (&cut.labels, eps) {
-            (None, Some(eps)) => {
-                let points = scaled.points().map_err(input)?;
-                options.cluster(points, eps, &time)?
-            }
-            (labels, _) => {
-                let all = labels.as_ref().map_or(&[][..], Labels::as_slice);
-                let of = |row: &u32| all.get(*row as usize).copied().unwrap_or_default();
-                Labels::new(rows.iter().map(of).collect())
-            }
-        };
+        let mut found = partition.labels.clone();
         if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
             found = drop_small(&mut cut.bursts, scaled, &found, like.min_share)?;
         }
@@ -239,8 +208,7 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
             labels: found.as_slice().to_vec(),
             rows,
             parts: Vec::new(),
-            eps,
-            choice,
+            partition,
         });
     }
     let tracking = objects(&mut frames, &scaled, options)?;
@@ -257,6 +225,8 @@ pub fn track(paths: &[PathBuf], options: &Options) -> Result<Series, Failure> {
         tracking,
         trends,
         metrics: metrics?,
+        min_duration: wanted.min_duration.unwrap_or_default(),
+        is_chosen: wanted.is_chosen,
     })
 }
 
@@ -324,41 +294,6 @@ fn cut(recordings: &mut [Gathered], options: &Options) -> Result<Vec<Cut>, Failu
     Ok(all)
 }
 
-/// The radius of a neighbourhood in each frame, and how one was found for it.
-type Radius = (Option<f64>, Option<EpsChoice>);
-
-/// In a space that all frames share the radius is one.
-fn radii(cut: &[Cut], scaled: &Scaled, options: &Options) -> Result<Vec<Radius>, Failure> {
-    let mut found: Vec<Radius> = Vec::new();
-    let mut failed = None;
-    for (cut, scaled) in cut.iter().zip(&scaled.frames) {
-        found.push(match (&cut.labels, options.eps()) {
-            (Some(_), _) => (None, None),
-            (None, Some(eps)) => (Some(eps), None),
-            (None, None) => {
-                match options.search(&cut.name, scaled, &times(&cut.bursts, scaled)) {
-                    Ok(choice) => (Some(choice.eps), Some(choice)),
-                    // A frame of few bursts takes the radius of the others.
-                    Err(error) => {
-                        failed.get_or_insert(error);
-                        (Some(0.0), None)
-                    }
-                }
-            }
-        });
-    }
-    let choices = found.iter().filter_map(|of| of.1.as_ref());
-    let shared = EpsChoice::shared(choices).filter(|_| options.mode().shares_a_space());
-    if let Some(shared) = shared {
-        let own = found.iter_mut().filter_map(|of| of.0.as_mut());
-        own.for_each(|eps| *eps = shared);
-    }
-    match failed.filter(|_| found.iter().any(|of| of.0 == Some(0.0))) {
-        Some(error) => Err(error),
-        None => Ok(found),
-    }
-}
-
 fn objects(
     frames: &mut [Clustered],
     scaled: &Scaled,
@@ -393,7 +328,6 @@ fn objects(
             clustered.frame = Frame::new(name, bursts, Labels::new(all)).map_err(input)?;
         }
     }
-    let params = options.mode().track(Tracking::params());
-    let params = params.check().map_err(usage)?;
+    let params = options.tracking()?;
     Tracking::of(&seen, &params, &bar, &cancel).map_err(input)
 }

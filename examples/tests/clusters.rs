@@ -182,10 +182,13 @@ fn epoch_on_2_4_and_16_tasks() {
         .map(|file| file.display().to_string())
         .collect();
     let run = |more: &[&str]| -> serde_json::Value {
-        let words = files
-            .iter()
-            .map(String::as_str)
-            .chain(["--eps", "0.04", "--json"]);
+        let words = files.iter().map(String::as_str).chain([
+            "--eps",
+            "0.04",
+            "--min-duration",
+            "1ms",
+            "--json",
+        ]);
         let words: Vec<&str> = words.chain(more.iter().copied()).collect();
         let printed = print(track::run, &words).expect("it tracks");
         serde_json::from_str(&printed).expect("it is JSON")
@@ -219,12 +222,11 @@ fn epoch_on_2_4_and_16_tasks() {
                 .is_some_and(|confidence| confidence > 0.9)
         );
     }
+    // Of the CPU time: on 2 tasks 8.7 % are noise.
     let coverage = result["coverage"].as_array().expect("one a frame");
-    assert!(
-        coverage
-            .iter()
-            .all(|share| share.as_f64().is_some_and(|share| share > 0.98))
-    );
+    for (share, least) in coverage.iter().zip([0.9, 0.98, 0.96]) {
+        assert!(share.as_f64().is_some_and(|share| share > least), "{share}");
+    }
 
     // Whole, it is one object that splits.
     let result = run(&["--whole"]);
@@ -274,8 +276,17 @@ fn epoch_needs_no_radius() {
         assert!(frame["noise"].as_f64().is_some_and(|share| share < 0.1));
     }
     for share in result["coverage"].as_array().expect("one a frame") {
-        assert!(share.as_f64().is_some_and(|share| share > 0.98), "{share}");
+        assert!(share.as_f64().is_some_and(|share| share > 0.89), "{share}");
     }
+    // No more than 1 % of the time of any of them is in bursts that are too short.
+    let min = &result["min_duration"];
+    assert_eq!(min["chosen"], true);
+    let shares = [0, 1, 2].map(|frame| {
+        let parts = &result["frames"][frame]["balance"]["parts"];
+        parts["duration_filter"]["share"].as_f64().expect("a share")
+    });
+    assert!(shares.iter().all(|share| *share <= 0.01), "{shares:?}");
+    assert!(shares[2] > 0.0099, "{shares:?}");
     for (object, last) in [(0, 1), (2, 3)] {
         let members = result["objects"][object]["members"]
             .as_array()
@@ -287,4 +298,27 @@ fn epoch_needs_no_radius() {
         );
         assert_eq!(members[2], serde_json::json!([last]));
     }
+}
+
+/// Bursts of a microsecond take 79 % of the time where a millisecond was the least.
+#[test]
+fn many_short_bursts_are_a_handful_of_clusters() {
+    let file = perfkit_examples::recording::bundled("nwchem-md-4");
+    let printed = print(cluster::run, &[&file.display().to_string(), "--json"]);
+    let result: serde_json::Value =
+        serde_json::from_str(&printed.expect("it clusters")).expect("it is JSON");
+    let parts = &result["balance"]["parts"];
+    let share = |name: &str| parts[name]["share"].as_f64().expect("a share");
+    assert!(share("duration_filter") <= 0.01, "{parts}");
+    assert!(share("in_clusters") > 0.95, "{parts}");
+    let clusters = result["clusters"].as_array().expect("a list");
+    assert!((5..=12).contains(&clusters.len()), "{}", clusters.len());
+    // The four longest, one a rank, are a cluster in spite of 14,355 shorter ones.
+    assert!(clusters.iter().any(|of| {
+        of["size"] == 4
+            && of["share_of_time"]
+                .as_f64()
+                .is_some_and(|share| share > 0.16)
+    }));
+    assert_eq!(result["min_duration"]["ns"], 900);
 }

@@ -483,12 +483,17 @@ fn track() {
         assert!((exponent + 1.0).abs() < 0.1, "{exponent}");
         assert!(object["confidence"].as_f64().is_some_and(|c| c > 0.5));
     }
-    let coverage = result["coverage"].as_array().expect("one a frame");
-    assert!(
-        coverage
-            .iter()
-            .all(|share| share.as_f64().is_some_and(|share| share > 0.98))
-    );
+    for frame in result["frames"].as_array().expect("three") {
+        let balance = &frame["balance"];
+        let time = |name: &str| balance["parts"][name]["time_ns"].as_u64().expect("a time");
+        let (tracked, untracked) = (time("tracked"), time("untracked"));
+        assert!(untracked * 50 < tracked, "{balance}");
+        // Every nanosecond is in one class.
+        let parts = balance["parts"].as_object().expect("classes");
+        let sum: u64 = parts.keys().map(|name| time(name)).sum();
+        assert_eq!(Some(sum), balance["time_ns"].as_u64());
+        assert!(time("without_counters") > 0 && time("duration_filter") > 0);
+    }
     assert!(look(Path::new(png)).2 > 1_000);
     let text = std::fs::read_to_string(svg).expect("it was drawn");
     assert!(text.contains("<animate ") && text.ends_with("</svg>\n"));

@@ -1,18 +1,42 @@
 //! What is said about a series, as text: its objects and what becomes of them.
 
 use super::{Report, ids, percent};
-use perfkit::track::track::Event;
+use perfkit::track::track::{Event, Mixture};
 use perfkit::track::trend::Flag;
 use perfkit_examples::cli::Outcome;
 use perfkit_examples::table::{self, short};
 use std::io::Write;
+
+/// A factor as a signed change.
+fn signed(factor: f64) -> String {
+    format!("{:+.1} %", 100.0 * (factor - 1.0))
+}
+
+/// Call sites as short as they differ: of each the fewest callers, from the innermost on, that no
+/// other has.
+fn sites(chains: &[String]) -> Vec<String> {
+    let head = |chain: &str, depth: usize| -> String {
+        let callers: Vec<&str> = chain.split(" < ").take(depth).collect();
+        callers.join(" < ")
+    };
+    let short = |chain: &String| {
+        let others: Vec<&String> = chains.iter().filter(|other| *other != chain).collect();
+        let is_own = |depth: &usize| {
+            let own = head(chain, *depth);
+            others.iter().all(|other| head(other, *depth) != own)
+        };
+        let depth = (1..=chain.split(" < ").count()).find(is_own);
+        depth.map_or_else(|| chain.clone(), |depth| head(chain, depth))
+    };
+    chains.iter().map(short).collect()
+}
 
 impl Report<'_> {
     pub(super) fn objects(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let objects = &self.series.tracking.objects;
         writeln!(
             out,
-            "\nobjects by share of the time: clusters in each frame"
+            "\nobjects by CPU time: their clusters in each experiment, and the share of its CPU time"
         )?;
         let rows = objects.iter().take(top).map(|object| {
             let mut row = vec![object.id.to_string()];
@@ -30,7 +54,7 @@ impl Report<'_> {
         let rows: Vec<Vec<String>> = rows.collect();
         let mut head = vec!["object"];
         for frame in &self.series.tracking.frames {
-            head.extend([frame.name.as_str(), "time"]);
+            head.extend([frame.name.as_str(), "CPU time"]);
         }
         head.push("confidence");
         table::write(out, &head, &rows)?;
@@ -40,6 +64,9 @@ impl Report<'_> {
         for object in objects.iter().take(top) {
             for event in &object.events {
                 writeln!(out, "  object {} {}", object.id, self.event(event))?;
+            }
+            if let Some(mixture) = &object.mixture {
+                writeln!(out, "  object {} {}", object.id, self.mixture(mixture))?;
             }
         }
         for (frame, clustered) in self.series.frames.iter().enumerate() {
@@ -118,6 +145,21 @@ impl Report<'_> {
         }
     }
 
+    /// The call sites that an object mixes: the innermost callers that tell them apart.
+    fn mixture(&self, mixture: &Mixture) -> String {
+        const MOST: usize = 4;
+        let names = sites(&mixture.sites);
+        let more = match names.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let [frame, other] = mixture.frames.map(|frame| self.name(frame));
+        format!(
+            "mixes computation after {}{more} (seen in {frame} and {other})",
+            names[..names.len().min(MOST)].join(", after ")
+        )
+    }
+
     pub(super) fn changes(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let Some((work, _)) = &self.counters else {
             return Ok(());
@@ -133,13 +175,14 @@ impl Report<'_> {
                 let mut row = vec![
                     object.id.to_string(),
                     format!("{} -> {}", self.name(from), self.name(to)),
-                    format!("{:.3}", change.time.exp()),
-                    format!("{more:.3}"),
-                    format!("{slower:.3}"),
+                    format!("x {:.3}", change.time.exp()),
+                    format!("x {more:.3}"),
+                    format!("x {slower:.3}"),
                 ];
                 if by_ipc {
-                    row.push(format!("{clock:.3}"));
+                    row.push(format!("x {clock:.3}"));
                 }
+                row.push(signed(change.ipc.exp()));
                 rows.push(row);
             }
         }
@@ -148,13 +191,14 @@ impl Report<'_> {
         }
         writeln!(
             out,
-            "\nfactors of the time of a burst: their product is that of the time"
+            "\nmean time of a burst: its factor, and the factors due to each cause, whose product it is"
         )?;
-        let mut head = vec!["object", "from -> to", "time", work.as_str()];
+        let due = format!("due to {work}");
+        let mut head = vec!["object", "from -> to", "time", due.as_str()];
         if by_ipc {
-            head.extend(["IPC", "frequency"]);
+            head.extend(["due to IPC", "due to frequency", "change in IPC"]);
         } else {
-            head.push("rate");
+            head.extend(["due to rate", "change in rate"]);
         }
         table::write(out, &head, &rows)?;
         Ok(())
@@ -179,9 +223,15 @@ impl Report<'_> {
                 let [value, interval] = next.map_or_else(Default::default, |next| {
                     [short(next.value), range(next.interval, short)]
                 });
+                let metrics = self.series.trends.metrics().iter();
+                let unit = metrics.clone().find(|of| of.name == metric);
+                let unit = unit.map_or("", |of| of.unit.as_str());
                 rows.push(vec![
                     object.id.to_string(),
-                    metric.to_owned(),
+                    match unit {
+                        "" | "#" => format!("mean {metric}"),
+                        unit => format!("mean {metric} [{unit}]"),
+                    },
                     format!("{:+.2}", law.exponent),
                     range(law.interval, |v| format!("{v:+.2}")),
                     value,
@@ -194,10 +244,16 @@ impl Report<'_> {
         };
         writeln!(
             out,
-            "\npower laws over tasks, with 95 % intervals, and what they say of {next:.0}"
+            "\npower laws over tasks, and their values at {next:.0} tasks"
         )?;
+        let at = format!("at {next:.0} tasks");
         let head = [
-            "object", "metric", "exponent", "interval", "next", "interval",
+            "object",
+            "metric",
+            "exponent",
+            "95 % interval",
+            at.as_str(),
+            "95 % interval",
         ];
         table::write(out, &head, &rows)?;
         Ok(())
@@ -222,7 +278,7 @@ impl Report<'_> {
             .objects
             .iter()
             .take(top)
-            .filter(|o| o.frames() == series.frames.len());
+            .filter(|o| o.frames() == series.frames.len() && o.is_reliable);
         for object in whole {
             let Some(change) = report.change(object, 0, last) else {
                 continue;
@@ -239,7 +295,7 @@ impl Report<'_> {
             }
             writeln!(
                 out,
-                "  object {} ({} of the time in {}): {work} goes as tasks to the power of {:.2}, {}; \
+                "  object {} ({} of the CPU time in {}): {work} goes as tasks to the power of {:.2}, {}; \
              {}.",
                 object.id,
                 percent(object.share.last().copied().unwrap_or_default()),
@@ -265,11 +321,33 @@ impl Report<'_> {
         }
         Ok(())
     }
+
+    /// Objects of several experiments that nothing is stated about, and why.
+    pub(super) fn unstated(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let objects = self.series.tracking.objects.iter().take(top);
+        let unstated = objects.filter(|object| object.frames() > 1 && !object.is_reliable);
+        let mut is_first = true;
+        for object in unstated {
+            if std::mem::take(&mut is_first) {
+                writeln!(out, "\nno trend is stated")?;
+            }
+            let why = match &object.mixture {
+                Some(mixture) => self.mixture(mixture),
+                None => format!(
+                    "has a confidence of {:.2}, below {:.2} (--min-confidence)",
+                    object.confidence, self.min_confidence
+                ),
+            };
+            writeln!(out, "  object {} {why}", object.id)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn worse(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let flags: Vec<&Flag> = self
             .flags
             .iter()
-            .filter(|flag| flag.object.0 as usize <= top)
+            .filter(|flag| flag.object.0 as usize <= top && self.is_reliable(flag.object))
             .collect();
         if flags.is_empty() {
             return Ok(());

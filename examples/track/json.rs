@@ -5,12 +5,13 @@ use perfkit::track::Mode;
 use perfkit::track::track::{LinkKind, Object};
 use perfkit::track::trend::Summary;
 use perfkit_examples::frames::Gathered;
-use perfkit_examples::{findings, left_out, radius};
+use perfkit_examples::{findings, left_out, radius, time_balance};
 use serde_json::{Value, json};
 
 impl Report<'_> {
     pub(super) fn json(&self, mode: Mode) -> Value {
         let tracking = &self.series.tracking;
+        let is_tracked = tracking.frames.len() > 1;
         let frames = self
             .series
             .frames
@@ -21,23 +22,28 @@ impl Report<'_> {
                 let first = found.clusters - clustered.parts.len() + 1;
                 let parts = clustered.parts.iter().enumerate();
                 let parts = parts.map(|(index, of)| json!({ "id": first + index, "of": of.0 }));
-                let all = found.clustered_time + found.noise_time;
                 json!({
                     "name": found.name,
                     "tasks": found.tasks,
                     "bursts": clustered.rows.len(),
                     "recording": clustered.recording,
-                    "eps": clustered.eps,
-                    "eps_choice": clustered.choice.as_ref().map(radius::json),
+                    "eps": clustered.partition.eps,
+                    "eps_choice": clustered.partition.choice.as_ref().map(radius::json),
                     "no_points": self.no_points(at).into_iter().map(|(why, amount)| left_out::amount_json(why, amount)).collect::<Vec<_>>(),
                     "clusters": found.clusters,
                     "parts": parts.collect::<Vec<_>>(),
-                    "noise": found.noise_time / all.max(f64::MIN_POSITIVE),
+                    "noise": found.balance.map(|of| of.share(of.noise)),
+                    "noise_again": clustered.partition.rest.map(|(eps, points)| json!({"eps": eps, "min_points": points})),
+                    "balance": found.balance.map(|of| time_balance::json(&of, is_tracked)),
                     "spmd_score": found.score,
                     "untracked": numbers(&found.untracked),
                 })
             });
-        let coverage: Vec<f64> = tracking.frames.iter().map(|frame| frame.coverage).collect();
+        let coverage = tracking.frames.iter().map(|frame| {
+            let balance = frame.balance.as_ref();
+            balance.map_or(frame.coverage, |of| of.share(of.tracked))
+        });
+        let coverage: Vec<f64> = coverage.collect();
         let flags = self.flags.iter().map(|flag| {
             json!({
                 "object": flag.object.0,
@@ -55,6 +61,8 @@ impl Report<'_> {
             "frames": frames.collect::<Vec<_>>(),
             "objects": tracking.objects.iter().map(|o| self.object_json(o)).collect::<Vec<_>>(),
             "coverage": coverage,
+            "balance": tracking.balance().map(|of| time_balance::json(&of, is_tracked)),
+            "min_duration": {"ns": self.series.min_duration.0, "chosen": self.series.is_chosen},
             "flags": flags.collect::<Vec<_>>(),
         })
     }
@@ -90,6 +98,7 @@ impl Report<'_> {
                 "work": work,
                 "rate": rate,
                 "frequency": frequency,
+                "rate_change": change.ipc.exp() - 1.0,
             }))
         });
         let trend = self.series.trends.metrics().iter().map(|metric| {
@@ -129,6 +138,8 @@ impl Report<'_> {
             "id": object.id.0,
             "members": members,
             "confidence": object.confidence,
+            "reliable": object.is_reliable,
+            "mixture": object.mixture.as_ref().map(|of| json!({"call_sites": of.sites, "frames": of.frames})),
             "share": object.share,
             "events": object.events.iter().map(|event| self.event(event)).collect::<Vec<_>>(),
             "links": links.collect::<Vec<_>>(),

@@ -4,12 +4,13 @@ use super::{Report, percent};
 use perfkit::track::Amount;
 use perfkit_examples::cli::Outcome;
 use perfkit_examples::table::{self, grouped};
-use perfkit_examples::{left_out, radius};
+use perfkit_examples::{left_out, radius, time_balance};
 use std::io::Write;
 
 impl Report<'_> {
     pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
         self.frames(out)?;
+        self.balance(out)?;
         self.radii(out)?;
         self.left_out(out)?;
         self.objects(top, out)?;
@@ -24,46 +25,59 @@ impl Report<'_> {
         self.changes(top, out)?;
         self.laws(top, out)?;
         self.worse(top, out)?;
-        self.words(top, out)
+        self.words(top, out)?;
+        self.unstated(top, out)
     }
 
     fn frames(&self, out: &mut dyn Write) -> Outcome {
         writeln!(
             out,
-            "frames, in the space of {}",
+            "experiments, in the space of {}",
             self.series.metrics.join(" and ")
         )?;
         let frames = self.series.frames.iter().zip(&self.series.tracking.frames);
         let rows = frames.map(|(clustered, found)| {
-            let all = found.clustered_time + found.noise_time;
+            let partition = &clustered.partition;
             vec![
                 found.name.clone(),
                 found.tasks.to_string(),
                 clustered.rows.len().to_string(),
-                clustered
+                partition
                     .eps
                     .map_or_else(|| "read".into(), |eps| format!("{eps:.3}")),
                 (found.clusters - clustered.parts.len()).to_string(),
                 clustered.parts.len().to_string(),
-                percent(found.noise_time / all.max(f64::MIN_POSITIVE)),
                 found
                     .score
                     .map_or_else(String::new, |score| format!("{score:.2}")),
-                percent(found.coverage),
             ]
         });
         let head = [
-            "frame",
+            "experiment",
             "tasks",
-            "bursts",
+            "clustered bursts",
             "eps",
             "clusters",
             "split off",
-            "noise",
-            "SPMD",
-            "tracked",
+            "SPMD score",
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        Ok(())
+    }
+
+    /// The CPU time of each frame and of all.
+    fn balance(&self, out: &mut dyn Write) -> Outcome {
+        let tracking = &self.series.tracking;
+        let frames = tracking.frames.iter();
+        let mut all: Vec<_> = frames
+            .filter_map(|frame| Some((frame.name.clone(), frame.balance?)))
+            .collect();
+        if let Some(sum) = tracking.balance().filter(|_| all.len() > 1) {
+            all.push(("all".to_owned(), sum));
+        }
+        writeln!(out, "\n{}", time_balance::TOTAL)?;
+        time_balance::write(&all, tracking.frames.len() > 1, out)?;
+        time_balance::write_min(self.series.min_duration, self.series.is_chosen, out)?;
         Ok(())
     }
 
@@ -71,33 +85,38 @@ impl Report<'_> {
     fn radii(&self, out: &mut dyn Write) -> Outcome {
         let found = self.series.frames.iter();
         let found: Vec<_> = found
-            .filter_map(|of| Some((of.frame.name(), of.choice.as_ref()?)))
+            .filter_map(|of| Some((of.frame.name(), of.partition.choice.as_ref()?)))
             .collect();
         if found.is_empty() {
             return Ok(());
         }
-        let one = match self.series.frames.first().and_then(|of| of.eps) {
-            Some(eps) if self.series.frames.iter().all(|of| of.eps == Some(eps)) => {
+        let one = match self.series.frames.first().and_then(|of| of.partition.eps) {
+            Some(eps)
+                if self
+                    .series
+                    .frames
+                    .iter()
+                    .all(|of| of.partition.eps == Some(eps)) =>
+            {
                 format!(", and one for all: {eps:.4}")
             }
             _ => String::new(),
         };
-        let frames = self.series.tracking.frames.iter();
-        for frame in frames.filter(|of| of.noise_time > 0.1 * (of.noise_time + of.clustered_time)) {
-            let all = frame.noise_time + frame.clustered_time;
-            writeln!(
-                out,
-                "  {} of the time of {} is in no cluster: a larger --eps takes more of it in",
-                percent(frame.noise_time / all),
-                frame.name
-            )?;
-        }
         writeln!(
             out,
             "\nradius of a neighbourhood, as found for each frame{one}"
         )?;
         for (name, choice) in found {
             writeln!(out, "  {name}: {}", radius::sentence(choice))?;
+        }
+        for of in &self.series.frames {
+            if let Some((eps, min_points)) = of.partition.rest {
+                writeln!(
+                    out,
+                    "  {}: what this leaves in noise: eps {eps:.4}, {min_points} points",
+                    of.frame.name()
+                )?;
+            }
         }
         Ok(())
     }
@@ -144,7 +163,7 @@ impl Report<'_> {
             return Ok(());
         }
         writeln!(out)?;
-        let head = ["left out of", "by", "bursts", "time", "share"];
+        let head = ["left out of", "by", "bursts", "time", "share of CPU time"];
         table::write(out, &head, &rows)?;
         Ok(())
     }

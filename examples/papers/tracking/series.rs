@@ -67,11 +67,20 @@ pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
     }
     for frame in &series.tracking.frames {
         let why = "on 16 ranks, what microphysics does at first is a cluster of its own";
+        let balance = frame.balance.unwrap_or_default();
+        let clusters = balance.clustered().time.0.max(1) as f64;
+        let tracked = balance.tracked.time.0 as f64 / clusters;
         table.row(
-            format!("{}: % of the clusters' time in objects", frame.name),
+            format!("{}: tracked % of the time in clusters", frame.name),
             "100",
-            (100.0 * frame.coverage, 1),
-            if frame.coverage < 0.995 { why } else { "" },
+            (100.0 * tracked, 1),
+            if tracked < 0.995 { why } else { "" },
+        );
+        table.row(
+            format!("{}: tracked % of the CPU time", frame.name),
+            "not planted",
+            (100.0 * balance.share(balance.tracked), 1),
+            "the rest is noise, bursts below 20 us, and bursts whose work is not counted",
         );
     }
     Ok(table)
@@ -195,6 +204,7 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
     let optimal = Options {
         eps: Some(0.04),
         min_points: Some(4),
+        min_duration: Some(Nanos(1_000_000)),
         axes: Axis::list("ipc,instructions")?,
         ..Options::default()
     };
