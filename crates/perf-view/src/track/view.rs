@@ -163,6 +163,7 @@ impl<'a> View<'a> {
             }
             (self.balance())
             h3 { "What they are" }
+            p.note { "For each experiment: the clusters of each " (noun) ", and its share of the CPU time." }
             div.scroll { (self.table()) }
             @if !self.clusters.pairs.is_empty() {
                 h3 { "What says that they are the same" }
@@ -218,9 +219,7 @@ impl<'a> View<'a> {
             table.objects {
                 thead { tr {
                     th scope="col" { (clusters.noun) }
-                    @for frame in &clusters.frames {
-                        th scope="col" { (frame.name) ": clusters and share of the CPU time" }
-                    }
+                    @for frame in &clusters.frames { th scope="col" { (frame.name) } }
                     @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "What happens" } }
                 } }
                 tbody {
