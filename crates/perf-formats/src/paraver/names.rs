@@ -377,14 +377,8 @@ pub(super) fn split_label(label: &str) -> (&str, &str) {
 /// addresses of a function or its template arguments do.
 pub(super) fn full_label(label: &str) -> &str {
     let is_full = |(short, full): &(&str, &str)| {
-        let ends = short.split_once("..");
-        *short == *full
-            || ends.is_some_and(|(head, tail)| {
-                let parts = full.strip_prefix(head.trim_end());
-                // A closing parenthesis of the short text may come after more of the full one.
-                let tail = tail.trim_end_matches(')');
-                parts.is_some_and(|rest| rest.contains(tail))
-            })
+        // Three dots are the arguments of a C function.
+        short == full || (short.contains("..") && !short.contains("..."))
     };
     let pair = label
         .strip_suffix(']')
