@@ -519,6 +519,8 @@ fn track() {
 #[test]
 fn wrong_arguments_are_usage_and_wrong_files_are_input() {
     let file = recording("jacobi-4");
+    // A grid of 4 ranks is refused before its options are looked at.
+    let grid = recording("jacobi-16");
     let usage: [(Run, &[&str]); 25] = [
         (utilisation::run, &[]),
         (utilisation::run, &[&file, "--work", "kernels=*"]),
@@ -529,8 +531,8 @@ fn wrong_arguments_are_usage_and_wrong_files_are_input() {
         (track::run, &[&file, "--metrics", "heat"]),
         (track::run, &[&file, "--windows", "0"]),
         (correlate::run, &[&file]),
-        (correlate::run, &[&file, "--path", "0", "--topology", "2xy"]),
-        (correlate::run, &[&file, "--path", "0", "--axes", "1,2,3"]),
+        (correlate::run, &[&grid, "--path", "0", "--topology", "2xy"]),
+        (correlate::run, &[&grid, "--path", "0", "--axes", "1,2,3"]),
         (tour::run, &["somewhere"]),
         (fold::run, &["/nonexistent", "--op", "best"]),
         (fold::run, &["/nonexistent", "--columns", "0"]),
@@ -556,8 +558,8 @@ fn wrong_arguments_are_usage_and_wrong_files_are_input() {
         );
     }
     let names: [(Run, &[&str]); 2] = [
-        (correlate::run, &[&file, "--path", "nowhere"]),
-        (correlate::run, &[&file, "--path", "0", "--metric", "none"]),
+        (correlate::run, &[&grid, "--path", "nowhere"]),
+        (correlate::run, &[&grid, "--path", "0", "--metric", "none"]),
     ];
     for (run, words) in names {
         assert!(
