@@ -30,7 +30,8 @@ rocprofv3 or Nsight Systems.
                     of all of it, also where it reaches beyond the recording
   --work KIND=GLOB  work whose name matches is of KIND: compute, communication, copy or set;
                     repeatable, the last one given is tried first
-  --gaps N          also list the N longest gaps of each device
+  --gaps N          also list the N longest gaps of each device, from the end of the last work to the begin
+                    of the next, with their causes
   --hta             what Holistic Trace Analysis prints: without the last profiler step, rounded
                     inwards to whole microseconds, without work that no call launched
   --hta-all         the same with the last profiler step
@@ -229,10 +230,13 @@ impl Shown<'_> {
         if self.gaps > 0 {
             let gaps = longest(device, self.gaps).into_iter().map(|gap| {
                 let start = self.clock().nanos(gap.range.start).unwrap_or_default();
+                let causes = gap.parts().map(|(cause, range)| {
+                    json!({"cause": cause.name(), "length_ns": self.nanos(range.len())})
+                });
                 json!({
                     "start_ns": start.0,
                     "length_ns": self.nanos(gap.range.len()),
-                    "cause": gap.cause.name(),
+                    "causes": causes.collect::<Vec<_>>(),
                 })
             });
             value["gaps"] = gaps.collect();
@@ -346,7 +350,12 @@ impl Shown<'_> {
             for gap in longest(device, self.gaps) {
                 let start = self.clock().nanos(gap.range.start).unwrap_or_default();
                 let length = Nanos(self.nanos(gap.range.len()));
-                writeln!(out, "    {length:>12} from {start}, {}", gap.cause.name())?;
+                let causes = gap.parts().map(|(cause, range)| match range == gap.range {
+                    true => cause.name().to_owned(),
+                    false => format!("{} {}", cause.name(), Nanos(self.nanos(range.len()))),
+                });
+                let causes: Vec<_> = causes.collect();
+                writeln!(out, "    {length:>12} from {start}, {}", causes.join(", "))?;
             }
         }
         self.hta_text(out)?;

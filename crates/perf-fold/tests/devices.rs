@@ -29,12 +29,15 @@ fn idle_time_has_causes() {
     let gaps: Vec<_> = device
         .gaps
         .iter()
-        .map(|it| (it.range.start.0, it.range.end.0, it.cause))
+        .map(|it| (it.range, it.parts().collect::<Vec<_>>()))
         .collect();
+    let late = vec![
+        (Cause::HostLate, range(60, 75)),
+        (Cause::Launch, range(75, 80)),
+    ];
     let expected = [
-        (20, 30, Cause::Kernel),
-        (60, 75, Cause::HostLate),
-        (75, 80, Cause::Launch),
+        (range(20, 30), vec![(Cause::Kernel, range(20, 30))]),
+        (range(60, 80), late),
     ];
     assert_eq!(gaps, expected);
     assert_eq!(device.all_idle(), 30);
@@ -75,6 +78,48 @@ fn a_window_wider_than_the_span_shows_an_empty_queue() {
         assert_eq!(device.idle(cause), end - start);
         assert_eq!(device.unlinked, 0);
     }
+}
+
+#[test]
+fn gaps_run_from_the_end_of_work_to_the_begin_of_the_next() {
+    let trace = perf_testdata::planted::trace();
+    let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true)).unwrap();
+    let mut found = 0;
+    for device in devices.devices() {
+        let mut work = Vec::new();
+        for stream in &device.streams {
+            let location = trace.location(stream.location).unwrap();
+            perf_core::intervals(location, |call| work.push((call.start, call.end)));
+        }
+        work.sort();
+        // The textbook version: the union of the work, and the holes in it.
+        let mut holes = Vec::new();
+        let mut until = work[0].0;
+        for (start, end) in work {
+            if until < start {
+                holes.push(TimeRange {
+                    start: until,
+                    end: start,
+                });
+            }
+            until = until.max(end);
+        }
+        let gaps: Vec<_> = device.gaps.iter().map(|gap| gap.range).collect();
+        assert_eq!(gaps, holes, "{}", device.name);
+        let mut idle = [0; Cause::ALL.len()];
+        for gap in &device.gaps {
+            let mut at = gap.range.start;
+            for (cause, part) in gap.parts() {
+                assert_eq!(part.start, at);
+                idle[cause as usize] += part.len();
+                at = part.end;
+            }
+            assert_eq!(at, gap.range.end);
+        }
+        assert_eq!(idle, Cause::ALL.map(|cause| device.idle(cause)));
+        found += gaps.len();
+    }
+    assert!(found > 100, "{found}");
 }
 
 #[test]

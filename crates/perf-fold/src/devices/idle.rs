@@ -50,34 +50,72 @@ impl Cause {
     }
 }
 
-/// A stretch of time in which a device is idle for one cause.
+/// A stretch of time without work: from the end of the last work to the begin of the next.
+///
+/// It is cut to the [`Span`](super::Span). Before the first work of a device it begins with the span,
+/// and after the last it ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Gap {
-    /// When; not empty.
+    /// The time without work; not empty.
     pub range: TimeRange,
-    /// Why.
-    pub cause: Cause,
+    /// The end of the first cause. The end of the gap where there is one cause only.
+    turn: Ticks,
+    causes: [Cause; 2],
 }
 
-/// Tells the gaps of one device within the window, in order of time and without seam: two that
-/// follow on each other differ in cause, or work of no length lies between them.
+impl Gap {
+    /// Returns the parts of the gap in order, each with its cause. They cover it without overlap, none is
+    /// empty, and their causes differ.
+    ///
+    /// A gap that a late host and then the launch account for has two parts, all others have one.
+    ///
+    /// ```
+    /// use perf_fold::{Cause, DeviceParams, Devices};
+    /// let trace = perf_testdata::device::trace();
+    /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true))?;
+    /// let gap = devices.devices()[0].gaps[1];
+    /// let parts: Vec<_> = gap.parts().map(|(cause, range)| (cause, range.len())).collect();
+    /// assert_eq!(parts, [(Cause::HostLate, 15), (Cause::Launch, 5)]);
+    /// assert_eq!(gap.range.len(), 20);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn parts(&self) -> impl Iterator<Item = (Cause, TimeRange)> {
+        let [first, second] = self.causes;
+        let (start, end) = (self.range.start, self.turn);
+        let before = (first, TimeRange { start, end });
+        let (start, end) = (self.turn, self.range.end);
+        let after = (second, TimeRange { start, end });
+        let both = [before, after].into_iter();
+        both.filter(|(_, range)| range.start < range.end)
+    }
+
+    /// Cuts a gap to the window. Returns `None` where nothing of it is left.
+    fn cut(
+        (start, turn, end): (u64, u64, u64),
+        causes: [Cause; 2],
+        window: TimeRange,
+    ) -> Option<Self> {
+        let (start, end) = (start.max(window.start.0), end.min(window.end.0));
+        let (range, turn) = (super::range(start, end), turn.clamp(start, end.max(start)));
+        (start < end).then_some(Gap {
+            range,
+            turn: Ticks(turn),
+            causes,
+        })
+    }
+}
+
+/// Passes on the gaps of one device within the window, in order of time. Work that takes no time
+/// ends a gap as well, so that two gaps may touch.
 ///
 /// `pieces` are sorted by start.
 pub(super) fn gaps(
     pieces: &[Piece],
     window: TimeRange,
     cancel: &CancelToken,
-    mut tell: impl FnMut(Gap),
+    mut add: impl FnMut(Gap),
 ) -> Result<()> {
-    let mut tell = |start: u64, end: u64, cause| {
-        let range = TimeRange {
-            start: Ticks(start.max(window.start.0)),
-            end: Ticks(end.min(window.end.0)),
-        };
-        if range.start < range.end {
-            tell(Gap { range, cause });
-        }
-    };
     let mut before = Before::default();
     let mut looks = Looks::new(cancel);
     for group in pieces.chunk_by(|a, b| a.start == b.start) {
@@ -86,23 +124,22 @@ pub(super) fn gaps(
             continue;
         };
         let start = first.start;
-        match before.until {
-            Some(until) if until < start => {
-                let next = next(group);
-                for (start, end, cause) in split(until, start, &before, next) {
-                    tell(start, end, cause);
-                }
-            }
-            Some(_) => {}
+        let (times, causes) = match before.until {
+            Some(until) if until < start => split(until, start, &before, next(group)),
+            Some(_) => ((start, start, start), [Cause::Unknown; 2]),
             None => {
                 let launch = next(group).launch.map_or(start, |launch| launch.min(start));
-                tell(0, launch, Cause::QueueEmpty);
-                tell(launch, start, Cause::Launch);
+                ((0, launch, start), [Cause::QueueEmpty, Cause::Launch])
             }
-        }
+        };
+        Gap::cut(times, causes, window)
+            .into_iter()
+            .for_each(&mut add);
         group.iter().for_each(|piece| before.add(piece));
     }
-    tell(before.until.unwrap_or(0), u64::MAX, Cause::QueueEmpty);
+    let last = (before.until.unwrap_or(0), u64::MAX, u64::MAX);
+    let rest = Gap::cut(last, [Cause::QueueEmpty; 2], window);
+    rest.into_iter().for_each(add);
     Ok(())
 }
 
@@ -116,16 +153,14 @@ fn next(group: &[Piece]) -> Piece {
         .unwrap_or_default()
 }
 
-fn split(start: u64, end: u64, before: &Before, next: Piece) -> [(u64, u64, Cause); 2] {
+/// The begin of a gap, the end of its first cause and its end, with its causes.
+fn split(start: u64, end: u64, before: &Before, next: Piece) -> ((u64, u64, u64), [Cause; 2]) {
     let Some(launch) = next.launch else {
-        return [(start, end, Cause::Unknown), (end, end, Cause::Unknown)];
+        return ((start, end, end), [Cause::Unknown; 2]);
     };
     if launch > start {
-        let launch = launch.min(end);
-        return [
-            (start, launch, Cause::HostLate),
-            (launch, end, Cause::Launch),
-        ];
+        let times = (start, launch.min(end), end);
+        return (times, [Cause::HostLate, Cause::Launch]);
     }
     let has = |work: Work| next.work == work || before.ended[work as usize];
     let cause = match () {
@@ -133,7 +168,7 @@ fn split(start: u64, end: u64, before: &Before, next: Piece) -> [(u64, u64, Caus
         () if has(Work::Communication) => Cause::Communication,
         () => Cause::Kernel,
     };
-    [(start, end, cause), (end, end, cause)]
+    ((start, end, end), [cause; 2])
 }
 
 /// Until when work was open, and of which kinds that was which ended then.

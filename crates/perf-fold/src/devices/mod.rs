@@ -78,7 +78,7 @@ impl DeviceParams {
         self
     }
 
-    /// Whether each gap is kept, in [`Device::gaps`]. Default: false. A gap takes 24 bytes.
+    /// Keeps each gap in [`Device::gaps`]. Default: `false`. A gap takes 32 bytes.
     pub fn keep_gaps(mut self, keep: bool) -> Self {
         self.keep_gaps = keep;
         self
@@ -171,7 +171,7 @@ pub struct Device {
     pub window: TimeRange,
     /// How busy it is over the window; overlap is that of streams.
     pub utilisation: Utilisation,
-    /// Its gaps, if they were to be kept.
+    /// Its gaps in order of time, if [`DeviceParams::keep_gaps`] is on.
     pub gaps: Vec<Gap>,
     /// Pieces of work in each kind.
     counts: [u64; Work::ALL.len()],
@@ -367,7 +367,9 @@ fn device(
         }
     }
     idle::gaps(pieces, window, cancel, |gap| {
-        device.idle[gap.cause as usize] += gap.range.len();
+        for (cause, range) in gap.parts() {
+            device.idle[cause as usize] += range.len();
+        }
         if keep_gaps {
             device.gaps.push(gap);
         }
