@@ -37,13 +37,17 @@ impl Work {
 /// fits none computes.
 ///
 /// The default rules know the names that CUDA and HIP tools give copies and sets, regions of role
-/// [`RegionRole::DataTransfer`], and the kernels of the common libraries of collectives:
+/// [`RegionRole::DataTransfer`], and the kernels of common libraries that exchange data:
 ///
 /// | work | patterns |
 /// |---|---|
 /// | set | `Memset*`, `memset*`, `MEMSET*`, `[CUDA memset*`, `[CUDA Unified Memory memset*`, `__amd_rocclr_fillBuffer*` |
 /// | copy | `Memcpy*`, `memcpy*`, `MEMCPY*`, `[CUDA memcpy*`, `[CUDA Unified Memory memcpy*`, `Copy*To*`, `MEMORY_COPY_*`, `__amd_rocclr_copyBuffer*`, `dma*` |
-/// | communication | `*nccl*`, `*rccl*`, `*nvshmem*`, and `*AllReduce*`, `*AllGather*`, `*ReduceScatter*`, `*AllToAll*`, `*all_reduce*`, `*all_gather*`, `*reduce_scatter*`, `*all_to_all*` |
+/// | compute | `triton_*_fused_*`: a kernel that fuses operators is named after all of them |
+/// | communication: libraries | `*nccl*`, `*rccl*`, `*msccl*`, `*oneccl*`, `hcom_*`, `*nvshmem*`, `*rocshmem*`, `*ishmem*`, `*userbuffers*` |
+/// | communication: collectives | all reduce, all gather, reduce scatter and all to all, each as `*AllReduce*`, `*allReduce*`, `*Allreduce*`, `*allreduce*`, `*all_reduce*` and `*all-reduce*` |
+/// | communication: serving engines | `*cross_device_reduce*`, `*quickreduce*`, `*intranode::*`, `*internode::*`, `*internode_ll::*`, the same three mangled in `deep_ep`, `*EpDispatch*`, `*EpCombine*`, `*moeA2ADispatchKernel*`, `*moeA2ACombineKernel*`, `*a2a_dispatch*`, `*a2a_combine*`; the bare names `dispatch` and `combine`, also with parameters; `notify_dispatch*`, `cached_notify_dispatch*`, `cached_notify_combine*` |
+/// | communication: XLA | `collective-*`, `async-collective-*`, and `send` and `recv`, alone or before `.` or `-` |
 /// | copy | all others of role [`RegionRole::DataTransfer`] |
 ///
 /// ```
@@ -91,18 +95,82 @@ const COPIES: [&str; 9] = [
     "dma*",
 ];
 
-const TALK: [&str; 11] = [
+/// Names that say more than one thing: kernels that a compiler fused are named after the operators in them.
+const FUSED: [&str; 1] = ["triton_*_fused_*"];
+
+const COMMUNICATION: [&str; 67] = [
+    // Libraries of collectives, of one-sided communication and of Transformer Engine.
     "*nccl*",
     "*rccl*",
+    "*msccl*",
+    "*oneccl*",
+    "hcom_*",
     "*nvshmem*",
+    "*rocshmem*",
+    "*ishmem*",
+    "*userbuffers*",
+    // Collectives, as libraries, serving engines and compilers spell them.
     "*AllReduce*",
-    "*AllGather*",
-    "*ReduceScatter*",
-    "*AllToAll*",
+    "*allReduce*",
+    "*Allreduce*",
+    "*allreduce*",
     "*all_reduce*",
+    "*all-reduce*",
+    "*AllGather*",
+    "*allGather*",
+    "*Allgather*",
+    "*allgather*",
     "*all_gather*",
+    "*all-gather*",
+    "*ReduceScatter*",
+    "*reduceScatter*",
+    "*Reducescatter*",
+    "*reducescatter*",
     "*reduce_scatter*",
+    "*reduce-scatter*",
+    "*AllToAll*",
+    "*allToAll*",
+    "*Alltoall*",
+    "*alltoall*",
+    "*AlltoAll*",
     "*all_to_all*",
+    "*all-to-all*",
+    // vLLM, SGLang and AITER; experts over several devices: DeepEP, MORI, TensorRT-LLM, pplx.
+    "*cross_device_reduce*",
+    "*quickreduce*",
+    "*intranode::*",
+    "*internode::*",
+    "*internode_ll::*",
+    "*deep_ep9intranode*",
+    "*deep_ep9internode*",
+    "*deep_ep12internode_ll*",
+    "*EpDispatch*",
+    "*EpCombine*",
+    "*moeA2ADispatchKernel*",
+    "*moeA2ACombineKernel*",
+    "*a2a_dispatch*",
+    "*a2a_combine*",
+    // The same kernels of DeepEP in short, as Nsight Systems prints names.
+    "dispatch",
+    "dispatch<*",
+    "dispatch(*",
+    "void dispatch<*",
+    "combine",
+    "combine<*",
+    "combine(*",
+    "void combine<*",
+    "notify_dispatch*",
+    "cached_notify_dispatch*",
+    "cached_notify_combine*",
+    // Instructions of XLA.
+    "collective-*",
+    "async-collective-*",
+    "send",
+    "send.*",
+    "send-*",
+    "recv",
+    "recv.*",
+    "recv-*",
 ];
 
 impl Default for WorkRules {
@@ -112,7 +180,8 @@ impl Default for WorkRules {
         };
         let rules = names(Work::Set, &SETS)
             .chain(names(Work::Copy, &COPIES))
-            .chain(names(Work::Communication, &TALK))
+            .chain(names(Work::Compute, &FUSED))
+            .chain(names(Work::Communication, &COMMUNICATION))
             .chain([(Work::Copy, Rule::Role(RegionRole::DataTransfer))]);
         WorkRules {
             own: Vec::new(),
@@ -145,7 +214,16 @@ impl WorkRules {
             return *work;
         }
         let fits = |rule: &Rule| match rule {
-            Rule::Name(pattern) => perf_core::fits(pattern, &region.name),
+            Rule::Name(pattern) => {
+                // Most patterns are a word between stars. There are many of them, and long names.
+                let inner = pattern
+                    .strip_prefix('*')
+                    .and_then(|it| it.strip_suffix('*'));
+                match inner.filter(|it| !it.contains(['*', '?'])) {
+                    Some(word) => region.name.contains(word),
+                    None => perf_core::fits(pattern, &region.name),
+                }
+            }
             Rule::Role(role) => region.role == *role,
         };
         let found = self.rules.iter().find(|(_, rule)| fits(rule));
