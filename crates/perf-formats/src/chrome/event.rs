@@ -31,7 +31,11 @@ pub(super) struct Args<'a> {
     pub(super) stream: Token<'a>,
     pub(super) context: Token<'a>,
     pub(super) correlation: Token<'a>,
+    /// The same, as XLA's profiler calls it.
+    pub(super) correlation_id: Token<'a>,
     pub(super) bytes: Token<'a>,
+    /// There are details of a copy or a set, as XLA's profiler gives them.
+    pub(super) is_copy: bool,
     pub(super) name: Token<'a>,
     pub(super) labels: Token<'a>,
     /// All of it, brackets and all.
@@ -99,6 +103,11 @@ impl<'a> Args<'a> {
                 b"stream" => args.stream = value,
                 b"context" => args.context = value,
                 b"correlation" => args.correlation = value,
+                b"correlation_id" => args.correlation_id = value,
+                b"memcpy_details" | b"memset_details" => {
+                    args.is_copy = true;
+                    args.has_more = true;
+                }
                 b"bytes" | b"Bytes" => args.bytes = value,
                 b"name" => args.name = value,
                 b"labels" => args.labels = value,

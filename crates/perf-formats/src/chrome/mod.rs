@@ -11,6 +11,8 @@
 //! |---|---|
 //! | X of category `kernel`, `gpu_memcpy`, `gpu_memset` (older: `Kernel`, `Memcpy`, `Memset`) | work: enter and leave on a stream, which may overlap, see [`intervals`](perf_core::intervals()) |
 //! | X of category `gpu_user_annotation`, `cuda_sync` | calls on a location beside the stream: it is no work |
+//! | X of category `mtia_ccp_events`, or a device of another maker's `_memcpy` and `_memset` | work, likewise |
+//! | X of a process `/device:KIND:N`, as XLA names it, on a thread `Stream #N`, or `XLA Ops` where it has no stream | work, likewise; other threads of it are locations beside the stream |
 //! | any other X | a call on the thread `tid` of the process `pid` |
 //! | B, E | a call, paired on its thread: an end with a name ends the last open call of that name |
 //! | i, I, R | an instant, [`Event::Other`](perf_core::Event::Other) with its name as kind |

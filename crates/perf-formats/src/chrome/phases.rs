@@ -14,23 +14,48 @@ enum Home {
     Beside,
 }
 
-/// What a category says: the kind of the call, where it lies, and whether it may launch work.
+/// The kind of a call of a category, its place, and its role among launches.
 fn class(category: &[u8]) -> (Kind, Home, Role) {
     match category {
+        b"cpu_op" | b"python_function" | b"" => (Kind::Host, Home::Thread, Role::None),
         b"kernel" | b"Kernel" => (Kind::Kernel, Home::Stream, Role::Work),
         b"gpu_memcpy" | b"gpu_memset" | b"Memcpy" | b"Memset" => {
             (Kind::Copy, Home::Stream, Role::Work)
         }
-        b"gpu_user_annotation" => (Kind::User, Home::Beside, Role::None),
-        b"cuda_sync" | b"hip_sync" | b"gpu_sync" => (Kind::Runtime, Home::Beside, Role::None),
         b"user_annotation" => (Kind::User, Home::Thread, Role::None),
         b"overhead" => (Kind::Overhead, Home::Thread, Role::None),
         b"Runtime" => (Kind::Runtime, Home::Thread, Role::Launch),
         _ if category.ends_with(b"_runtime") || category.ends_with(b"_driver") => {
             (Kind::Runtime, Home::Thread, Role::Launch)
         }
-        _ => (Kind::Host, Home::Thread, Role::None),
+        _ => match vendor(category).map(|(_, rest)| rest) {
+            // Commands that the control processor of an MTIA runs.
+            Some(b"ccp_events") => (Kind::Kernel, Home::Stream, Role::Work),
+            Some(b"memcpy" | b"memset" | b"MEMCPY" | b"MEMSET") => {
+                (Kind::Copy, Home::Stream, Role::Work)
+            }
+            Some(b"user_annotation" | b"USER_ANNOTATION") => (Kind::User, Home::Beside, Role::None),
+            Some(b"sync" | b"event" | b"profiler_range" | b"insight") => {
+                (Kind::Runtime, Home::Beside, Role::None)
+            }
+            _ => (Kind::Host, Home::Thread, Role::None),
+        },
     }
+}
+
+/// Returns the kind of device that Kineto puts before the first `_` of a category, and the rest of it.
+fn vendor(category: &[u8]) -> Option<(&'static str, &[u8])> {
+    let at = category.iter().position(|it| *it == b'_')?;
+    let (vendor, rest) = (category.get(..at)?, category.get(at + 1..)?);
+    let kind = match vendor {
+        b"cuda" | b"hip" | b"gpu" => "GPU",
+        b"mtia" => "MTIA",
+        b"xpu" => "XPU",
+        b"gcu" | b"GCU" => "GCU",
+        b"mlu" => "MLU",
+        _ => return None,
+    };
+    Some((kind, rest))
 }
 
 /// Puts the events of one file into a [`Part`].
@@ -136,18 +161,35 @@ impl Phases {
         if end < start {
             self.count(rules::NEGATIVE, at);
         }
-        let (kind, home, role) = class(raw.category.bytes());
+        let category = raw.category.bytes();
+        let (kind, home, role) = class(category);
+        let kind = match kind {
+            Kind::Host if raw.args.is_copy => Kind::Copy,
+            kind => kind,
+        };
         let row = match home {
             Home::Thread => self.thread_row(raw),
             Home::Stream | Home::Beside => self.stream_row(raw, home),
         };
+        if home != Home::Stream {
+            self.part.categorise(row, category);
+        }
+        if let Some((device, _)) = vendor(category).filter(|(device, _)| *device != "GPU")
+            && self.part.device_kind != device
+        {
+            self.part.device_kind = device.into();
+        }
         let text = raw.name.bytes();
         if kind == Kind::Runtime && !self.part.is_hip && text.starts_with(b"hip") {
             self.part.is_hip = true;
         }
         let name = self.part.name(text, at);
         let region = self.part.region(name, kind);
-        let correlation = integer(raw.args.correlation.bytes());
+        let id = match (raw.args.correlation, category) {
+            (Token::Missing, b"") => raw.args.correlation_id,
+            (id, _) => id,
+        };
+        let correlation = integer(id.bytes());
         let bytes = integer(raw.args.bytes.bytes());
         let extra = self.part.extra(Extra::new(correlation, bytes, role));
         self.part.call(row, (start, end.max(start)), region, extra);

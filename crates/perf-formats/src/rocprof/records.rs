@@ -153,6 +153,7 @@ struct Copy {
 impl Tool {
     pub(super) fn new(mut part: Part) -> Self {
         part.is_hip = true;
+        part.counts_from_boot = true;
         part.context_word = "queue";
         Tool {
             part,

@@ -7,11 +7,11 @@ use super::names::Texts;
 use super::part::Part;
 use super::places::{Places, in_order};
 use super::row::{Row, RowKey};
-use super::{Kind, most_text, rules};
+use super::{Kind, most_text, outliers, planes, rules, twins};
 use crate::{OpenOptions, Result};
 use perf_core::{
     Attribute, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId, Link,
-    LocationId, Merge, Place, Region, RegionId, SystemTree, TimeRange, Trace,
+    LocationId, Merge, Paradigm, Place, Region, RegionId, SystemTree, TimeRange, Trace,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,11 @@ pub(crate) fn assemble(
 ) -> Result<(Trace, Diagnostics)> {
     for part in &mut parts {
         part.pair_marks();
+        planes::find(part);
+        outliers::remove(part);
     }
+    let mut found = Diagnostics::default();
+    twins::remove(&mut parts, &mut found);
     align(&mut parts);
     let origin = parts.iter().filter_map(begin).min().unwrap_or_default();
     let mut whole = Whole {
@@ -39,7 +43,7 @@ pub(crate) fn assemble(
         copies: HashMap::new(),
         columns: Vec::new(),
         links: Vec::new(),
-        found: Diagnostics::default(),
+        found,
     };
     whole.definitions.clock = clock(&parts, origin);
     let attribute = |name: &str, description: &str| Attribute {
@@ -72,8 +76,28 @@ fn clock(parts: &[Part], origin: i128) -> Clock {
     clock
 }
 
-/// The numbers of name and long form, kind, and whether it is of HIP.
-type RegionKey = (u32, Option<u32>, Kind, bool);
+/// Most categories of a row that are named.
+const MAX_CATEGORIES: usize = 8;
+
+/// The categories of the calls of each row, for a part of which no work was recognised.
+fn categories(part: &mut Part) -> HashMap<RowKey, String> {
+    if part.has_work() {
+        return HashMap::new();
+    }
+    let text = |of: Vec<(u64, &str)>| {
+        let of = of.into_iter().take(MAX_CATEGORIES);
+        let of = of.map(|(count, name)| match name {
+            "" => format!("no category ({count})"),
+            name => format!("{name} ({count})"),
+        });
+        of.collect::<Vec<_>>().join(", ")
+    };
+    let found = part.categories().into_iter();
+    found.map(|(row, of)| (row, text(of))).collect()
+}
+
+/// The numbers of name and long form, the kind and the programming model.
+type RegionKey = (u32, Option<u32>, Kind, Paradigm);
 
 struct Whole<'a, 'o> {
     options: &'a OpenOptions<'o>,
@@ -103,6 +127,7 @@ impl Whole<'_, '_> {
             &mut self.definitions.metric_sets,
         );
         let order = in_order(&part);
+        self.places.categories = categories(&mut part);
         let groups = self.places.groups(&part, &order, prefix);
         let points = flow_points(&part);
         let shift = i128::from(part.base.unwrap_or(0)) - self.origin;
@@ -226,13 +251,16 @@ impl Whole<'_, '_> {
         let own = regions.map(|(number, (text, kind))| {
             let name = part.names.get(*text);
             let form = part.names.long(number);
-            let is_hip = part.is_hip && !matches!(kind, Kind::Host | Kind::User | Kind::Overhead);
+            let device = match kind {
+                Kind::Host | Kind::User | Kind::Overhead => Paradigm::Unknown,
+                Kind::Runtime | Kind::Kernel | Kind::Copy => part.paradigm(),
+            };
             let number = self.texts.number(&name);
             let numbered = form.map(|form| (self.texts.number(&form), form));
             let mut form = numbered.filter(|(form, _)| *form != number);
             let key = |form: &Option<(u32, _)>| {
                 let form = form.as_ref().map(|(form, _)| *form);
-                (number, form, *kind, is_hip)
+                (number, form, *kind, device)
             };
             if let Some(known) = self.regions.get(&key(&form)) {
                 return Ok(*known);
@@ -253,7 +281,7 @@ impl Whole<'_, '_> {
                 what: "regions",
                 limit: u64::from(Events::MOST),
             })?;
-            let mut region: Region = kind.region(&name, is_hip);
+            let mut region: Region = kind.region(&name, device);
             if let Some((_, form)) = &form {
                 region.canonical = form.as_ref().to_owned();
             }

@@ -135,6 +135,11 @@ impl Counters {
         })
     }
 
+    /// Returns the earliest time.
+    pub(super) fn first(&self) -> Option<i64> {
+        self.samples.iter().map(|sample| sample.at).min()
+    }
+
     /// Puts the samples of a process side by side, in the order they came: [`of`](Self::of) finds them so.
     pub(super) fn sort(&mut self) {
         self.samples.sort_by_key(|sample| sample.process);

@@ -22,10 +22,13 @@ mod links;
 mod marks;
 mod names;
 mod open;
+mod outliers;
 mod part;
 mod places;
+mod planes;
 mod row;
 pub(crate) mod rules;
+mod twins;
 
 use assemble::assemble;
 use clock::rank_of;

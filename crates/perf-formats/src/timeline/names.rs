@@ -25,13 +25,8 @@ pub(crate) enum Kind {
 impl Kind {
     const COUNT: usize = 6;
 
-    /// A region of this kind; `is_hip` tells devices of AMD from the others.
-    pub(crate) fn region(self, name: &str, is_hip: bool) -> Region {
-        let device = if is_hip {
-            Paradigm::Hip
-        } else {
-            Paradigm::Cuda
-        };
+    /// Returns a region of this kind. `device` is the programming model of the devices.
+    pub(crate) fn region(self, name: &str, device: Paradigm) -> Region {
         let (paradigm, role) = match self {
             Kind::Host => (Paradigm::Unknown, RegionRole::Unknown),
             Kind::User => (Paradigm::User, RegionRole::Unknown),

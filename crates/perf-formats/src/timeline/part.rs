@@ -4,10 +4,10 @@ use super::counters::{Counters, Room};
 use super::granted::Granted;
 use super::names::{Kind, Names, PAST_LIMIT};
 use super::row::{Call, Edge, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
-use super::{marks, rules};
+use super::{marks, outliers, rules};
 use crate::Result;
 use crate::json::{Element, decode};
-use perf_core::{Diagnostics, Place};
+use perf_core::{Diagnostics, Paradigm, Place};
 #[cfg(feature = "nsys")]
 use std::collections::BTreeSet;
 use std::collections::HashMap;
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Most rows of work that flows of one thread are looked for on.
 const SHOWN: usize = 256;
+
+/// The kind of device where the file names no other.
+const GPU: &str = "GPU";
 
 /// What is known of a process.
 #[derive(Debug, Default)]
@@ -33,6 +36,10 @@ pub(crate) struct Part {
     /// Host name.
     pub(crate) host: Option<String>,
     pub(crate) is_hip: bool,
+    /// Time 0 of the file is when the machine started.
+    pub(crate) counts_from_boot: bool,
+    /// The kind of device in the names of groups, such as `GPU`.
+    pub(crate) device_kind: String,
     /// A process without work, of a file in which another one has some.
     pub(crate) is_helper: bool,
     /// What a second number beside that of a stream is called.
@@ -51,6 +58,12 @@ pub(crate) struct Part {
     pub(super) shown: HashMap<(Sym, Sym), Vec<u32>>,
     /// The earliest time.
     pub(super) first: Option<i64>,
+    /// Calls of each category on rows that are no streams.
+    categories: HashMap<(u32, Sym), u64>,
+    /// Row, category and calls that are not in `categories` yet.
+    category: Option<(u32, Sym, u64)>,
+    /// Place of the first call whose time may be none; see [`outliers`](super::outliers).
+    pub(super) suspect: Option<(u64, u64)>,
     keys: HashMap<RowKey, u32>,
     symbols: HashMap<Box<[u8]>, Sym>,
     pub(super) words: Vec<String>,
@@ -71,6 +84,8 @@ impl Part {
             base: None,
             host: None,
             is_hip: false,
+            counts_from_boot: false,
+            device_kind: GPU.to_owned(),
             is_helper: false,
             context_word: "context",
             properties: Vec::new(),
@@ -85,6 +100,9 @@ impl Part {
             threads: HashMap::new(),
             shown: HashMap::new(),
             first: None,
+            categories: HashMap::new(),
+            category: None,
+            suspect: None,
             keys: HashMap::new(),
             symbols: HashMap::new(),
             words: Vec::new(),
@@ -311,12 +329,7 @@ impl Part {
     pub(crate) fn row(&mut self, key: RowKey) -> u32 {
         let rows = &mut self.rows;
         *self.keys.entry(key).or_insert_with(|| {
-            rows.push(Row {
-                key,
-                calls: Vec::new(),
-                instants: Vec::new(),
-                marks: Vec::new(),
-            });
+            rows.push(Row::new(key, Vec::new()));
             rows.len() as u32 - 1
         })
     }
@@ -356,10 +369,65 @@ impl Part {
         self.extras.len() as u32
     }
 
+    /// Counts a call of a category on a row that is no stream.
+    #[cfg(feature = "chrome")]
+    #[inline]
+    pub(crate) fn categorise(&mut self, row: u32, category: &[u8]) {
+        // Calls of one category mostly follow on each other.
+        if let Some((last, sym, count)) = self.category {
+            if last == row && self.word(sym).as_bytes() == category {
+                self.category = Some((last, sym, count + 1));
+                return;
+            }
+            *self.categories.entry((last, sym)).or_default() += count;
+        }
+        let sym = self.symbol(category);
+        self.category = Some((row, sym, 1));
+    }
+
+    /// Forgets the numbers of rows, which get new ones.
+    pub(super) fn forget_rows(&mut self) {
+        self.keys.clear();
+        self.categories.clear();
+        self.category = None;
+    }
+
+    /// Returns the categories of the calls of each row that is no stream, with the number of their calls,
+    /// most first.
+    pub(super) fn categories(&mut self) -> HashMap<RowKey, Vec<(u64, &str)>> {
+        if let Some((row, sym, count)) = self.category.take() {
+            *self.categories.entry((row, sym)).or_default() += count;
+        }
+        let mut found: HashMap<RowKey, Vec<(u64, &str)>> = HashMap::new();
+        for ((row, sym), count) in &self.categories {
+            let category = self.words.get(sym.0 as usize);
+            if let (Some(row), Some(category)) = (self.rows.get(*row as usize), category) {
+                let of = found.entry(row.key).or_default();
+                of.push((*count, category.as_str()));
+            }
+        }
+        for of in found.values_mut() {
+            of.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        }
+        found
+    }
+
+    /// Returns the programming model of the devices.
+    pub(super) fn paradigm(&self) -> Paradigm {
+        match (self.is_hip, self.device_kind == GPU) {
+            (true, _) => Paradigm::Hip,
+            (false, true) => Paradigm::Cuda,
+            (false, false) => Paradigm::Unknown,
+        }
+    }
+
     /// Adds a call.
     #[inline]
     pub(crate) fn call(&mut self, row: u32, (start, end): (i64, i64), region: u32, extra: u32) {
         self.seen(start);
+        if self.suspect.is_none() && outliers::is_suspect(start, end) {
+            self.suspect = self.here;
+        }
         if let Some(row) = self.rows.get_mut(row as usize) {
             self.kept += size_of::<Call>() as u64;
             row.calls.push(Call {

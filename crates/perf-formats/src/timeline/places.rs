@@ -14,6 +14,8 @@ pub(super) struct Places {
     pub(super) nodes: Vec<SystemNode>,
     pub(super) groups: Vec<LocationGroup>,
     pub(super) locations: Vec<Location>,
+    /// The categories of the calls of each row of a part without work.
+    pub(super) categories: HashMap<RowKey, String>,
 }
 
 /// The groups of one part.
@@ -110,7 +112,7 @@ impl Places {
                             properties.push(("name".into(), name.clone()));
                         }
                         self.group(LocationGroup {
-                            name: format!("{prefix}GPU {}", part.word(device)),
+                            name: format!("{prefix}{} {}", part.device_kind, part.word(device)),
                             kind: GroupKind::Accelerator,
                             parent: node,
                             creator: busiest.map(|(_, id)| id),
@@ -169,7 +171,10 @@ impl Places {
                     ("device".to_owned(), word(device).to_owned()),
                     ("stream".to_owned(), word(stream).to_owned()),
                 ];
-                let mut name = format!("stream {}", word(stream));
+                let mut name = match is_title(word(stream)) {
+                    true => word(stream).to_owned(),
+                    false => format!("stream {}", word(stream)),
+                };
                 if !word(context).is_empty() {
                     properties.push((part.context_word.into(), word(context).into()));
                     if groups.shared.contains(&(device, stream)) {
@@ -180,7 +185,10 @@ impl Places {
                 (name, LocationKind::AcceleratorStream, group, properties)
             }
             RowKey::Beside { device, stream } => {
-                let name = format!("stream {}, annotations", word(stream));
+                let name = match is_title(word(stream)) {
+                    true => word(stream).to_owned(),
+                    false => format!("stream {}, annotations", word(stream)),
+                };
                 let properties = vec![
                     ("device".to_owned(), word(device).to_owned()),
                     ("stream".to_owned(), word(stream).to_owned()),
@@ -198,6 +206,9 @@ impl Places {
         };
         if let Some(rank) = part.rank {
             properties.push(("rank".into(), rank.to_string()));
+        }
+        if let Some(categories) = self.categories.get(&key) {
+            properties.push(("categories".into(), categories.clone()));
         }
         self.locations.push(Location {
             name,
@@ -236,6 +247,11 @@ fn short(name: &str) -> &str {
         end -= 1;
     }
     name.get(..end).unwrap_or_default()
+}
+
+/// Returns `true` for a row that has a title, such as `XLA Ops`, and no number.
+fn is_title(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
 fn process_name(part: &Part, process: Sym) -> String {

@@ -75,6 +75,18 @@ pub(super) struct Row {
     pub(super) marks: Vec<Mark>,
 }
 
+impl Row {
+    /// Returns a row of instants.
+    pub(super) fn new(key: RowKey, instants: Vec<Instant>) -> Self {
+        Row {
+            key,
+            calls: Vec::new(),
+            instants,
+            marks: Vec::new(),
+        }
+    }
+}
+
 /// What a call is to a correlation id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {

@@ -128,6 +128,25 @@ pub const RANK: Rule = rule(
     Weight::Repair,
     "two files are of one rank; the later one is given the next free number",
 );
+/// Times that are none.
+pub const OUTLIER: Rule = rule(
+    "implausible-time",
+    Weight::Loss,
+    "an event lies at time 0 of a clock that counts from long before, at the end of the range of 64 bits, or \
+     more than 30 days and a thousand times as far from the others as these are apart; skipped",
+);
+/// The same file twice.
+pub const SAME_FILE: Rule = rule(
+    "same-file",
+    Weight::Repair,
+    "a file has the events of another one, to the last time, and names no other rank; counted once",
+);
+/// The same events in files of two ranks.
+pub const SAME_EVENTS: Rule = rule(
+    "same-events",
+    Weight::Note,
+    "a file has the events of another one, to the last time, though it names another rank; both are kept",
+);
 /// Values of counters that are none.
 pub const BAD_VALUE: Rule = rule(
     "invalid-value",

@@ -1,0 +1,183 @@
+//! Times that are none: values that were never set, and garbage.
+//!
+//! One such time would decide the span of the whole recording. A recording may begin at time 0 of its own clock, and
+//! may be idle for days, so only these are taken for outliers:
+//!
+//! * an end after [`LAST`], 146 years after the origin of the clock, where the median begin is before it;
+//! * a begin at time 0 or earlier on a clock that counts from a time outside of the recording, such as 1970 or the
+//!   start of the machine, where the median begin is more than an hour later;
+//! * of at least [`FEW`] events, one further from the middle 90 % than [`FAR`] and than a thousand times their extent.
+
+use super::clock::YEAR_2001;
+use super::part::Part;
+use super::rules;
+use perf_core::Place;
+use std::sync::Arc;
+
+/// Latest plausible time in nanoseconds. It is 2116 on a clock that counts from 1970.
+const LAST: i64 = 1 << 62;
+
+/// Shortest distance from time 0 to the median begin that makes a begin at 0 implausible: an hour in nanoseconds.
+const HOUR: i64 = 3_600_000_000_000;
+
+/// Shortest distance of an outlier on any clock: 30 days in nanoseconds.
+const FAR: i128 = 30 * 24 * HOUR as i128;
+
+/// Extents of the middle events that an outlier is away from them.
+const EXTENTS: i128 = 1_000;
+
+/// Fewest events among which one may be far from the others.
+const FEW: usize = 20;
+
+/// Returns `true` for a call that may be an outlier for its own times.
+pub(super) fn is_suspect(start: i64, end: i64) -> bool {
+    start <= 0 || end > LAST
+}
+
+/// The times that are plausible, ends included.
+#[derive(Clone, Copy, Debug)]
+struct Plausible {
+    first: i128,
+    last: i128,
+}
+
+impl Plausible {
+    /// Finds them from all begins. `is_absolute` says that the clock counts from outside of the recording.
+    fn new(mut begins: Vec<i64>, is_absolute: bool) -> Option<Self> {
+        begins.sort_unstable();
+        let at = |percent: usize| begins.get((begins.len().checked_sub(1)? * percent) / 100);
+        let median = *begins.get(begins.len() / 2)?;
+        let mut found = Plausible {
+            first: i64::MIN.into(),
+            last: i64::MAX.into(),
+        };
+        if median <= LAST {
+            found.last = LAST.into();
+            if median > HOUR && (is_absolute || i128::from(median) > YEAR_2001) {
+                found.first = 1;
+            }
+        }
+        if begins.len() >= FEW {
+            let (low, high) = (i128::from(*at(5)?), i128::from(*at(95)?));
+            let far = FAR.max((high - low) * EXTENTS);
+            found.first = found.first.max(low - far);
+            found.last = found.last.min(high + far);
+        }
+        Some(found)
+    }
+
+    fn holds(self, start: i64, end: i64) -> bool {
+        self.first <= start.into() && i128::from(end) <= self.last
+    }
+}
+
+/// Removes the calls and instants whose times are implausible, and counts them.
+pub(super) fn remove(part: &mut Part) {
+    let calls = || part.rows.iter().flat_map(|row| &row.calls);
+    let instants = || part.rows.iter().flat_map(|row| &row.instants);
+    let begins = || {
+        let calls = calls().map(|call| call.start);
+        calls.chain(instants().map(|it| it.at))
+    };
+    let ends = calls().map(|call| call.end).chain(begins());
+    let extent = begins().min().zip(ends.max());
+    // Within an hour there are none.
+    if extent.is_none_or(|(first, last)| i128::from(last) - i128::from(first) <= HOUR.into()) {
+        return;
+    }
+    let is_absolute = part.base.is_some() || part.counts_from_boot;
+    let Some(plausible) = Plausible::new(begins().collect(), is_absolute) else {
+        return;
+    };
+    let (mut count, mut first) = (0, None);
+    for row in &mut part.rows {
+        row.calls.retain(|call| {
+            let is_plausible = plausible.holds(call.start, call.end);
+            if !is_plausible {
+                count += 1;
+                let text = part.names.text_of(call.region);
+                first.get_or_insert((text, call.start, call.end));
+            }
+            is_plausible
+        });
+        row.instants.retain(|instant| {
+            let is_plausible = plausible.holds(instant.at, instant.at);
+            if !is_plausible {
+                count += 1;
+                first.get_or_insert((instant.name, instant.at, instant.at));
+            }
+            is_plausible
+        });
+    }
+    let Some((text, start, end)) = first else {
+        return;
+    };
+    let mut place = Place::file(Arc::clone(&part.file));
+    let mut record = format!("`{}` from {start} ns to {end} ns", part.names.get(text));
+    if let Some((offset, index)) = part.suspect {
+        place = place.at(offset);
+        record = format!("event {index}, {record}");
+    }
+    part.found
+        .add_many(rules::OUTLIER, count, place.record(record));
+    part.first = begins_of(part);
+}
+
+/// Returns the earliest time of what is left.
+fn begins_of(part: &Part) -> Option<i64> {
+    let calls = part.rows.iter().flat_map(|row| &row.calls);
+    let instants = part.rows.iter().flat_map(|row| &row.instants);
+    let times = calls.map(|call| call.start);
+    let times = times.chain(instants.map(|instant| instant.at));
+    times.chain(part.counters.first()).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    const NOW: i64 = 1_700_000_000 * SECOND;
+
+    fn outliers(begins: &[i64], is_absolute: bool) -> Vec<i64> {
+        let found = Plausible::new(begins.to_vec(), is_absolute);
+        let is_outlier = |at: &&i64| found.is_some_and(|found| !found.holds(**at, **at));
+        begins.iter().filter(is_outlier).copied().collect()
+    }
+
+    #[test]
+    fn times_that_were_never_set() {
+        assert_eq!(outliers(&[0, NOW, NOW + 5], false), [0]);
+        assert_eq!(outliers(&[NOW, 0], false), [0]);
+        assert_eq!(
+            outliers(&[i64::MIN, i64::MAX], false),
+            [0; 0],
+            "no majority"
+        );
+        assert_eq!(outliers(&[0, 7, i64::MAX], false), [i64::MAX]);
+        assert_eq!(outliers(&[0, 90 * HOUR, 91 * HOUR], true), [0]);
+    }
+
+    #[test]
+    fn idle_time_and_clocks_that_begin_at_zero_are_plausible() {
+        let day = 24 * HOUR;
+        assert_eq!(outliers(&[0, 5, 9], false), [0; 0]);
+        assert_eq!(outliers(&[0, 90 * HOUR, 91 * HOUR], false), [0; 0]);
+        assert_eq!(outliers(&[0, 60 * day], false), [0; 0]);
+        assert_eq!(outliers(&[0, SECOND, 2 * SECOND], true), [0; 0]);
+        assert_eq!(
+            outliers(&[NOW, NOW + 90 * day, NOW + 91 * day], false),
+            [0; 0]
+        );
+        let mut weeks: Vec<i64> = (0..100).map(|at| NOW + at).collect();
+        weeks.push(NOW + 14 * day);
+        assert_eq!(outliers(&weeks, false), [0; 0]);
+    }
+
+    #[test]
+    fn few_of_many_far_from_the_others() {
+        let mut many: Vec<i64> = (0..100).map(|at| NOW + at * SECOND / 10).collect();
+        many.extend([12_345, NOW + 400 * 24 * HOUR]);
+        assert_eq!(outliers(&many, false), [12_345, NOW + 400 * 24 * HOUR]);
+    }
+}
