@@ -44,7 +44,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
             let of = (&recording.trace, timelines);
             let window = view.fold.window();
             let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
-            drawn::timeline(of, rows, window, name, &asked.again(args))
+            drawn::timeline(of, rows, (window, false), name, &asked.again(args))
         },
     )?;
     if let Some(path) = &asked.chrome {

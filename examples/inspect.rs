@@ -114,5 +114,5 @@ fn timeline(
     let rows = (Groups::by(&timelines, GroupBy::Process), None);
     let of = (&trace.trace, &timelines);
     let command = drawn::fold_command([&*file.to_string_lossy(), "--by", "process"]);
-    drawn::timeline(of, rows, window, (&heading, "timeline"), &command)
+    drawn::timeline(of, rows, (window, false), (&heading, "timeline"), &command)
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example utilisation -- data/gpu/planted-6x14.json.gz`
 
-use perfkit::core::{Clock, Nanos, TimeRange};
+use perfkit::core::{Clock, Event, Nanos, TimeRange};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
 use perfkit::fold::{GroupBy, Groups};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
@@ -68,15 +68,15 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         .collect();
     let names = names.join(", ");
     let view = recording.trace.view();
-    let devices = Devices::new(view, &params(&recording, &asked)?).map_err(input)?;
+    let span = span(&recording, &asked)?;
+    let params = DeviceParams::new().span(span).rules(asked.rules.clone());
+    let devices = Devices::new(view, &params.keep_gaps(asked.gaps > 0)).map_err(input)?;
     if devices
         .devices()
         .iter()
         .all(|device| device.streams.is_empty())
     {
-        return Err(Failure::Input(format!(
-            "{names}: no work of any device is recorded; `inspect` and `fold` show what is"
-        )));
+        return Err(Failure::Input(no_work(&recording, &names)));
     }
     let hta = match &asked.hta {
         Some(params) => Some(Hta::of(view, params).map_err(input)?),
@@ -88,13 +88,19 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let files: Vec<_> = files.collect();
         let words = files.iter().map(|it| it.as_ref());
         let command = drawn::fold_command(words.chain(["--by", "device"]));
-        draw(&recording, &asked.drawn, &title, &command)?;
+        draw(
+            &recording,
+            (span, &devices),
+            &asked.drawn,
+            (&title, &command),
+        )?;
     }
     let shown = Shown {
         recording: &recording,
         devices: &devices,
         hta: hta.as_deref(),
         gaps: asked.gaps,
+        span,
     };
     if asked.json {
         writeln!(out, "{}", shown.json())?;
@@ -106,19 +112,34 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 }
 
 /// A row a device, each with what is usual for its streams.
-fn draw(recording: &Recording, files: &Files, title: &str, command: &str) -> Outcome {
+fn draw(
+    recording: &Recording,
+    (span, devices): (Span, &Devices),
+    files: &Files,
+    (title, command): (&str, &str),
+) -> Outcome {
     let timelines = drawn::timelines(&recording.trace)?;
+    // What is drawn is the span of the shares, or all of the recording where each device has its own.
+    let window = match span {
+        Span::Own => timelines.range(),
+        _ => devices
+            .devices()
+            .first()
+            .map_or(timelines.range(), |device| device.window),
+    };
+    let has_own_spans = span == Span::Own;
     let scene = || {
         let by = (GroupBy::Device, None);
-        drawn::folded(&timelines, by, 1200, |picture| picture.titled(title))
+        drawn::folded(&timelines, by, (1200, Some(window)), |picture| {
+            picture.titled(title).own_spans(has_own_spans)
+        })
     };
     files.write(title, scene, || {
         let groups = Groups::by(&timelines, GroupBy::Device);
         let of = (&recording.trace, &timelines);
         let rows = (groups, None);
         let named = (title, "devices");
-        let window = timelines.range();
-        drawn::timeline(of, rows, window, named, command)
+        drawn::timeline(of, rows, (window, has_own_spans), named, command)
     })
 }
 
@@ -162,22 +183,56 @@ fn work(rule: &str) -> Result<(Work, &str), Failure> {
     Ok((work.ok_or_else(wrong)?, glob))
 }
 
-fn params(recording: &Recording, asked: &Asked) -> Result<DeviceParams, Failure> {
-    let params = DeviceParams::new()
-        .rules(asked.rules.clone())
-        .keep_gaps(asked.gaps > 0);
+fn span(recording: &Recording, asked: &Asked) -> Result<Span, Failure> {
     let whole = recording.trace.range();
     Ok(match (asked.from, asked.to, whole) {
-        (None, None, _) if asked.is_job => params.span(Span::Job),
-        (None, None, _) | (.., None) => params,
+        (None, None, _) if asked.is_job => Span::Job,
+        (None, None, _) | (.., None) => Span::Own,
         (from, to, Some(range)) => {
             let clock = recording.trace.definitions().clock;
             // A range holds its last event.
             let end = perfkit::core::Ticks(range.end.0.saturating_add(1));
             let all = TimeRange { end, ..range };
-            params.span(Span::Window(recording::window(all, clock, from, to)?))
+            Span::Window(recording::window(all, clock, from, to)?)
         }
     })
+}
+
+/// Most rows that the message about a recording without work lists.
+const MAX_ROWS: usize = 12;
+
+/// Describes the rows of a recording of which no work of a device was recognised.
+fn no_work(recording: &Recording, names: &str) -> String {
+    let trace = &recording.trace;
+    let system = &trace.definitions().system;
+    let mut rows = Vec::new();
+    for view in trace.view().locations() {
+        let Some(location) = system.location(view.id()) else {
+            continue;
+        };
+        let events = view.all();
+        let is_call = |index: &usize| matches!(events.event(*index), Some(Event::Enter { .. }));
+        let calls = (0..events.len()).filter(is_call).count();
+        let categories = location.properties.get("categories");
+        let categories = categories.map_or(String::new(), |of| format!(", of category {of}"));
+        let label = system.label(view.id());
+        rows.push((
+            calls,
+            format!("{label}: {}{categories}", counted(calls, "call")),
+        ));
+    }
+    rows.sort_by_key(|(calls, _)| std::cmp::Reverse(*calls));
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    let count = counted(rows.len(), "row");
+    let lines = rows.into_iter().take(MAX_ROWS).map(|(_, line)| line);
+    let mut lines: Vec<String> = lines.collect();
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    format!(
+        "{names}: none of {count} is recognised as work of a device; `inspect` and `fold` show them:\n  {}",
+        lines.join("\n  ")
+    )
 }
 
 /// What is printed.
@@ -186,6 +241,8 @@ struct Shown<'a> {
     devices: &'a Devices,
     hta: Option<&'a [Hta]>,
     gaps: usize,
+    /// The span that all shares are of.
+    span: Span,
 }
 
 impl Shown<'_> {
@@ -257,6 +314,11 @@ impl Shown<'_> {
         let mut value = json!({
             "format": self.recording.format,
             "utilisation": self.devices.utilisation(),
+            "span": match self.span {
+                Span::Job => "job",
+                Span::Window(_) => "window",
+                _ => "device",
+            },
             "devices": devices,
             "diagnostics": found,
             "findings": findings::json(diagnostics),
@@ -292,6 +354,20 @@ impl Shown<'_> {
             counted(streams, "stream"),
             grouped(self.devices.events()),
         )?;
+        let from = |window: TimeRange| self.clock().nanos(window.start).unwrap_or_default();
+        let to = |window: TimeRange| self.clock().nanos(window.end).unwrap_or_default();
+        let span = match (self.span, devices.first().map(|device| device.window)) {
+            (Span::Job, Some(job)) => format!(
+                "the job's span, from the first begin of work on any device, {}, to the last end, {}",
+                from(job),
+                to(job)
+            ),
+            (Span::Window(window), _) => {
+                format!("the window from {} to {}", from(window), to(window))
+            }
+            _ => "the device's span, from the first begin of its work to the last end".into(),
+        };
+        writeln!(out, "  shares are of {span}")?;
         let name = |device: &Device| match device.rank {
             Some(rank) => format!("rank {rank}, device {}", device.name),
             None => format!("device {}", device.name),

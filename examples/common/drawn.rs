@@ -143,21 +143,24 @@ pub fn words(op: &str) -> String {
     }
 }
 
-/// One fold of all of the recording as a picture; without an operation each kind of row has its own.
+/// One fold of a window, by default all of the recording, as a picture. Without an operation each kind of
+/// row has its own.
 ///
 /// # Errors
 /// What folding and drawing fail with.
 pub fn folded(
     timelines: &Timelines,
     (by, op): (GroupBy, Option<Op>),
-    columns: usize,
+    (columns, window): (usize, Option<TimeRange>),
     picture: impl Fn(timeline::Picture<'_>) -> timeline::Picture<'_>,
 ) -> Result<Scene, Failure> {
     let params = Folder::params().columns(columns).instants(true);
     let params = op.map_or(params.clone(), |op| params.op(op));
     let groups = Groups::by(timelines, by);
     let folder = Folder::new(timelines, groups, params.check().map_err(input)?).map_err(input)?;
-    let fold = folder.fold(timelines.range()).map_err(input)?;
+    let fold = folder
+        .fold(window.unwrap_or(timelines.range()))
+        .map_err(input)?;
     let found = timeline::Picture::new(&folder, &fold).map_err(failed)?;
     Ok(picture(found).scene())
 }
@@ -178,13 +181,14 @@ pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 /// Draws a timeline in a page, with the messages of the trace. A second section follows if messages or collectives
 /// show that clocks disagree. `command` writes a page of another window, see
 /// [`View::command`](timeline::View::command); it is empty where the trace is in no file.
+/// `has_own_spans` sets the span of busy shares, see [`View::own_spans`](timeline::View::own_spans).
 ///
 /// # Errors
 /// What folding and drawing fail with.
 pub fn timeline(
     (trace, timelines): (&Trace, &Timelines),
     (groups, op): (Groups, Option<Op>),
-    window: TimeRange,
+    (window, has_own_spans): (TimeRange, bool),
     (heading, id): (&str, &str),
     command: &str,
 ) -> Result<Vec<Section>, Failure> {
@@ -195,6 +199,7 @@ pub fn timeline(
     let view = timeline::View::new(timelines, groups)
         .named(heading, id)
         .window(window)
+        .own_spans(has_own_spans)
         .ops(&ops)
         .lines(Line::of(&found))
         .budget(1 << 20);

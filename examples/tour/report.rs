@@ -48,13 +48,15 @@ impl Report {
         let command = drawn::fold_command([path.as_str(), "--by", "process"]);
         let window = timelines.range();
         self.sections
-            .extend(drawn::timeline(of, rows, window, named, &command)?);
+            .extend(drawn::timeline(of, rows, (window, false), named, &command)?);
         let Some(title) = title else { return Ok(()) };
         drawn::png(file, &ranks(&timelines, title)?)?;
         let words = "Every rank over time; rows fold, unfold and zoom.";
         let small = |theme: Theme| {
             let of = (GroupBy::Process, None);
-            drawn::folded(&timelines, of, 560, |one| one.titled(title).theme(theme))
+            drawn::folded(&timelines, of, (560, None), |one| {
+                one.titled(title).theme(theme)
+            })
         };
         self.card((name, title, words), small)
     }
@@ -115,7 +117,9 @@ impl Report {
         let timelines = drawn::timelines(&recording.trace)?;
         let picture = |theme| {
             let by = (GroupBy::Device, Some(Op::Idle));
-            drawn::folded(&timelines, by, 900, |one| one.titled(DEVICES).theme(theme))
+            drawn::folded(&timelines, by, (900, None), |one| {
+                one.titled(DEVICES).theme(theme).own_spans(true)
+            })
         };
         drawn::png(&folder.join("devices.png"), &picture(Theme::light())?)?;
         let words = "84 streams in six rows: what runs where anything does.";
@@ -126,7 +130,7 @@ impl Report {
         let command = drawn::fold_command(["data/gpu/planted-6x14.json.gz", "--by", "device"]);
         let window = timelines.range();
         self.sections
-            .extend(drawn::timeline(of, rows, window, named, &command)?);
+            .extend(drawn::timeline(of, rows, (window, true), named, &command)?);
         Ok(())
     }
 

@@ -117,8 +117,13 @@ impl Utilisation {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// How busy it is.
+    /// Its utilisation over the window.
     pub utilisation: Utilisation,
+    /// Its utilisation over its own span in the window: from the first begin of work to the last end.
+    ///
+    /// For the streams of a device over all of a recording it is
+    /// [`Device::utilisation`](crate::Device::utilisation) over [`Span::Own`](crate::Span::Own).
+    pub own: Utilisation,
     /// Stream-ticks in each state that occurs, most first, equals by state.
     pub times: Vec<(State, u64)>,
 }
@@ -143,7 +148,12 @@ impl Usage {
         let span = window.len();
         let mut times = Times::new(timelines.classes().len());
         let mut changes: Vec<(u64, i64)> = Vec::new();
+        let mut own: Option<TimeRange> = None;
         let mut add = |busy: TimeRange| {
+            own = Some(own.map_or(busy, |own| TimeRange {
+                start: own.start.min(busy.start),
+                end: own.end.max(busy.end),
+            }));
             if busy.start < busy.end {
                 changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
             }
@@ -168,12 +178,29 @@ impl Usage {
                 }
             }
             open.into_iter().for_each(&mut add);
+            // Work of no length adds no time, and may begin or end the span.
+            let instants = columns.map_or(&[][..], |columns| &columns.instants);
+            let from = instants.partition_point(|(at, _)| *at < window.start);
+            let until = instants.partition_point(|(at, _)| *at <= window.end);
+            let inside = instants.get(from..until).unwrap_or_default();
+            for (at, _) in [inside.first(), inside.last()].into_iter().flatten() {
+                add(TimeRange {
+                    start: *at,
+                    end: *at,
+                });
+            }
             times.add(code::ABSENT, span.saturating_sub(known));
         }
         let mut times = times.list();
         times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
+        let own = own.map_or(0, |own| own.len());
+        let utilisation = Utilisation::swept(changes, window, cancel)?;
         Ok(Usage {
-            utilisation: Utilisation::swept(changes, window, cancel)?,
+            utilisation,
+            own: Utilisation {
+                span: own,
+                ..utilisation
+            },
             times,
         })
     }

@@ -326,7 +326,11 @@ proptest! {
         let map = WorkRules::default().plan(trace.definitions()).unwrap();
         let timelines = Timelines::new(trace.view(), &map).unwrap();
         let streams: Vec<u32> = (0..timelines.len() as u32).filter(|it| timelines.kind(*it).may_overlap()).collect();
-        let usage = Usage::of(&timelines, &streams, range(0, 120)).utilisation;
+        let usage = Usage::of(&timelines, &streams, range(0, 120));
+        let own = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+        let own = own.devices()[0].utilisation;
+        prop_assert_eq!((usage.own.busy, usage.own.span), (own.busy, own.span));
+        let usage = usage.utilisation;
         prop_assert_eq!(usage.busy, device.utilisation.busy);
         prop_assert_eq!(usage.overlap, device.utilisation.overlap);
         prop_assert_eq!(usage.stream_time, device.utilisation.stream_time);

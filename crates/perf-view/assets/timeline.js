@@ -266,7 +266,7 @@ perfkit.view("timeline", (section, data) => {
         line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
       line.append(element("span", { class: "name", title: found.label }, found.label),
-        element("span", { class: "busy" }, percent(found.busy) + (isZoomed() ? " busy in all" : " busy")));
+        element("span", { class: "busy" }, percent(found.busy) + " " + data.busy + (isZoomed() && data.busy === "busy" ? " in all" : "")));
       return line;
     });
     labels.replaceChildren(...made);
@@ -326,7 +326,8 @@ perfkit.view("timeline", (section, data) => {
     const found = groups[group];
     if (state.at === null) {
       const shares = found.shares.map(([name, share]) => name + " " + percent(share)).join(", ");
-      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; in all ${time(data.span)} ${percent(found.busy)} busy; ${shares}.`;
+      const busy = data.busy === "busy" ? `in all ${time(data.span)} ${percent(found.busy)} busy` : `${percent(found.busy)} ${data.busy}`;
+      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${busy}; ${shares}.`;
       return;
     }
     const level = layout.level, columns = levels[level].columns;

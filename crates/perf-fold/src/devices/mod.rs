@@ -108,6 +108,8 @@ impl DeviceParams {
 /// host that a [`Link`](perf_core::Link) leads from: one of kind `Launch`, or else any from a location
 /// that is no stream.
 ///
+/// A gap is one [`Gap`], whose [`parts`](Gap::parts) have these causes:
+///
 /// | time | cause |
 /// |---|---|
 /// | no link leads to the next work | [`Cause::Unknown`], all of the gap |

@@ -1,6 +1,7 @@
 //! What of a timeline is written ahead: controls, legend, and the rows as a table.
 
 use super::legend::Entry;
+use super::picture::busy_share;
 use super::pyramid::Node;
 use crate::number;
 use maud::{Markup, html};
@@ -76,11 +77,10 @@ pub(super) fn body(
 const TABLE: usize = 64;
 
 pub(super) fn table(
-    groups: &Groups,
-    nodes: &[Node],
+    (groups, nodes): (&Groups, &[Node]),
     usage: &[Usage],
     classes: &Classes,
-    whole: &str,
+    (whole, has_own_spans): (&str, bool),
 ) -> Markup {
     let roots = nodes
         .iter()
@@ -94,7 +94,7 @@ pub(super) fn table(
                     thead { tr {
                         th scope="col" { "Row" }
                         th.n scope="col" { "Streams" }
-                        th.n scope="col" { "Busy" }
+                        th.n scope="col" { (if has_own_spans { "Busy of its span" } else { "Busy" }) }
                         th scope="col" { "States by time" }
                     } }
                     tbody {
@@ -103,7 +103,7 @@ pub(super) fn table(
                             tr {
                                 th scope="row" { (group.map_or("", |group| &group.label)) }
                                 td.n { (group.map_or(0, |group| group.streams.len())) }
-                                td.n { (number::percent(usage.utilisation.utilisation())) }
+                                td.n { (number::percent(busy_share(usage, has_own_spans))) }
                                 td {
                                     @for (name, share) in usage.named(classes).take(4) {
                                         (name) " " (number::percent(share)) ". "

@@ -33,6 +33,7 @@ pub struct Picture<'a> {
     lines: Option<&'a Lines>,
     markers: &'a [Marker],
     has_legend: bool,
+    has_own_spans: bool,
 }
 
 const MARGIN: f64 = 16.0;
@@ -66,6 +67,7 @@ impl<'a> Picture<'a> {
             lines: None,
             markers: &[],
             has_legend: true,
+            has_own_spans: false,
         })
     }
 
@@ -97,6 +99,13 @@ impl<'a> Picture<'a> {
     /// one is enough.
     pub fn legend(mut self, has_legend: bool) -> Self {
         self.has_legend = has_legend;
+        self
+    }
+
+    /// Sets the span that the busy share of a row is of. `true`: the row's own, from its first begin of
+    /// work in the window to its last end, as [`Usage::own`] has it. `false`, the default: the window.
+    pub fn own_spans(mut self, has_own_spans: bool) -> Self {
+        self.has_own_spans = has_own_spans;
         self
     }
 
@@ -244,7 +253,7 @@ impl<'a> Picture<'a> {
                     &label,
                 );
                 let right = layout.left + self.fold.columns() as f64 + 7.0;
-                let busy = busy(usage);
+                let busy = busy(usage, self.has_own_spans);
                 scene.text([right, middle], Anchor::Start, self.theme.ink, &busy);
             }
         }
@@ -320,10 +329,27 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// What is written to the right of a row.
-pub(super) fn busy(usage: &Usage) -> String {
-    let share = usage.utilisation.utilisation();
-    format!("{} busy", number::percent(share))
+/// The text to the right of a row.
+fn busy(usage: &Usage, has_own_spans: bool) -> String {
+    let share = number::percent(busy_share(usage, has_own_spans));
+    format!("{share} {}", busy_words(has_own_spans))
+}
+
+/// The busy share of a row, of its own span or of the window.
+pub(super) fn busy_share(usage: &Usage, has_own_spans: bool) -> f64 {
+    let found = match has_own_spans {
+        true => usage.own,
+        false => usage.utilisation,
+    };
+    found.utilisation()
+}
+
+/// The words behind a busy share.
+pub(super) fn busy_words(has_own_spans: bool) -> &'static str {
+    match has_own_spans {
+        true => "busy of its span",
+        false => "busy",
+    }
 }
 
 /// Where the rows are, in pixels.
@@ -350,7 +376,7 @@ impl Layout {
         let busy = picture
             .usage
             .iter()
-            .map(|usage| text::width(&busy(usage)) + 10.0);
+            .map(|usage| text::width(&busy(usage, picture.has_own_spans)) + 10.0);
         let busy = busy.fold(0.0, f64::max);
         let left = MARGIN + labels;
         let top = MARGIN + TITLE;

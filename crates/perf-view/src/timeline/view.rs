@@ -2,6 +2,7 @@
 
 use super::over::{Leaves, MOST_LINKS};
 use super::paint::MEASURE;
+use super::picture::{busy_share, busy_words};
 use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, most, nodes};
 use super::{Marker, Picture, legend, markup};
 use crate::{Error, OTHER, Result, Section, Theme, number};
@@ -39,6 +40,7 @@ pub struct View<'a> {
     most_rows: usize,
     budget: usize,
     command: Option<String>,
+    has_own_spans: bool,
 }
 
 const SCRIPT: &str = include_str!("../../assets/timeline.js");
@@ -62,6 +64,7 @@ impl<'a> View<'a> {
             most_rows: 400,
             budget: 3 << 20,
             command: None,
+            has_own_spans: false,
         }
     }
 
@@ -124,6 +127,13 @@ impl<'a> View<'a> {
         self
     }
 
+    /// Sets the span that the busy share of a row is of. `true`: the row's own, from its first begin of
+    /// work in the window to its last end, as [`Usage::own`] has it. `false`, the default: the window.
+    pub fn own_spans(mut self, has_own_spans: bool) -> Self {
+        self.has_own_spans = has_own_spans;
+        self
+    }
+
     /// Folds everything the page needs. Reports levels of the phase `pyramid` and rows of `usage`.
     ///
     /// # Errors
@@ -167,6 +177,7 @@ impl<'a> View<'a> {
         let data = json!({
             "start": start,
             "span": span,
+            "busy": busy_words(self.has_own_spans),
             "groups": self.group_values(&nodes, &usage),
             "states": codes.states.iter().map(|class| {
                 let name = self.timelines.classes().name(*class);
@@ -195,7 +206,12 @@ impl<'a> View<'a> {
             (&entries, &whole),
             &note,
             &still,
-            markup::table(&self.groups, &nodes, &usage, classes, &whole),
+            markup::table(
+                (&self.groups, &nodes),
+                &usage,
+                classes,
+                (&whole, self.has_own_spans),
+            ),
         );
         Ok(Section::new(
             "timeline",
@@ -295,7 +311,7 @@ impl<'a> View<'a> {
                 "parent": node.parent,
                 "children": node.children,
                 "cut": node.cut,
-                "busy": rounded(usage.utilisation.utilisation()),
+                "busy": rounded(busy_share(usage, self.has_own_spans)),
                 "shares": shares.collect::<Vec<_>>(),
             })
         };
@@ -341,7 +357,8 @@ impl<'a> View<'a> {
         let params = Folder::params().columns(STILL).instants(true).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
         let fold = folder.fold(self.window)?;
-        let scene = Picture::new(&folder, &fold)?.titled(&self.heading).scene();
+        let picture = Picture::new(&folder, &fold)?.titled(&self.heading);
+        let scene = picture.own_spans(self.has_own_spans).scene();
         let words = scene.title.clone();
         Ok((crate::pack::base64(&scene.png()?), words))
     }
