@@ -195,7 +195,7 @@ fn clocks_and_ranks_that_do_not_fit_are_counted() {
         "one instant"
     );
     let rank = "\"distributedInfo\":{\"rank\":2},";
-    let twice = [file("i", rank, 0), file("j", rank, 0)];
+    let twice = [file("i", rank, 0), file("j", rank, 1)];
     assert_eq!(count(&twice, rules::RANK), 1);
     let named = [file("rank-3.json", "", 0), file("rank-1.json", "", 0)];
     let recording = chrome::open(&named, &OpenOptions::new()).unwrap();

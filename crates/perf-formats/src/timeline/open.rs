@@ -30,7 +30,14 @@ pub(crate) fn open_files<P: AsRef<Path> + Sync>(
             Ok::<_, Error>(parts)
         })
     });
-    assembled(parts?.into_iter().flatten().collect(), options, format)
+    let parts = parts?.into_iter().enumerate();
+    let parts = parts.flat_map(|(source, parts)| {
+        parts.into_iter().map(move |mut part| {
+            part.source = source;
+            part
+        })
+    });
+    assembled(parts.collect(), options, format)
 }
 
 /// The recording of what one file says.

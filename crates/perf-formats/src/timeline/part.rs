@@ -30,6 +30,8 @@ pub(super) struct Process {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) file: Arc<str>,
+    /// The number of its file among those that are opened: one file may hold several processes.
+    pub(super) source: usize,
     pub(crate) rank: Option<u64>,
     /// Nanoseconds since 1970 at time 0 of the file, where it tells.
     pub(crate) base: Option<i64>,
@@ -80,6 +82,7 @@ impl Part {
     pub(crate) fn new(file: &Arc<str>, granted: &Granted) -> Self {
         Part {
             file: Arc::clone(file),
+            source: 0,
             rank: None,
             base: None,
             host: None,

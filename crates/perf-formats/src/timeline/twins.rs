@@ -7,7 +7,7 @@ use perf_core::{Diagnostics, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Removes each part whose events are those of an earlier one, unless it names another rank. Both are counted.
+/// Removes each part whose events are those of an earlier one from another file, unless it names another rank. Both are counted.
 ///
 /// Times are compared to the nanosecond, so that the events of two ranks are not taken for the same.
 pub(super) fn remove(parts: &mut Vec<Part>, found: &mut Diagnostics) {
@@ -38,7 +38,7 @@ pub(super) fn remove(parts: &mut Vec<Part>, found: &mut Diagnostics) {
 }
 
 fn is_same(one: &Part, other: &Part) -> bool {
-    let is_clock = one.base == other.base && one.host == other.host;
+    let is_clock = one.source != other.source && one.base == other.base && one.host == other.host;
     is_clock
         && one.words == other.words
         && one.rows.len() == other.rows.len()
