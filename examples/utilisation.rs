@@ -229,10 +229,14 @@ fn no_work(recording: &Recording, names: &str) -> String {
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
-    format!(
-        "{names}: none of {count} is recognised as work of a device; `inspect` and `fold` show them:\n  {}",
-        lines.join("\n  ")
-    )
+    let head = format!("{names}: no work of any device is recognised");
+    match lines.is_empty() {
+        true => format!("{head}, and nothing else is recorded"),
+        false => format!(
+            "{head} in {count}, which `inspect` and `fold` show:\n  {}",
+            lines.join("\n  ")
+        ),
+    }
 }
 
 /// What is printed.

@@ -298,13 +298,14 @@ fn the_old_generation() {
 
 #[test]
 fn two_processes_of_one_id_space_are_two_ranks() {
-    let path = database("again.sqlite", OLD);
+    let path = database("rank_4.sqlite", OLD);
     let other = database("rank_3.sqlite", OLD);
     let opened = nsys::open(&[path, other], &OpenOptions::new()).unwrap();
     let trace = opened.trace().unwrap();
     let groups = trace.definitions().system.groups();
     let names: Vec<_> = groups.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["rank 3, GPU 2", "rank 4, GPU 2"]);
+    assert_eq!(opened.diagnostics.count(nsys::rules::SAME_EVENTS), 1);
     assert_eq!(locations(trace, LocationKind::AcceleratorStream).len(), 4);
 }
 
