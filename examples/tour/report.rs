@@ -174,7 +174,7 @@ impl Report {
 /// All ranks below one another, and under them the fold of all with max, min and diff.
 fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
     let of = (GroupBy::Location, Some(Op::Max));
-    let all = drawn::folded(timelines, of, 1440, |one| one.titled(title))?;
+    let all = drawn::folded(timelines, of, (1440, None), |one| one.titled(title))?;
     let mut folds = Vec::new();
     for (words, op) in [
         ("max: what most ranks do", Op::Max),
@@ -182,7 +182,7 @@ fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
         ("diff: where ranks differ", Op::Diff),
     ] {
         let of = (GroupBy::All, Some(op));
-        folds.push(drawn::folded(timelines, of, 400, |one| {
+        folds.push(drawn::folded(timelines, of, (400, None), |one| {
             one.titled(words).legend(false)
         })?);
     }
