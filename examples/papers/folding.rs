@@ -147,7 +147,13 @@ fn page([model, gpus]: [&Trace; 2]) -> Result<Vec<Section>, Failure> {
     let part = |trace, by, name| {
         let timelines = timelines(trace).map_err(input)?;
         let rows = (Groups::by(&timelines, by), None);
-        drawn::timeline((trace, &timelines), rows, (timelines.range(), false), name, "")
+        drawn::timeline(
+            (trace, &timelines),
+            rows,
+            (timelines.range(), false),
+            name,
+            "",
+        )
     };
     let model = part(
         model,
