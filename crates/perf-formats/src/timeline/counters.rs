@@ -73,6 +73,18 @@ impl Counters {
         left_out as u64
     }
 
+    /// Returns the times of all samples.
+    pub(super) fn times(&self) -> impl Iterator<Item = i64> {
+        self.samples.iter().map(|sample| sample.at)
+    }
+
+    /// Drops the samples whose time is refused; returns their number.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(i64) -> bool) -> u64 {
+        let before = self.samples.len();
+        self.samples.retain(|sample| is_kept(sample.at));
+        (before - self.samples.len()) as u64
+    }
+
     /// The number of a name, which it gets where it has none.
     fn id(&mut self, name: &str, room: Room) -> Option<u32> {
         if let Some(id) = self.ids.get(name) {

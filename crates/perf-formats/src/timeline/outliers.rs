@@ -1,12 +1,15 @@
-//! Times that are none: values that were never set, and garbage.
+//! Implausible times: values that were never set, and damage.
 //!
-//! One such time would decide the span of the whole recording. A recording may begin at time 0 of its own clock, and
-//! may be idle for days, so only these are taken for outliers:
+//! Events of these files are in no order, so that those around an event in the file do not show that its time is
+//! damaged, but one such time would decide the span of the whole recording. A recording may begin at time 0 of its own
+//! clock, and may be idle for days, so only these are outliers:
 //!
 //! * an end after [`LAST`], 146 years after the origin of the clock, where the median begin is before it;
 //! * a begin at time 0 or earlier on a clock that counts from a time outside of the recording, such as 1970 or the
 //!   start of the machine, where the median begin is more than an hour later;
-//! * of at least [`FEW`] events, one further from the middle 90 % than [`FAR`] and than a thousand times their extent.
+//! * of at least [`FEW`] events, one further from the middle 90 % than [`FAR`] and than a thousand times their extent;
+//! * one of at most [`LONE`] events before or after all others, further from them than [`DAY`] and than
+//!   [`LENGTHS`] times the length of the recording without it.
 
 use super::clock::YEAR_2001;
 use super::part::Part;
@@ -20,14 +23,26 @@ const LAST: i64 = 1 << 62;
 /// Shortest distance from time 0 to the median begin that makes a begin at 0 implausible: an hour in nanoseconds.
 const HOUR: i64 = 3_600_000_000_000;
 
-/// Shortest distance of an outlier on any clock: 30 days in nanoseconds.
-const FAR: i128 = 30 * 24 * HOUR as i128;
+/// Shortest distance of a lone outlier: a day in nanoseconds.
+const DAY: i128 = 24 * HOUR as i128;
+
+/// Shortest distance of any number of outliers: 30 days in nanoseconds.
+const FAR: i128 = 30 * DAY;
 
 /// Extents of the middle events that an outlier is away from them.
 const EXTENTS: i128 = 1_000;
 
 /// Fewest events among which one may be far from the others.
 const FEW: usize = 20;
+
+/// Most lone outliers before all other events, and most after them.
+const LONE: usize = 2;
+
+/// Fewest events that a lone outlier is compared with.
+const OTHERS: usize = 16;
+
+/// Lengths of the recording without it that a lone outlier is away from all others.
+const LENGTHS: i128 = 16;
 
 /// Returns `true` for a call that may be an outlier for its own times.
 pub(super) fn is_suspect(start: i64, end: i64) -> bool {
@@ -71,28 +86,92 @@ impl Plausible {
     }
 }
 
-/// Removes the calls and instants whose times are implausible, and counts them.
+/// The earliest starts and the latest ends of a part.
+#[derive(Debug, Default)]
+struct Extremes {
+    /// The earliest starts, ascending, at most one more than [`LONE`].
+    first: Vec<i64>,
+    /// The latest ends, descending, at most one more than [`LONE`].
+    last: Vec<i64>,
+    /// All events.
+    count: usize,
+}
+
+impl Extremes {
+    fn add(&mut self, start: i64, end: i64) {
+        self.count += 1;
+        let at = self.first.partition_point(|first| *first <= start);
+        if at <= LONE {
+            self.first.insert(at, start);
+            self.first.truncate(LONE + 1);
+        }
+        let at = self.last.partition_point(|last| *last >= end);
+        if at <= LONE {
+            self.last.insert(at, end);
+            self.last.truncate(LONE + 1);
+        }
+    }
+
+    /// Returns the range of all events but the most extreme, and the distance of a lone outlier from it.
+    fn others(&self) -> Option<Others> {
+        let (first, last) = (*self.first.get(LONE)?, *self.last.get(LONE)?);
+        let (first, last) = (i128::from(first), i128::from(last));
+        let far = DAY.max((last - first) * LENGTHS);
+        (self.count >= OTHERS && first <= last).then_some(Others { first, last, far })
+    }
+}
+
+/// The range of all events but the most extreme ones.
+#[derive(Clone, Copy, Debug)]
+struct Others {
+    first: i128,
+    last: i128,
+    /// Distance of a lone outlier in nanoseconds.
+    far: i128,
+}
+
+impl Others {
+    /// Returns `true` if an event ends far before the others begin, or far after the last of them ends. A call that
+    /// began long before and encloses others is none.
+    fn is_far_from(self, end: i64) -> bool {
+        let end = i128::from(end);
+        self.first - end > self.far || end - self.last > self.far
+    }
+}
+
+/// Removes the events whose times are implausible, and counts them.
 pub(super) fn remove(part: &mut Part) {
-    let calls = || part.rows.iter().flat_map(|row| &row.calls);
-    let instants = || part.rows.iter().flat_map(|row| &row.instants);
-    let begins = || {
-        let calls = calls().map(|call| call.start);
-        calls.chain(instants().map(|it| it.at))
-    };
-    let ends = calls().map(|call| call.end).chain(begins());
-    let extent = begins().min().zip(ends.max());
+    let mut extremes = Extremes::default();
+    for row in &part.rows {
+        row.calls
+            .iter()
+            .for_each(|call| extremes.add(call.start, call.end));
+        row.instants
+            .iter()
+            .for_each(|it| extremes.add(it.at, it.at));
+    }
+    part.counters.times().for_each(|at| extremes.add(at, at));
+    let extent = extremes.first.first().zip(extremes.last.first());
     // Within an hour there are none.
-    if extent.is_none_or(|(first, last)| i128::from(last) - i128::from(first) <= HOUR.into()) {
+    if extent.is_none_or(|(first, last)| i128::from(*last) - i128::from(*first) <= HOUR.into()) {
         return;
     }
     let is_absolute = part.base.is_some() || part.counts_from_boot;
-    let Some(plausible) = Plausible::new(begins().collect(), is_absolute) else {
+    let rows = || part.rows.iter();
+    let begins = rows().flat_map(|row| row.calls.iter().map(|call| call.start));
+    let begins = begins.chain(rows().flat_map(|row| row.instants.iter().map(|it| it.at)));
+    let begins = begins.chain(part.counters.times());
+    let Some(plausible) = Plausible::new(begins.collect(), is_absolute) else {
         return;
+    };
+    let others = extremes.others();
+    let is_kept = |start, end| {
+        plausible.holds(start, end) && others.is_none_or(|others| !others.is_far_from(end))
     };
     let (mut count, mut first) = (0, None);
     for row in &mut part.rows {
         row.calls.retain(|call| {
-            let is_plausible = plausible.holds(call.start, call.end);
+            let is_plausible = is_kept(call.start, call.end);
             if !is_plausible {
                 count += 1;
                 let text = part.names.text_of(call.region);
@@ -101,7 +180,7 @@ pub(super) fn remove(part: &mut Part) {
             is_plausible
         });
         row.instants.retain(|instant| {
-            let is_plausible = plausible.holds(instant.at, instant.at);
+            let is_plausible = is_kept(instant.at, instant.at);
             if !is_plausible {
                 count += 1;
                 first.get_or_insert((instant.name, instant.at, instant.at));
@@ -109,17 +188,23 @@ pub(super) fn remove(part: &mut Part) {
             is_plausible
         });
     }
-    let Some((text, start, end)) = first else {
+    let samples = part.counters.retain(|at| is_kept(at, at));
+    if count + samples == 0 {
         return;
-    };
+    }
     let mut place = Place::file(Arc::clone(&part.file));
-    let mut record = format!("`{}` from {start} ns to {end} ns", part.names.get(text));
+    let mut record = match first {
+        Some((text, start, end)) => {
+            format!("`{}` from {start} ns to {end} ns", part.names.get(text))
+        }
+        None => "a sample of a counter".to_owned(),
+    };
     if let Some((offset, index)) = part.suspect {
         place = place.at(offset);
         record = format!("event {index}, {record}");
     }
     part.found
-        .add_many(rules::OUTLIER, count, place.record(record));
+        .add_many(rules::OUTLIER, count + samples, place.record(record));
     part.first = begins_of(part);
 }
 

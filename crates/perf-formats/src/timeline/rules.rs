@@ -128,12 +128,12 @@ pub const RANK: Rule = rule(
     Weight::Repair,
     "two files are of one rank; the later one is given the next free number",
 );
-/// Times that are none.
+/// Implausible times.
 pub const OUTLIER: Rule = rule(
     "implausible-time",
     Weight::Loss,
     "an event lies at time 0 of a clock that counts from long before, at the end of the range of 64 bits, or \
-     more than 30 days and a thousand times as far from the others as these are apart; skipped",
+     more than a day and many times as far from the others as these are apart; skipped",
 );
 /// The same file twice.
 pub const SAME_FILE: Rule = rule(
