@@ -74,8 +74,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let recording::Recording {
         trace, diagnostics, ..
     } = recording::open(&file)?;
+    let explain = findings::explain(&diagnostics);
     if metrics.is_empty() {
-        metrics = usual(&trace)?;
+        metrics = usual(&trace).map_err(&explain)?;
     }
     for metric in metrics {
         params = params.metric(metric);
@@ -83,12 +84,13 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let usage = |error: perfkit::track::Error| Failure::Usage(error.to_string());
     let extract = params.check().map_err(usage)?;
     let found = extract.extract(trace.view(), &Bar::new(), &CancelToken::new());
-    let (bursts, dropped) = found.map_err(|error| match error {
+    let found = found.map_err(|error| match error {
         perfkit::track::Error::UnknownMetric { .. } | perfkit::track::Error::NoRegion { .. } => {
             usage(error)
         }
         other => input(other),
-    })?;
+    });
+    let (bursts, dropped) = found.map_err(explain)?;
     left_out::tell(&frames::name(&file), &dropped, &diagnostics);
     let report = Report {
         bursts: &bursts,

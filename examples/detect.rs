@@ -20,6 +20,7 @@ use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::detected::source::{self, Source};
 use perfkit_examples::detected::{Detected, Shown, changed};
 use perfkit_examples::drawn;
+use perfkit_examples::findings;
 use perfkit_examples::live::Server;
 use perfkit_examples::progress::Bar;
 use perfkit_examples::recording;
@@ -197,7 +198,11 @@ fn watch_text(
         streams = streams.follow(follow).map_err(input)?;
     }
     let mut done = (monitor, 0);
-    while streams.next_step(&mut done.0).map_err(input)? {
+    loop {
+        let next = streams.next_step(&mut done.0).map_err(input);
+        if !next.map_err(findings::explain(streams.diagnostics()))? {
+            break;
+        }
         if (asked.period.is_some() || asked.origin.is_some()) && !streams.used_period() {
             return Err(Failure::Usage(
                 "--period and --origin are of no use: the streams say their steps".into(),
@@ -224,7 +229,11 @@ fn watch_adios(
     };
     let mut files = files.map_err(input)?;
     let mut done = (monitor, 0);
-    while files.next_step(&mut done.0).map_err(input)? {
+    loop {
+        let next = files.next_step(&mut done.0).map_err(input);
+        if !next.map_err(findings::explain(files.diagnostics()))? {
+            break;
+        }
         done.1 += 1;
         if !step(asked, &mut done.0, out)? {
             break;
@@ -254,7 +263,12 @@ fn replay(
     }
     let bar = Bar::new();
     let mut steps = 0;
-    while replay.next_step(&mut monitor).map_err(input)? {
+    let explain = findings::explain(&recording.diagnostics);
+    while replay
+        .next_step(&mut monitor)
+        .map_err(input)
+        .map_err(&explain)?
+    {
         steps += 1;
         bar.advance("replaying", 1, replay.steps());
         if !step(asked, &mut monitor, out)? {

@@ -32,7 +32,8 @@ fn main() -> ExitCode {
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = asked::parse(args)?;
     let recording = recording::open_ranks_by(&asked.files, asked.unify)?;
-    let view = View::of(&recording, &asked)?;
+    let explain = findings::explain(&recording.diagnostics);
+    let view = View::of(&recording, &asked).map_err(explain)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
     let name = asked.name();
     let title = asked.title(&view.op);

@@ -8,6 +8,7 @@ use perfkit::fold::{GroupBy, Groups};
 use perfkit::view::Section;
 use perfkit_examples::cli::{self, Failure, Outcome};
 use perfkit_examples::drawn::{self, Files};
+use perfkit_examples::findings;
 use perfkit_examples::profile_summary::ProfileSummary;
 use perfkit_examples::recording::{self, Any};
 use perfkit_examples::summary::Summary;
@@ -68,7 +69,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
             return Err(Failure::Usage(what.into()));
         }
         Any::Trace(trace) => {
-            let summary = Summary::by(&trace, unify)?;
+            let explain = findings::explain(&trace.diagnostics);
+            let summary = Summary::by(&trace, unify).map_err(explain)?;
             summary.text(top, &mut text)?;
             files.write(
                 &name,
@@ -82,7 +84,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
             summary.json(top)
         }
         Any::Profile(profile) => {
-            let summary = ProfileSummary::of(&profile, metric.as_deref(), top)?;
+            let explain = findings::explain(&profile.diagnostics);
+            let summary = ProfileSummary::of(&profile, metric.as_deref(), top).map_err(explain)?;
             summary.text(&mut text)?;
             let scene = || Ok(summary.bars(&name));
             files.write(&name, scene, || Ok(summary.sections()))?;

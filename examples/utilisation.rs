@@ -61,6 +61,11 @@ struct Asked {
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = parse(args)?;
     let recording = recording::open_ranks(&asked.files)?;
+    report(&recording, &asked, out).map_err(findings::explain(&recording.diagnostics))
+}
+
+/// Prints and draws a recording that was read.
+fn report(recording: &Recording, asked: &Asked, out: &mut dyn Write) -> Outcome {
     let names: Vec<_> = asked
         .files
         .iter()
@@ -68,7 +73,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         .collect();
     let names = names.join(", ");
     let view = recording.trace.view();
-    let span = span(&recording, &asked)?;
+    let span = span(recording, asked)?;
     let params = DeviceParams::new().span(span).rules(asked.rules.clone());
     let devices = Devices::new(view, &params.keep_gaps(asked.gaps > 0)).map_err(input)?;
     if devices
@@ -76,7 +81,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         .iter()
         .all(|device| device.streams.is_empty())
     {
-        return Err(Failure::Input(no_work(&recording, &names)));
+        return Err(Failure::Input(no_work(recording, &names)));
     }
     let hta = match &asked.hta {
         Some(params) => Some(Hta::of(view, params).map_err(input)?),
@@ -88,15 +93,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let files: Vec<_> = files.collect();
         let words = files.iter().map(|it| it.as_ref());
         let command = drawn::fold_command(words.chain(["--by", "device"]));
-        draw(
-            &recording,
-            (span, &devices),
-            &asked.drawn,
-            (&title, &command),
-        )?;
+        let of = (span, &devices);
+        draw(recording, of, &asked.drawn, (&title, &command))?;
     }
     let shown = Shown {
-        recording: &recording,
+        recording,
         devices: &devices,
         hta: hta.as_deref(),
         gaps: asked.gaps,

@@ -1,5 +1,6 @@
 //! What a reader skipped, repaired or noted: as lines, on standard error and in JSON.
 
+use crate::cli::Failure;
 use crate::table::grouped;
 use perfkit::core::{
     Clock, ClockCount, ClockViolations, Diagnostics, Finding, ReplayCounts, Rule, Weight,
@@ -148,6 +149,19 @@ pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
     let _ = write(diagnostics, counts, &mut io::stderr().lock());
 }
 
+/// Adds the repairs and losses of a recording to an error that may follow from them.
+pub fn explain(diagnostics: &Diagnostics) -> impl Fn(Failure) -> Failure {
+    let mut lines = String::new();
+    for found in found(diagnostics).iter().filter(|found| found.is_repair()) {
+        lines.push_str(&format!("\n{}: {found}", found.word()));
+    }
+    move |failure| match failure {
+        Failure::Input(message) => Failure::Input(message + &lines),
+        Failure::Usage(message) => Failure::Usage(message + &lines),
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +193,13 @@ mod tests {
                         warning: 2 x leaves with nothing open\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         assert_eq!(json(&diagnostics)[0]["count"], 1200);
+        let failure = explain(&diagnostics)(Failure::Input("nothing is left".into()));
+        let Failure::Input(message) = failure else {
+            panic!("it is about the input");
+        };
+        let expected = "nothing is left\n\
+                        warning: 1 200 x lost: a row is missing; zero (first: a.cubex, byte 7)";
+        assert_eq!(message, expected);
         assert_eq!(mended_json(&counts)["leaves with nothing open"], 2);
     }
 }

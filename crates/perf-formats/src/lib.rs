@@ -160,6 +160,8 @@ pub mod tau;
     )
 )]
 mod timeline;
+#[cfg(any(feature = "otf2", feature = "paraver", feature = "streams"))]
+mod timestamps;
 #[cfg(any(feature = "cube", feature = "paraver", feature = "tau"))]
 #[cfg_attr(
     not(feature = "cube"),

@@ -6,6 +6,7 @@ use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, integer};
 use crate::timeline::{Granted, Part};
 use crate::{Error, OpenOptions, Result};
+use perf_core::Place;
 
 /// Longest value of the object around the events that is kept as a property.
 const PROPERTY: usize = 256;
@@ -49,6 +50,7 @@ pub(super) fn read(
 fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -> Result<bool> {
     source.take(1);
     let mut has_events = false;
+    source.stop_at(Some("\"traceEvents\""));
     loop {
         let next = source.next_key()?;
         let key = match next {
@@ -73,17 +75,24 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
                 return Ok(false);
             }
             Next::Bad(expected) => {
-                return Err(Error::Malformed {
-                    place: source.place(),
-                    expected: expected.into(),
-                    got: "something else".into(),
-                });
+                let place = source.place();
+                if !source.find_key("traceEvents")? {
+                    return Err(Error::Malformed {
+                        place,
+                        expected: expected.into(),
+                        got: "something else, and no `traceEvents` behind it".into(),
+                    });
+                }
+                damaged(phases, place, expected);
+                continue;
             }
         };
         let first = source.peek()?;
+        let place = source.place();
         let is_inside = match (key.as_str(), first) {
             ("traceEvents", Some(b'[')) => {
                 has_events = true;
+                source.stop_at(None);
                 array(source, phases, options, false)?
             }
             ("deviceProperties", Some(b'[')) => devices(source, phases)?,
@@ -91,6 +100,9 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
             (_, Some(b'{' | b'[')) | (_, None) => source.skip()?,
             _ => property(source, phases, &key)?,
         };
+        if source.has_stopped() {
+            damaged(phases, place, "the end of a value");
+        }
         if !is_inside && !has_events {
             return Err(source.ended("`traceEvents`"));
         }
@@ -102,6 +114,12 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
             return Ok(false);
         }
     }
+}
+
+/// Counts a damaged part of the object around the events.
+fn damaged(phases: &mut Phases, place: Place, expected: &str) {
+    let place = place.record(format!("expected {expected}"));
+    phases.part.found.add(rules::MALFORMED, place);
 }
 
 /// The events; `false` where the text ends before they do.

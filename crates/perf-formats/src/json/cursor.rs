@@ -2,6 +2,9 @@
 
 use memchr::memchr2;
 
+/// Longest key that may begin an element, in bytes.
+const MAX_KEY: usize = 256;
+
 /// Why a value could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -217,50 +220,120 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to the end of what is broken: of the object that begins here, or to where one may
-    /// begin. A string with a line feed in it tells of a missing quote, which turns strings inside
-    /// out: then the end is the first bracket with a comma and another object behind it. Where neither is
-    /// found in so many bytes, it goes to where an object may begin.
+    /// Goes behind an element of an array that is broken, to the comma or bracket that follows it.
     ///
-    /// How many bytes were looked at; `None` if nothing begins in the window any more.
+    /// A bracket or quote that is missing moves the end of the element. Yet no object can follow a comma
+    /// inside an object, and no quote can stand inside a string: a comma, a `{` and a key with its colon
+    /// begin the next element, unless they lie in a list of the element whose objects begin with another
+    /// key than the element. Where no end is found in `most` bytes, it goes to where an object may begin.
+    ///
+    /// Returns the number of bytes it looked at, and `None` if nothing begins in the window any more.
     pub(crate) fn recover(&mut self, most: usize) -> Result<Option<usize>, Stop> {
-        if self.peek()? != b'{' {
-            self.at += 1;
-            return Ok(self.next_start());
-        }
+        let is_object = self.peek()? == b'{';
         let start = self.at;
         let limit = start.saturating_add(most);
-        let (mut depth, mut is_string) = (0_usize, false);
+        let own_key = self.key_of_object(start);
+        // The opening bracket may be what is missing.
+        let mut open = match is_object {
+            true => Vec::new(),
+            false => vec![b'{'],
+        };
+        let (mut is_string, mut comma) = (false, None);
         while self.at < limit {
             let byte = *self.bytes.get(self.at).ok_or(Stop::More)?;
+            let at = self.at;
             self.at += 1;
             match byte {
-                b'\\' if is_string => self.at += 1,
-                b'"' => is_string = !is_string,
-                b'\n' if is_string => break,
-                b'{' if !is_string => depth += 1,
-                b'}' if !is_string => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(Some(self.at - start));
+                0..=b' ' => continue,
+                b'{' => {
+                    let is_listed = !is_string && open.last() == Some(&b'[');
+                    if let Some(comma) = comma
+                        && let Some(key) = self.key_of_object(at)?
+                        && (!is_listed || own_key == Ok(Some(key)))
+                    {
+                        self.at = comma;
+                        return Ok(Some(at - start));
+                    }
+                    if !is_string {
+                        open.push(byte);
                     }
                 }
+                b'[' if !is_string => open.push(byte),
+                b'\\' if is_string => self.at += 1,
+                b'"' => is_string = !is_string,
+                b'}' if !is_string => {
+                    let opened = open.iter().rposition(|open| *open == b'{');
+                    open.truncate(opened.unwrap_or_default());
+                    if open.is_empty() {
+                        if self.is_end_of_element()? {
+                            return Ok(Some(self.at - start));
+                        }
+                        open.push(b'{');
+                    }
+                }
+                b']' if !is_string => match open.iter().rposition(|open| *open == b'[') {
+                    Some(opened) => open.truncate(opened),
+                    None if !is_object => {
+                        self.at = at;
+                        return Ok(Some(at - start));
+                    }
+                    None => {}
+                },
                 _ => {}
             }
+            comma = (byte == b',').then_some(at);
         }
-        let seen = self.at - start;
-        self.at = start;
-        let more = match self.boundary(limit)? {
-            true => self.at - start,
-            false => {
-                self.at = start + 1;
-                match self.next_start() {
-                    Some(_) => most,
-                    None => return Ok(None),
-                }
-            }
+        self.at = start + 1;
+        Ok(self.next_start().map(|_| most))
+    }
+
+    /// The first key of the object that begins at `at`, in so many bytes as keys have; `None` if there is
+    /// neither key nor colon.
+    fn key_of_object(&self, at: usize) -> Result<Option<&'a [u8]>, Stop> {
+        let mut cursor = Cursor {
+            at: at.saturating_add(1),
+            ..self.clone()
         };
-        Ok(Some(seen.saturating_add(more)))
+        if cursor.peek()? != b'"' {
+            return Ok(None);
+        }
+        let start = cursor.at + 1;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let key = rest.get(..MAX_KEY).unwrap_or(rest);
+        let Some(len) = memchr2(b'"', b'\\', key) else {
+            return match key.len() < MAX_KEY {
+                true => Err(Stop::More),
+                false => Ok(None),
+            };
+        };
+        cursor.at = start + len + 1;
+        let is_key = rest.get(len) == Some(&b'"') && cursor.peek()? == b':';
+        Ok(rest.get(..len).filter(|_| is_key))
+    }
+
+    /// Returns `true` if what follows a bracket is what follows an element: the end of the array, or a comma
+    /// and another object.
+    fn is_end_of_element(&self) -> Result<bool, Stop> {
+        let mut cursor = self.clone();
+        Ok(match cursor.peek()? {
+            b']' => true,
+            b',' => {
+                cursor.at += 1;
+                matches!(cursor.peek()?, b'{' | b']' | b',')
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns `true` if the bracket that is next ends an array that is a member of an object or all of the
+    /// text: no object follows it.
+    pub(crate) fn is_end_of_array(&self) -> Result<bool, Stop> {
+        let mut cursor = self.clone();
+        cursor.at += 1;
+        if cursor.peek()? == b',' {
+            cursor.at += 1;
+        }
+        Ok(cursor.peek()? != b'{')
     }
 
     /// Goes to the next place where an object may begin, and says how far that was; `None` if there is none
@@ -271,32 +344,6 @@ impl<'a> Cursor<'a> {
         let step = rest.iter().position(is_start)?;
         self.at += step;
         Some(step)
-    }
-
-    /// Goes behind the next `}` that a comma and a `{` follow. `false` where none is before `limit`.
-    fn boundary(&mut self, limit: usize) -> Result<bool, Stop> {
-        while self.at < limit {
-            let end = limit.min(self.bytes.len());
-            let rest = self.bytes.get(self.at..end).ok_or(Stop::More)?;
-            let Some(found) = memchr::memchr(b'}', rest) else {
-                return if end == limit {
-                    Ok(false)
-                } else {
-                    Err(Stop::More)
-                };
-            };
-            self.at += 1 + found;
-            let end = self.at;
-            if self.peek()? == b',' {
-                self.at += 1;
-                if self.peek()? == b'{' {
-                    self.at = end;
-                    return Ok(true);
-                }
-            }
-            self.at = end;
-        }
-        Ok(false)
     }
 }
 
@@ -346,11 +393,35 @@ mod tests {
         let text = "{\"a\": \"b, \"c\": {\"x\": 1}}\n, {\"d\": 2}";
         let mut cursor = Cursor::new(text.as_bytes());
         assert!(cursor.recover(usize::MAX).is_ok());
-        assert_eq!(&text[cursor.at()..], "\n, {\"d\": 2}");
+        assert_eq!(&text[cursor.at()..], ", {\"d\": 2}");
         // Where the end is not to be found it is where an object may begin.
         let mut cursor = Cursor::new(text.as_bytes());
         assert!(cursor.recover(4).is_ok());
         assert_eq!(&text[cursor.at()..], ", \"c\": {\"x\": 1}}\n, {\"d\": 2}");
+    }
+
+    #[test]
+    fn a_damaged_bracket_costs_one_object() {
+        let next = r#", {"ph": "X"}, 1]"#;
+        for broken in [
+            r#"{"ph": "X", "args": {"a": 1)}"#,
+            r#"{"ph": "X", "args": {"a": 1})"#,
+            r#"{"ph": "X", "args": ("a": 1}}"#,
+            r#"{"ph": "X", "args": ("a": [1, 2]}, "dur": 2}"#,
+            r#"{"ph": "X", "args": {"a": [1, 2)}}"#,
+            r#"{"ph": "X", "args": {"a": (1, 2]}}"#,
+            r#"{"ph": "X", "args": {"a": [{"b": 1}, {"b": 2}, {"b": 3)]}}"#,
+            r#"{"ph": "X", "args": {"a": [{"b": 1}, {"b" 2}, {"b": 3}]}}"#,
+            r#"{"ph": "X", "name": "[a, "args": {"a": [1, 2]}}"#,
+            r#"{"ph": "X", "name": "a}"#,
+            r#"("ph": "X", "args": {"a": [1, 2]}}"#,
+            r#""ph": "X", "args": {"a": [{"b": 1}, {"b": 2}]}}"#,
+        ] {
+            let text = format!("{broken}{next}");
+            let mut cursor = Cursor::new(text.as_bytes());
+            assert!(matches!(cursor.recover(1 << 12), Ok(Some(_))), "{broken}");
+            assert_eq!(&text[cursor.at()..], next, "{broken}");
+        }
     }
 
     #[test]

@@ -17,11 +17,16 @@ pub(crate) enum End {
 /// What one wants to hear about an array beside its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
-    /// Element `index`, at `offset`, is broken at `at`: what should be there. It was skipped.
+    /// An element that cannot be read.
     Broken {
+        /// Its number.
         index: u64,
+        /// The byte at which it is broken.
         at: u64,
+        /// The token that was expected there.
         expected: &'static str,
+        /// Number of bytes that were skipped, from the start of the element on.
+        skipped: u64,
     },
     /// The element is longer than the window may be. It was skipped.
     Long { index: u64, offset: u64 },
@@ -82,6 +87,20 @@ impl<'a, 'o> Elements<'a, 'o> {
             let offset = self.source.offset();
             match self.source.peek()? {
                 None => return Ok(End::Open),
+                Some(b']') if !self.source.is_end_of_array()? => {
+                    self.source.take(1);
+                    let expected = "`,` or the end of the text";
+                    odd(
+                        state,
+                        Element::Broken {
+                            index,
+                            at: offset,
+                            expected,
+                            skipped: 1,
+                        },
+                    )?;
+                    continue;
+                }
                 Some(b']') => {
                     self.source.take(1);
                     if has_comma && index > 0 {
@@ -120,14 +139,14 @@ impl<'a, 'o> Elements<'a, 'o> {
     ) -> Result<Option<End>> {
         let offset = self.source.offset();
         let mut passing = Passing::Nothing;
-        loop {
+        let mut broken = None;
+        let end = loop {
             let bytes = self.source.bytes();
             let (mut cursor, window) = (Cursor::new(bytes), bytes.len());
             let done = match passing {
                 Passing::Nothing => read(state, &mut cursor, index, offset).map(|()| Some(0)),
                 Passing::Broken => {
-                    let granted = (offset * EACH).saturating_add(AHEAD);
-                    let most = granted.saturating_sub(self.looked).max(LOOK);
+                    let most = self.granted(offset).max(LOOK);
                     cursor.recover(usize::try_from(most).unwrap_or(usize::MAX))
                 }
                 Passing::Rest => Ok(cursor.next_start()),
@@ -141,19 +160,11 @@ impl<'a, 'o> Elements<'a, 'o> {
                     if count > 0 {
                         odd(state, Element::Comma { offset, count })?;
                     }
-                    return Ok(None);
+                    break None;
                 }
                 Err(Stop::Bad(expected)) => {
-                    let at = offset + cursor.at() as u64;
+                    broken = Some((offset + cursor.at() as u64, expected));
                     passing = Passing::Broken;
-                    odd(
-                        state,
-                        Element::Broken {
-                            index,
-                            at,
-                            expected,
-                        },
-                    )?;
                     continue;
                 }
                 Ok(None) => {
@@ -162,24 +173,62 @@ impl<'a, 'o> Elements<'a, 'o> {
                 }
                 Err(Stop::More) => {}
             }
-            match self.source.more()? {
-                More::Read(count) => {
-                    self.options.advance(count as u64, self.source.total)?;
-                    odd(state, Element::Window { offset })?;
-                }
-                More::End => return Ok(Some(End::Within(offset))),
-                More::Full => {
-                    match passing {
-                        Passing::Nothing => odd(state, Element::Long { index, offset })?,
-                        // The whole window was looked at in vain, and little of it may go.
-                        _ => self.looked += window as u64,
-                    }
-                    return Ok(match self.source.skip()? {
-                        true => None,
-                        false => Some(End::Within(offset)),
-                    });
-                }
+            let more = self.source.more()?;
+            if let More::Read(count) = more {
+                self.options.advance(count as u64, self.source.total)?;
+                odd(state, Element::Window { offset })?;
+                continue;
             }
+            if matches!(passing, Passing::Nothing) && self.has_next(offset) {
+                // A bracket or quote is missing, so that the element took in those behind it.
+                broken = Some((offset, "the end of an event"));
+                passing = Passing::Broken;
+                self.looked += window as u64;
+                continue;
+            }
+            if more == More::End {
+                break Some(End::Within(offset));
+            }
+            match passing {
+                Passing::Nothing => odd(state, Element::Long { index, offset })?,
+                Passing::Broken if !self.source.bytes().starts_with(b"{") => {
+                    self.looked += window as u64;
+                    self.source.take(window);
+                    passing = Passing::Rest;
+                    continue;
+                }
+                // The whole window was looked at in vain, and little of it may go.
+                _ => self.looked += window as u64,
+            }
+            break match self.source.skip()? {
+                true => None,
+                false => Some(End::Within(offset)),
+            };
+        };
+        if let Some((at, expected)) = broken {
+            let skipped = self.source.offset().saturating_sub(offset);
+            let element = Element::Broken {
+                index,
+                at,
+                expected,
+                skipped,
+            };
+            odd(state, element)?;
         }
+        Ok(end)
+    }
+
+    /// Bytes that may still be looked at for the ends of what is broken.
+    fn granted(&self, offset: u64) -> u64 {
+        let granted = offset.saturating_mul(EACH).saturating_add(AHEAD);
+        granted.saturating_sub(self.looked)
+    }
+
+    /// Returns `true` if another element can be found behind one that does not end in the window.
+    fn has_next(&self, offset: u64) -> bool {
+        let most = usize::try_from(self.granted(offset)).unwrap_or(usize::MAX);
+        let mut cursor = Cursor::new(self.source.bytes());
+        let found = cursor.recover(most);
+        matches!(found, Ok(Some(seen)) if seen < most)
     }
 }

@@ -65,6 +65,10 @@ pub(crate) struct Source {
     is_packed: bool,
     /// What was wrong with the packed data, where they ended.
     damage: Option<String>,
+    /// The key, with its quotes, at which a skipped value ends in any case.
+    stop_key: Option<&'static str>,
+    /// Whether a skipped value ended there.
+    has_stopped: bool,
     /// Length of the file, 0 where it is not that of the text.
     pub(crate) total: u64,
 }
@@ -125,6 +129,8 @@ impl Source {
             most: most.max(1),
             is_ended: false,
             damage: None,
+            stop_key: None,
+            has_stopped: false,
             is_packed,
             total: 0,
         })
@@ -275,6 +281,65 @@ impl Source {
         }
     }
 
+    /// Sets a key, with its quotes, that lies in no value which is skipped: one that holds it has lost
+    /// its closing bracket or a quote.
+    pub(crate) fn stop_at(&mut self, key: Option<&'static str>) {
+        self.stop_key = key;
+    }
+
+    /// Returns `true` if a skipped value ended at the key of [`stop_at`](Self::stop_at) since the last call.
+    pub(crate) fn has_stopped(&mut self) -> bool {
+        std::mem::take(&mut self.has_stopped)
+    }
+
+    /// Returns `true` if the stop key stands `at` bytes into the window.
+    fn is_stop_key(&mut self, at: usize) -> Result<bool> {
+        let Some(key) = self.stop_key else {
+            return Ok(false);
+        };
+        while self.bytes().len() < at + key.len() {
+            match self.more()? {
+                More::Read(_) => {}
+                More::End | More::Full => return Ok(false),
+            }
+        }
+        let rest = self.bytes().get(at..).unwrap_or_default();
+        Ok(rest.starts_with(key.as_bytes()))
+    }
+
+    /// Returns `true` if the bracket that is next ends the array around it; see
+    /// [`Cursor::is_end_of_array`].
+    pub(crate) fn is_end_of_array(&mut self) -> Result<bool> {
+        loop {
+            match Cursor::new(self.bytes()).is_end_of_array() {
+                Ok(is_end) => return Ok(is_end),
+                Err(_) => match self.more()? {
+                    More::Read(_) => {}
+                    // Blanks that fill the window are the end of what can be looked at.
+                    More::End | More::Full => return Ok(true),
+                },
+            }
+        }
+    }
+
+    /// Takes all text before the next member `key` of any object. Returns `false` if there is none.
+    pub(crate) fn find_key(&mut self, key: &str) -> Result<bool> {
+        let quoted = format!("\"{key}\"");
+        loop {
+            let found = memchr::memmem::find(self.bytes(), quoted.as_bytes());
+            if let Some(at) = found {
+                self.take(at);
+                return Ok(true);
+            }
+            // The window may end within the key.
+            let count = self.bytes().len().saturating_sub(quoted.len());
+            self.take(count);
+            if self.more()? == More::End {
+                return Ok(false);
+            }
+        }
+    }
+
     /// The next key of an object whose bracket, or last value, was taken. Commas are not counted.
     pub(crate) fn next_key(&mut self) -> Result<Next> {
         loop {
@@ -343,12 +408,20 @@ impl Source {
                 }
             };
             let mark = self.bytes().get(at).copied();
+            if mark == Some(b'"') && self.is_stop_key(at)? {
+                self.take(at);
+                self.has_stopped = true;
+                return Ok(true);
+            }
             self.take(at + 1);
             match mark {
                 Some(b'{' | b'[') => depth += 1,
                 Some(b'"') => {
                     if !self.skip_string()? {
                         return Ok(false);
+                    }
+                    if self.has_stopped {
+                        return Ok(true);
                     }
                 }
                 _ => {
@@ -372,6 +445,11 @@ impl Source {
                 }
             };
             let is_end = self.bytes().get(at) == Some(&b'"');
+            if is_end && self.is_stop_key(at)? {
+                self.take(at);
+                self.has_stopped = true;
+                return Ok(true);
+            }
             self.take(at + 1);
             if is_end {
                 return Ok(true);

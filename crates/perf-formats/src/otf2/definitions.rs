@@ -94,6 +94,61 @@ impl DefinitionRecord<'_> {
     }
 }
 
+/// Records in a row that must be readable for a place to be the start of a record.
+const RUN: usize = 3;
+/// Longest record that shows where records begin, in bytes: each place is looked at.
+const MAX_PAYLOAD: usize = 1 << 10;
+/// Bytes that may follow the first end mark of a file.
+const END_MARKS: usize = 8;
+
+/// What comes next in a chunk.
+enum Next {
+    /// A record of this id, with the length of its payload.
+    Record(u8, usize),
+    /// An end mark; whether it is that of the file.
+    End(bool),
+}
+
+fn is_known(id: u8) -> bool {
+    schema::definition(id).is_some() || schema::local_definition(id).is_some()
+}
+
+/// Returns `true` if records of known kinds begin at `at`, or fewer with which the bytes end.
+fn is_run(data: &[u8], at: usize, order: ByteOrder) -> bool {
+    let mut cursor = Cursor::new(data, order);
+    cursor.jump(at);
+    for count in 0..RUN {
+        let offset = cursor.at();
+        let Ok(id) = cursor.u8("a record") else {
+            return count > 0;
+        };
+        let rest = cursor.rest();
+        match id {
+            internal::END_OF_CHUNK => return count > 0 && rest.iter().all(|byte| *byte == 0),
+            internal::END_OF_BUFFER | internal::END_OF_FILE => {
+                return count > 0 && rest.len() <= END_MARKS;
+            }
+            _ if !is_known(id) => return false,
+            _ => {}
+        }
+        let payload = cursor.payload().ok();
+        let Some(payload) = payload.filter(|payload| payload.len() <= MAX_PAYLOAD) else {
+            return false;
+        };
+        let of = |is_local| DefinitionRecord {
+            id,
+            offset: offset as u64,
+            payload,
+            order,
+            is_local,
+        };
+        if of(false).fields().or_else(|| of(true).fields()).is_none() {
+            return false;
+        }
+    }
+    true
+}
+
 fn args(cursor: &mut Cursor<'_>, fields: &[schema::Field]) -> Read<Vec<Arg>> {
     let mut all = Vec::new();
     for field in fields {
@@ -137,7 +192,7 @@ impl DefinitionFile {
             let end = start.saturating_add(chunk.max(1)).min(bytes.len());
             let last = end == bytes.len();
             let data = bytes.get(start..end).unwrap_or_default();
-            match file.chunk(data, start) {
+            match file.chunk(data, start, found) {
                 Ok(end_of_file) => {
                     ended = end_of_file;
                     if last && !ended {
@@ -159,40 +214,73 @@ impl DefinitionFile {
         file
     }
 
-    /// The records of one chunk; whether the file ends in it.
-    fn chunk(&mut self, data: &[u8], base: usize) -> Read<bool> {
+    /// The records of one chunk; whether the file ends in it. What is damaged is skipped up to the next
+    /// records that can be read, and counted.
+    fn chunk(&mut self, data: &[u8], base: usize, found: &mut Diagnostics) -> Read<bool> {
         let mut cursor = Cursor::new(data, self.order);
-        chunk_header(&mut cursor, self.order)?;
+        match chunk_header(&mut cursor, self.order) {
+            Err(damage) if damage.short => return Err(damage),
+            Err(_) => found.add(rules::DAMAGED_CHUNK, self.place(base as u64)),
+            Ok(_) => {}
+        }
+        cursor.jump(internal::CHUNK_HEADER_LEN);
         while !cursor.is_empty() {
             let offset = cursor.at();
-            let id = cursor.u8("a record")?;
-            match id {
-                internal::END_OF_CHUNK => return Ok(false),
-                internal::END_OF_BUFFER | internal::END_OF_FILE => return Ok(true),
-                internal::CHUNK_HEADER => {
-                    cursor.jump(offset);
-                    return cursor.wrong("a definition record");
-                }
-                _ => {}
-            }
-            let payload = match cursor.payload() {
-                Ok(payload) => payload,
-                Err(damage) => {
-                    return Err(Damage {
-                        at: offset,
-                        ..damage
+            let damage = match self.next(&mut cursor, data) {
+                Ok(Next::Record(id, payload)) => {
+                    let end = cursor.at();
+                    self.records.push(Span {
+                        id,
+                        offset: base + offset,
+                        start: base + end - payload,
+                        end: base + end,
                     });
+                    continue;
                 }
+                Ok(Next::End(is_end_of_file)) => return Ok(is_end_of_file),
+                Err(damage) => damage,
             };
-            let end = cursor.at();
-            self.records.push(Span {
-                id,
-                offset: base + offset,
-                start: base + end - payload.len(),
-                end: base + end,
-            });
+            let mut later = offset + 1..data.len();
+            let Some(next) = later.find(|at| is_run(data, *at, self.order)) else {
+                return Err(Damage {
+                    at: offset,
+                    ..damage
+                });
+            };
+            let record = format!("{} bytes skipped", next - offset);
+            let place = self.place((base + offset) as u64).record(record);
+            found.add(rules::DAMAGED_CHUNK, place);
+            cursor.jump(next);
         }
         Ok(false)
+    }
+
+    /// The next record, or the end mark that is next.
+    fn next(&self, cursor: &mut Cursor<'_>, data: &[u8]) -> Read<Next> {
+        let at = cursor.at();
+        let id = cursor.u8("a record")?;
+        let rest = cursor.rest();
+        match id {
+            internal::END_OF_CHUNK if rest.iter().all(|byte| *byte == 0) => {
+                return Ok(Next::End(false));
+            }
+            internal::END_OF_BUFFER | internal::END_OF_FILE if rest.len() <= END_MARKS => {
+                return Ok(Next::End(true));
+            }
+            0..=4 if (at + 1..data.len()).any(|at| is_run(data, at, self.order)) => {
+                return cursor.wrong("a definition record");
+            }
+            internal::END_OF_CHUNK => return Ok(Next::End(false)),
+            internal::END_OF_BUFFER | internal::END_OF_FILE => return Ok(Next::End(true)),
+            internal::CHUNK_HEADER => return cursor.wrong("a definition record"),
+            _ => {}
+        }
+        let payload = cursor.payload()?.len();
+        // Later versions define further kinds of records; damaged bytes look like them.
+        if !is_known(id) && !cursor.is_empty() && !is_run(data, cursor.at(), self.order) {
+            return cursor.wrong("a definition record");
+        }
+        Ok(Next::Record(id, payload))
     }
 
     /// A file that is not there.

@@ -6,11 +6,13 @@
 
 mod context;
 mod ids;
+mod resync;
 mod state;
 
 pub(crate) use context::{Context, Shared};
 pub(crate) use state::{State, Stop};
 
+use super::definitions::chunk_header;
 use super::kinds;
 use super::maps::NONE;
 use super::rules;
@@ -20,7 +22,12 @@ use ids::{Ids, Misses};
 use perf_core::{
     AttributeId, AttributeValue, Event, Events, Place, RegionId, Rule, Ticks, TimeRange,
 };
+use resync::Search;
 use std::sync::Arc;
+
+/// Multiple of the mean distance of the events of a chunk from which on a timestamp is compared with
+/// those that follow: few are.
+const USUAL: u64 = 64;
 
 /// Decodes one location.
 #[derive(Debug)]
@@ -31,6 +38,8 @@ pub(crate) struct Decoder<'c> {
     values: Vec<u64>,
     /// Ids of this block that nobody defined.
     misses: Misses,
+    /// The undefined ids of the event that is decoded.
+    fresh: Vec<(Space, u64)>,
     /// Enters and leaves of calling contexts in this block, and where the first is.
     contexts: (u64, u64),
 }
@@ -44,8 +53,56 @@ impl<'c> Decoder<'c> {
             args: Vec::new(),
             values: Vec::new(),
             misses: Misses::new(),
+            fresh: Vec::new(),
             contexts: (0, 0),
         }
+    }
+
+    /// Begins a chunk from byte `start` to `end` of the file, whose header is the first of `data`.
+    /// Returns the number of events that the header declares, or the way the chunk stops if nothing follows it.
+    /// A damaged header is counted, and the records behind it are read all the same.
+    ///
+    /// `next_first` is the corrected time that the next chunk begins with.
+    pub(crate) fn begin_chunk(
+        &mut self,
+        data: &[u8],
+        (start, end): (u64, u64),
+        next_first: Option<u64>,
+    ) -> Result<Option<u64>, Stop> {
+        let mut cursor = Cursor::new(data, self.state.order);
+        let header = chunk_header(&mut cursor, self.state.order);
+        let count = header.ok().and_then(|(first, last)| {
+            // A header without numbers, as some writers leave it, declares nothing.
+            let count = last.checked_sub(first)?.checked_add(1)?;
+            (first > 0 && count <= end.saturating_sub(start) / 2).then_some(count)
+        });
+        self.state.declared = count;
+        self.state.seen = 0;
+        self.state.next_first = next_first;
+        cursor.jump(internal::CHUNK_HEADER_LEN);
+        let first = match cursor.u8("a time") {
+            Ok(internal::TIMESTAMP) => cursor.u64("a time").ok(),
+            _ => None,
+        };
+        let first = first.map(|first| self.context.local.correct(first).0);
+        let usual = || {
+            let range = next_first.or(self.context.end)?.checked_sub(first?)?;
+            Some((range / count?).saturating_mul(USUAL))
+        };
+        self.state.far = usual().map_or(self.context.far, |usual| usual.min(self.context.far));
+        match header {
+            Err(damage) if damage.short => Err(Stop::Cut),
+            Err(_) => {
+                self.note(rules::DAMAGED_CHUNK, start);
+                Ok(count)
+            }
+            Ok(_) => Ok(count),
+        }
+    }
+
+    /// The context that the location is read with.
+    pub(crate) fn context(&self) -> &'c Context<'c> {
+        self.context
     }
 
     /// The name of the event file.
@@ -55,6 +112,14 @@ impl<'c> Decoder<'c> {
 
     /// Counts what is wrong with how a chunk stopped at byte `at`.
     pub(crate) fn note_stop(&mut self, stop: Stop, is_last: bool, at: u64) {
+        if matches!(stop, Stop::Block | Stop::Window) {
+            return;
+        }
+        let at = self.state.lost.take().map_or(at, |(lost, _)| lost);
+        let State { declared, seen, .. } = self.state;
+        let lost = declared.map_or(0, |declared| declared.saturating_sub(seen));
+        let place = Place::file(self.context.file.clone()).at(at);
+        self.state.found.add_many(rules::LOST_EVENTS, lost, place);
         match stop {
             Stop::Chunk | Stop::Cut if is_last => self.note(rules::TRUNCATED, at),
             Stop::Cut | Stop::Damage => self.note(rules::DAMAGED_CHUNK, at),
@@ -92,7 +157,21 @@ impl<'c> Decoder<'c> {
     ) -> (usize, Stop) {
         let mut at = 0;
         loop {
+            if let Some((_, stop)) = self.state.lost {
+                match self.search(data, at, whole) {
+                    Search::Found(next) => {
+                        self.resumed(base + next as u64);
+                        at = next;
+                    }
+                    Search::More(next) => return (next, Stop::Block),
+                    Search::Nothing => return (at, stop),
+                }
+            }
+            let before = out.len();
             at = self.fast(data, at, out);
+            if self.context.window == TimeRange::ALL {
+                self.state.seen += (out.len() - before) as u64;
+            }
             if at >= data.len() {
                 if !whole {
                     return (at, Stop::Block);
@@ -102,23 +181,25 @@ impl<'c> Decoder<'c> {
             }
             let mut cursor = Cursor::new(data, self.state.order);
             cursor.jump(at);
-            match self.record(&mut cursor, base, out) {
+            match self.record(&mut cursor, base, whole, out) {
                 Ok(None) => at = cursor.at(),
                 Ok(Some(stop)) => {
                     self.drop_pending(base + at as u64);
-                    return (cursor.at(), stop);
+                    if stop == Stop::Window || self.is_end(data, at, whole) {
+                        return (cursor.at(), stop);
+                    }
+                    self.lose(base + at as u64, stop);
+                    at += 1;
                 }
                 Err(damage) if damage.short && !whole => return (at, Stop::Block),
                 Err(damage) => {
                     self.drop_pending(base + at as u64);
-                    return (
-                        at,
-                        if damage.short {
-                            Stop::Cut
-                        } else {
-                            Stop::Damage
-                        },
-                    );
+                    let stop = match damage.short {
+                        true => Stop::Cut,
+                        false => Stop::Damage,
+                    };
+                    self.lose(base + at as u64, stop);
+                    at += 1;
                 }
             }
         }
@@ -171,6 +252,8 @@ impl<'c> Decoder<'c> {
         let is_right = segment.is_none();
         let mut now = Ticks(self.state.time);
         let mut keep = self.state.keep;
+        let far = self.state.far;
+        let mut seen = 0;
         // The longest of them takes 15 bytes: a time, and an enter of a region of four bytes. One
         // test of what is left covers all that is read of it.
         while let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
@@ -195,7 +278,8 @@ impl<'c> Decoder<'c> {
                 ] = *bytes;
                 let raw = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
                 let time = Ticks(if is_right { raw } else { segment.apply(raw) });
-                if !segment.holds(raw) || time < now {
+                // A time that goes back is far ahead as well, since the difference wraps around.
+                if !segment.holds(raw) || time.0.wrapping_sub(now.0) > far {
                     break;
                 }
                 now = time;
@@ -228,25 +312,41 @@ impl<'c> Decoder<'c> {
             if ALL || keep {
                 out.push_call(now, id & 1 == 1, RegionId(*region));
             }
+            if !ALL {
+                seen += 1;
+            }
         }
+        self.state.seen += seen;
         self.state.time = now.0;
         self.state.keep = keep;
         at
     }
 
-    fn set_time(&mut self, raw: u64, offset: u64) {
+    /// Takes a timestamp, behind which `from` stands. One that lies far ahead of those around it is
+    /// replaced by the one before.
+    fn set_time(&mut self, raw: u64, offset: u64, from: &Cursor<'_>, whole: bool) -> Read<()> {
         if !self.state.segment.holds(raw) {
             self.state.segment = self.context.local.clock().segment(raw);
         }
         let time = self.state.segment.apply(raw);
         if time < self.state.time {
             self.note(rules::TIME_BACKWARDS, offset);
-        } else {
+        } else if time - self.state.time <= self.state.far {
             self.state.time = time;
+        } else {
+            match self.judge(time, from, whole)? {
+                Some(instead) => {
+                    self.note(rules::TIME_JUMP, offset);
+                    self.state.time = instead;
+                }
+                None => self.state.time = time,
+            }
         }
+        self.state.started = true;
         let window = self.context.window;
         let now = Ticks(self.state.time);
         self.state.keep = window == TimeRange::ALL || window.contains(now);
+        Ok(())
     }
 
     /// Counts something about this file.
@@ -261,6 +361,7 @@ impl<'c> Decoder<'c> {
         &mut self,
         cursor: &mut Cursor<'_>,
         base: u64,
+        whole: bool,
         out: &mut Events,
     ) -> Read<Option<Stop>> {
         let at = cursor.at();
@@ -274,7 +375,7 @@ impl<'c> Decoder<'c> {
             internal::END_OF_BUFFER | internal::END_OF_FILE => return Ok(Some(Stop::File)),
             internal::TIMESTAMP => {
                 let raw = cursor.u64("a time")?;
-                self.set_time(raw, offset);
+                self.set_time(raw, offset, cursor, whole)?;
                 return Ok(None);
             }
             internal::ATTRIBUTES => {
@@ -291,31 +392,61 @@ impl<'c> Decoder<'c> {
         let known = schema::event(id);
         let is_bare = known.is_some_and(|record| !record.has_length);
         if is_bare {
-            self.decode(id, cursor, out, offset)?;
+            self.fields(id, cursor, offset)?;
+            if !self.fresh.is_empty() {
+                self.confirm_ids(cursor, whole)?;
+            }
         } else {
             let mut fields = cursor.record()?;
-            if self.decode(id, &mut fields, out, offset).is_err() {
+            let read = self.fields(id, &mut fields, offset);
+            // Later versions append fields, and define further kinds of records.
+            if known.is_none() || read.is_err() || !fields.is_empty() {
+                self.confirm(cursor, whole, known.is_none().then_some(id))?;
+            }
+            if read.is_err() {
                 self.state.pending.clear();
+                self.state.seen += 1;
                 self.note(rules::DAMAGED_RECORD, offset);
+                return Ok(None);
+            }
+            if !self.fresh.is_empty() {
+                self.confirm_ids(cursor, whole)?;
             }
         }
+        self.state.seen += 1;
+        self.add(id, out, offset);
         Ok(None)
     }
 
-    /// The fields of an event, which is added to `out` if it lies in the window.
-    fn decode(
-        &mut self,
-        id: u8,
-        fields: &mut Cursor<'_>,
-        out: &mut Events,
-        offset: u64,
-    ) -> Read<()> {
+    /// Fails with damage if an event with undefined ids is not followed by records; then its ids are
+    /// not counted.
+    #[cold]
+    fn confirm_ids(&mut self, after: &Cursor<'_>, whole: bool) -> Read<()> {
+        let confirmed = self.confirm(after, whole, None);
+        for key in std::mem::take(&mut self.fresh) {
+            if confirmed.is_err()
+                && let std::collections::hash_map::Entry::Occupied(mut seen) =
+                    self.misses.entry(key)
+            {
+                match seen.get_mut() {
+                    (1, _) => drop(seen.remove()),
+                    (count, _) => *count -= 1,
+                }
+            }
+        }
+        confirmed
+    }
+
+    /// Reads the fields of an event into `args`.
+    fn fields(&mut self, id: u8, fields: &mut Cursor<'_>, offset: u64) -> Read<()> {
         self.args.clear();
+        self.fresh.clear();
         let known = schema::event(id);
         if let Some(record) = known {
             let mut ids = Ids {
                 context: self.context,
                 misses: &mut self.misses,
+                fresh: &mut self.fresh,
                 offset,
                 // Ids of events outside the window are nobody's concern.
                 quiet: !self.state.keep,
@@ -326,16 +457,23 @@ impl<'c> Decoder<'c> {
                 true => id,
                 false => ids.dense(space, id),
             };
-            fields.numbers(record.fields, &mut self.args, &mut map)?;
-        } else {
+            return fields.numbers(record.fields, &mut self.args, &mut map);
+        }
+        self.args.push(id.into());
+        Ok(())
+    }
+
+    /// Adds an event, whose fields were read, to `out` if it lies in the window.
+    fn add(&mut self, id: u8, out: &mut Events, offset: u64) {
+        let known = schema::event(id);
+        if known.is_none() {
             let place = Place::file(self.context.file.clone()).at(offset);
             let place = place.record(format!("record {id}"));
             self.state.found.add(rules::UNKNOWN_RECORD, place);
-            self.args.push(id.into());
         }
         if !self.state.keep {
             self.state.pending.clear();
-            return Ok(());
+            return;
         }
         if matches!(id, 66 | 67) {
             let (count, first) = self.contexts;
@@ -360,12 +498,11 @@ impl<'c> Decoder<'c> {
         if out.push(Ticks(self.state.time), event).is_err() {
             self.state.pending.clear();
             self.note(rules::LONG_EVENT, offset);
-            return Ok(());
+            return;
         }
         for attribute in self.state.pending.drain(..) {
             out.push_attribute(attribute);
         }
-        Ok(())
     }
 
     /// An attribute list, which belongs to the next event.
@@ -374,6 +511,7 @@ impl<'c> Decoder<'c> {
         let mut ids = Ids {
             context: self.context,
             misses: &mut self.misses,
+            fresh: &mut self.fresh,
             offset: 0,
             quiet: !self.state.keep,
         };

@@ -75,6 +75,11 @@ impl IdMap {
         });
     }
 
+    /// Returns `true` if no id is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.low.is_empty() && self.high.is_empty()
+    }
+
     /// The table of low ids.
     pub(crate) fn low(&self) -> &[u32] {
         &self.low

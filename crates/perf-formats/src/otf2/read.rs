@@ -329,7 +329,8 @@ impl Reader<'_> {
             let decoded = pass.threads.map(&group, |chunk| decode(*chunk, 0))?;
             for (chunk, mut done) in group.into_iter().zip(decoded) {
                 let first = self.first_time(context, shape, chunk)?;
-                if first.is_none_or(|first| first < time) && time > 0 {
+                let is_doubtful = done.2.is_doubtful || first.is_none_or(|first| first < time);
+                if is_doubtful && time > 0 {
                     self.grow(pass, done.0.memory(), 0)?;
                     done = decode(chunk, time)?;
                 }
@@ -379,24 +380,22 @@ impl Reader<'_> {
             let whole = at + buffer.len() as u64 >= end || buffer.len() < least;
             let mut data = buffer.as_slice();
             if at == start {
-                let mut cursor = Cursor::new(data, shape.order);
-                let header = chunk_header(&mut cursor, shape.order);
-                let Ok((first, last)) = header else {
-                    let rule = match header {
-                        Err(damage) if damage.short && is_last => rules::TRUNCATED,
-                        _ => rules::DAMAGED_CHUNK,
-                    };
-                    decoder.note(rule, start);
-                    return Ok(Stop::Damage);
+                let next = self.first_time(decoder.context(), shape, chunk + 1)?;
+                let declared = match decoder.begin_chunk(data, (start, end), next) {
+                    Ok(declared) => declared,
+                    Err(stop) => {
+                        decoder.note_stop(stop, is_last, start);
+                        return Ok(stop);
+                    }
                 };
                 if self.options.get_window() == TimeRange::ALL {
                     // Headers are believed as far as the bytes of the chunk can hold: an event has
                     // two at least, and nearly all have four or more.
                     let most = (end - start) / 4;
-                    let count = last.saturating_sub(first).saturating_add(1).min(most);
+                    let count = declared.unwrap_or_default().min(most);
                     out.reserve(usize::try_from(count).unwrap_or_default());
                 }
-                data = cursor.rest();
+                data = data.get(internal::CHUNK_HEADER_LEN..).unwrap_or_default();
                 at += internal::CHUNK_HEADER_LEN as u64;
             }
             let (done, stop) = decoder.run(data, at, whole, out);
@@ -467,8 +466,9 @@ impl Reader<'_> {
         }
         // Events at the time a chunk begins with may lie at the end of the chunk before it.
         let start = firsts.partition_point(|first| *first < window.start);
-        let end = firsts.partition_point(|first| *first < window.end);
+        // The time that a chunk begins with may be damaged: one more chunk is looked at.
+        let end = firsts.partition_point(|first| *first < window.end) + 1;
         let start = (start as u64).saturating_sub(1);
-        Ok(start..(end as u64).max(start))
+        Ok(start..(end as u64).clamp(start, all.end))
     }
 }

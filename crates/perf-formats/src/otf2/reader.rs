@@ -73,7 +73,7 @@ impl<'o> Reader<'o> {
     ///
     /// # Errors
     /// [`Error::Io`] where the system cannot read, [`Error::Malformed`] and [`Error::Truncated`]
-    /// for a damaged anchor, [`Error::Unsupported`] for SION containers and compressed archives,
+    /// for a damaged anchor without definitions or event files beside it, [`Error::Unsupported`] for SION containers and compressed archives,
     /// [`Error::Limit`] past the limits, [`Error::Strict`] if strict reading was asked for and the
     /// definitions had to be repaired.
     pub fn open(path: &Path, options: &OpenOptions<'o>) -> Result<Self> {
@@ -100,8 +100,19 @@ impl<'o> Reader<'o> {
     fn with_source(source: Source<'o>, options: &OpenOptions<'o>) -> Result<Self> {
         let mut found = Diagnostics::default();
         let member = source.anchor();
+        let mut refused = None;
         let anchor = match source.read_all(&member)? {
-            Some(bytes) => Some(Anchor::parse(&member, &bytes)?),
+            Some(bytes) => match Anchor::parse(&member, &bytes) {
+                Ok(anchor) => Some(anchor),
+                Err(error @ (Error::Malformed { .. } | Error::Truncated { .. })) => {
+                    let place = error.place().cloned();
+                    let place = place.unwrap_or_else(|| Place::file(member.as_str()));
+                    found.add(rules::DAMAGED_ANCHOR, place);
+                    refused = Some(error);
+                    None
+                }
+                Err(error) => return Err(error),
+            },
             None => {
                 found.add(rules::NO_ANCHOR, Place::file(member.as_str()));
                 None
@@ -124,11 +135,11 @@ impl<'o> Reader<'o> {
         let keys = if is_whole { Vec::new() } else { source.keys()? };
         let is_promised = anchor.is_none() || declared.locations > 0;
         if file.size() == 0 && keys.is_empty() && is_promised {
-            return Err(Error::Malformed {
+            return Err(refused.unwrap_or_else(|| Error::Malformed {
                 place: Place::file(source.anchor()),
                 expected: format!("definitions or event files called {}", source.name),
                 got: "neither".into(),
-            });
+            }));
         }
         let limits = options.get_limits();
         let unify = options.get_unify();

@@ -103,6 +103,12 @@ pub const TIME_BACKWARDS: Rule = rule(
     Weight::Repair,
     "time goes back inside a location; held at the latest time so far",
 );
+/// A timestamp that lies far ahead of those around it.
+pub const TIME_JUMP: Rule = rule(
+    "time-jump",
+    Weight::Repair,
+    "a timestamp lies far ahead of those around it; its events are taken at the one before",
+);
 /// Clock offsets are not in order of time.
 pub const CLOCK_OFFSETS: Rule = rule(
     "clock-offsets",
@@ -127,11 +133,17 @@ pub const TRUNCATED: Rule = rule(
     Weight::Loss,
     "a file ends early; what came before is kept",
 );
-/// A chunk is damaged from some byte on.
+/// A part of a chunk that cannot be read.
 pub const DAMAGED_CHUNK: Rule = rule(
     "damaged-chunk",
     Weight::Loss,
-    "a chunk is damaged; what came before in it is kept, the rest skipped",
+    "a part of a chunk is damaged; skipped up to the next record that can be read",
+);
+/// Events that the header of a chunk declares and the chunk does not have.
+pub const LOST_EVENTS: Rule = rule(
+    "lost-events",
+    Weight::Loss,
+    "an event that the header of its chunk counts could not be read",
 );
 /// Something is its own ancestor, or lies too deep.
 pub const CYCLE: Rule = rule(
@@ -144,6 +156,12 @@ pub const NO_ANCHOR: Rule = rule(
     "no-anchor",
     Weight::Loss,
     "there is no anchor, as aborted runs leave it; read without",
+);
+/// The anchor is damaged.
+pub const DAMAGED_ANCHOR: Rule = rule(
+    "damaged-anchor",
+    Weight::Loss,
+    "the anchor is cut or damaged; read without",
 );
 /// The global definitions are missing.
 pub const NO_DEFINITIONS: Rule = rule(

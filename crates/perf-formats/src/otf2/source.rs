@@ -169,10 +169,22 @@ impl<'o> Source<'o> {
             }
         };
         let (chunk, guessed) = match known.chunk {
-            Some(chunk) => (chunk, false),
+            Some(chunk) if chunk >= size || self.is_header(member, chunk, order)? => (chunk, false),
+            // The anchor may be damaged there, or the header of the second chunk.
+            Some(chunk) => match self.guess(member, size, order)? {
+                (guess, true) if guess < size => (guess, true),
+                _ => (chunk, false),
+            },
             None => self.guess(member, size, order)?,
         };
         Ok(Some((Shape { size, chunk, order }, guessed)))
+    }
+
+    /// Returns `true` if a chunk header stands at a place in an event file.
+    fn is_header(&self, member: &str, at: u64, order: ByteOrder) -> Result<bool> {
+        let mut head = [0; 2];
+        let got = self.read_at(member, at, &mut head)?;
+        Ok(got == head.len() && head == [internal::CHUNK_HEADER, order.byte()])
     }
 
     /// The size of chunks where no anchor tells it, by looking for the header of the second chunk

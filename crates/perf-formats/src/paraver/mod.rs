@@ -40,6 +40,15 @@
 //! meanwhile.
 //!
 //! The CPU of a record is not kept; that it changed is counted.
+//!
+//! # Order
+//!
+//! The records of a thread should be in order of time. Those that go back are counted and sorted into
+//! place, with their times; records of one time keep their order. For that a trace in a file is read a
+//! second time, and the records of the threads concerned are kept in memory meanwhile, about 60 bytes
+//! each. A trace from another source cannot be read twice: all its records are kept. A time beyond twice
+//! the duration in the header, where few records have one, is damaged and taken at the time of the record
+//! before.
 
 pub mod clustered;
 mod export;
@@ -54,6 +63,7 @@ mod format;
 mod header;
 mod late;
 mod names;
+mod order;
 mod parse;
 mod pcf;
 mod place;

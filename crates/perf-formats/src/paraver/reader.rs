@@ -13,7 +13,7 @@ use perf_core::{Diagnostics, Place};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A trace that is read batch by batch, in order, in memory that does not grow with it.
@@ -41,6 +41,8 @@ use std::sync::Arc;
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
 pub struct Reader<'a> {
+    /// The file, where it can be read again.
+    path: Option<PathBuf>,
     header: Header,
     header_text: Vec<u8>,
     parser: Parser<'a>,
@@ -95,9 +97,11 @@ impl<'a> Reader<'a> {
             source,
         };
         let file = File::open(path).map_err(failed)?;
-        let size = file.metadata().map_err(failed)?.len();
+        let about = file.metadata().map_err(failed)?;
         let mut reader = Reader::new(file, &name, options)?;
-        reader.read.size = size;
+        reader.read.size = about.len();
+        // What is no file, such as a pipe, cannot be read again.
+        reader.path = about.is_file().then(|| path.to_path_buf());
         Ok(reader)
     }
 
@@ -144,6 +148,7 @@ impl<'a> Reader<'a> {
         };
         let line = 1 + header_text.iter().filter(|byte| **byte == b'\n').count() as u64;
         Ok(Reader {
+            path: None,
             header,
             header_text,
             parser: Parser {
@@ -186,6 +191,11 @@ impl<'a> Reader<'a> {
     /// What was repaired, lost or noted so far.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.read.found
+    }
+
+    /// The file, if it can be read again from its first record on: none was given yet.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref().filter(|_| self.read.records == 0)
     }
 
     pub(super) fn options(&self) -> &OpenOptions<'a> {

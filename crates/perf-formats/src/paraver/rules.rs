@@ -32,10 +32,17 @@ pub const UNKNOWN_OBJECT: Rule = rule(
     "a record is of an application, task or thread that the header does not have; dropped",
 );
 /// A record of a thread that is earlier than the one before.
-pub const BACKWARDS: Rule = rule(
-    "time-backwards",
+pub const OUT_OF_ORDER: Rule = rule(
+    "out-of-order",
     Weight::Repair,
-    "a record is earlier than the one before of its thread; taken at the time of that one",
+    "a record is earlier than the one before of its thread; sorted by time",
+);
+/// A timestamp far beyond the duration of the trace.
+pub const TIME_JUMP: Rule = rule(
+    "time-jump",
+    Weight::Repair,
+    "a time lies beyond twice the duration in the header; taken at that of the record before, \
+     or of the one after for the end of a state",
 );
 /// A state that ends before it begins.
 pub const NEGATIVE_STATE: Rule = rule(

@@ -35,6 +35,10 @@ pub(super) struct Stream {
     pub(super) is_wanted: bool,
     now: u64,
     is_pending: bool,
+    /// The latest time of a record.
+    pub(super) last: u64,
+    /// Whether a record was earlier than one before: then what follows from them is void.
+    pub(super) is_unordered: bool,
     /// Events of the instant, and where the lines of them end.
     pairs: Vec<Pair>,
     lines: Vec<usize>,
@@ -106,7 +110,7 @@ impl Stream {
         place: impl Fn() -> Place,
         shared: &mut Shared<'_, '_>,
     ) -> Result<()> {
-        self.advance(begin, &place, shared)?;
+        self.advance(begin, shared)?;
         if end < begin {
             shared.found.add(rules::NEGATIVE_STATE, place());
         }
@@ -122,26 +126,19 @@ impl Stream {
         &mut self,
         time: u64,
         pairs: &[Pair],
-        place: impl Fn() -> Place,
         shared: &mut Shared<'_, '_>,
     ) -> Result<()> {
-        self.advance(time, &place, shared)?;
+        self.advance(time, shared)?;
         self.pairs.extend_from_slice(pairs);
         self.lines.push(self.pairs.len());
         Ok(())
     }
 
     /// Moves on to a time: what was gathered before it is applied.
-    fn advance(
-        &mut self,
-        time: u64,
-        place: &impl Fn() -> Place,
-        shared: &mut Shared<'_, '_>,
-    ) -> Result<()> {
-        if self.is_pending && time < self.now {
-            if self.is_wanted {
-                shared.found.add(rules::BACKWARDS, place());
-            }
+    fn advance(&mut self, time: u64, shared: &mut Shared<'_, '_>) -> Result<()> {
+        self.last = self.last.max(time);
+        if time < self.last {
+            self.is_unordered = true;
             return Ok(());
         }
         if time > self.now || !self.is_pending {

@@ -2,6 +2,7 @@
 
 use super::late::{self, Late, Unkept};
 use super::names;
+use super::order::{Beyond, Log, Sorted};
 use super::pcf::{Pcf, Row, beside};
 use super::place::{Comms, Threads, system};
 use super::reader::Reader;
@@ -72,7 +73,30 @@ pub fn read_trace(
 ///
 /// # Errors
 /// As [`read_trace`].
-pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Diagnostics)> {
+pub fn into_trace(reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Diagnostics)> {
+    let Some(path) = reader.path().map(Path::to_path_buf) else {
+        return sweep(reader, pcf, row, Sorted::All)?.map_err(|_| Error::Usage {
+            what: "the records of a trace are not in order".into(),
+        });
+    };
+    let options = reader.options().clone();
+    match sweep(reader, pcf, row, Sorted::No)? {
+        Ok(swept) => Ok(swept),
+        Err(unordered) => {
+            let reader = Reader::open(path, &options)?;
+            let sorted = Sorted::Threads(unordered);
+            sweep(reader, pcf, row, sorted)?.map_err(|_| Error::Usage {
+                what: "the trace changed while it was read".into(),
+            })
+        }
+    }
+}
+
+/// A trace, or the threads whose records must be sorted.
+type Swept = std::result::Result<(Trace, Diagnostics), Vec<bool>>;
+
+/// Reads the rest of a reader, with the records of some threads sorted.
+fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result<Swept> {
     let options = reader.options().clone();
     let name = reader.name().to_string();
     let header = reader.header().clone();
@@ -91,6 +115,9 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
             scratch: Scratch::default(),
         },
         threads,
+        beyond: Beyond::new(header.duration.0),
+        has_beyond: Vec::new(),
+        logs: Vec::new(),
         requests: 0,
         comments: Vec::new(),
         calls: Vec::new(),
@@ -99,6 +126,13 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
     for location in system.locations() {
         let object = super::place::object_of(location).unwrap_or_default();
         let is_wanted = options.wants(location.key);
+        let is_sorted = match &sorted {
+            Sorted::No => false,
+            Sorted::Threads(threads) => threads.get(sweep.streams.len()).copied().unwrap_or(false),
+            Sorted::All => true,
+        };
+        sweep.logs.push(is_sorted.then(Log::default));
+        sweep.has_beyond.push(false);
         sweep.streams.push(Stream::new(object, is_wanted));
     }
     let limit = options.get_limits().memory;
@@ -109,6 +143,9 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
             limit => sweep.check_memory(limit),
         }
     })?;
+    if let Some(unordered) = sweep.unordered() {
+        return Ok(Err(unordered));
+    }
     let mut definitions = Definitions::default();
     definitions.clock = header.unit.clock();
     let processes: Vec<u32> = system
@@ -132,7 +169,7 @@ pub fn into_trace(mut reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace
     let trace = Trace::new(definitions, events)?;
     found.merge(reader.diagnostics());
     options.judge(&found)?;
-    Ok((trace, found))
+    Ok(Ok((trace, found)))
 }
 
 /// Most comments of the body that are kept as properties.
@@ -142,6 +179,11 @@ struct Sweep<'a, 'p> {
     streams: Vec<Stream>,
     shared: Shared<'a, 'p>,
     threads: Threads,
+    beyond: Beyond,
+    /// Whether a thread has a record that lies beyond the trace.
+    has_beyond: Vec<bool>,
+    /// The records of threads that are sorted.
+    logs: Vec<Option<Log>>,
     requests: u64,
     comments: Vec<(String, String)>,
     /// Events of a thread that is not read, for their memory.
@@ -171,11 +213,17 @@ impl<'p> Sweep<'_, 'p> {
                     state,
                 } => {
                     if let Some(number) = self.stream(at, place) {
+                        self.note_beyond(number, begin.0.max(end.0));
                         let shared = &mut self.shared;
                         let stream = self.streams.get_mut(number);
                         let Some(stream) = stream.filter(|of| of.is_wanted) else {
                             continue;
                         };
+                        if let Some(Some(log)) = self.logs.get_mut(number) {
+                            let at = (batch.offset(index), batch.line(index));
+                            log.state(at, (begin.0, end.0), state);
+                            continue;
+                        }
                         let done = stream.state(begin.0, end.0, state, place, shared);
                         done.map_err(|error| error.found_at(place))?;
                     }
@@ -184,6 +232,7 @@ impl<'p> Sweep<'_, 'p> {
                     let Some(number) = self.stream(at, place) else {
                         continue;
                     };
+                    self.note_beyond(number, time.0);
                     let Some(stream) = self.streams.get_mut(number) else {
                         continue;
                     };
@@ -197,8 +246,13 @@ impl<'p> Sweep<'_, 'p> {
                             self.calls.as_slice()
                         }
                     };
-                    if !pairs.is_empty() {
-                        let done = stream.pairs(time.0, pairs, place, &mut self.shared);
+                    if pairs.is_empty() {
+                        continue;
+                    }
+                    if let Some(Some(log)) = self.logs.get_mut(number) {
+                        log.events((batch.offset(index), batch.line(index)), time.0, pairs);
+                    } else {
+                        let done = stream.pairs(time.0, pairs, &mut self.shared);
                         done.map_err(|error| error.found_at(place))?;
                     }
                 }
@@ -222,6 +276,30 @@ impl<'p> Sweep<'_, 'p> {
         Ok(())
     }
 
+    #[inline]
+    fn note_beyond(&mut self, thread: usize, time: u64) {
+        if self.beyond.is_beyond(time)
+            && let Some(has_beyond) = self.has_beyond.get_mut(thread)
+        {
+            *has_beyond = true;
+        }
+    }
+
+    /// The threads whose records must be sorted or repaired, and are not; `None` if there is none.
+    fn unordered(&self) -> Option<Vec<bool>> {
+        let is_trusted = self.beyond.latest().is_some();
+        let streams = self.streams.iter().zip(&self.has_beyond);
+        let must = |(stream, has_beyond): (&Stream, &bool)| {
+            stream.is_unordered || (is_trusted && *has_beyond)
+        };
+        let all: Vec<bool> = streams.map(must).collect();
+        let is_sorted = |(must, log): (&bool, &Option<Log>)| !must || log.is_some();
+        match all.iter().zip(&self.logs).all(is_sorted) {
+            true => None,
+            false => Some(all),
+        }
+    }
+
     /// The number of the thread of a record.
     #[inline]
     fn stream(&mut self, at: OnCpu, place: impl Fn() -> Place) -> Option<usize> {
@@ -243,6 +321,9 @@ impl<'p> Sweep<'_, 'p> {
     /// Both ends of a message: a send where it was called, which is complete when the message left,
     /// and a receive where the message had arrived, posted where it was called.
     fn message(&mut self, message: &Communication, place: impl Fn() -> Place) {
+        let sent = message.logical_send.max(message.physical_send);
+        let received = message.logical_receive.max(message.physical_receive);
+        self.beyond.is_beyond(sent.max(received).0);
         let (sender, receiver) = (message.sender.object, message.receiver.object);
         let known = self
             .threads
@@ -306,7 +387,8 @@ impl<'p> Sweep<'_, 'p> {
             let late = stream.late.capacity() * size_of::<Late>();
             stream.events.memory() + late + stream.unkept.capacity() * size_of::<Unkept>()
         };
-        let memory: usize = self.streams.iter().map(events).sum();
+        let logs = self.logs.iter().flatten().map(Log::memory);
+        let memory = self.streams.iter().map(events).chain(logs).sum::<usize>();
         match memory as u64 > limit {
             true => Err(Error::Limit {
                 place: Place::file(self.name),
@@ -323,11 +405,22 @@ impl<'p> Sweep<'_, 'p> {
         processes: &[u32],
         options: &OpenOptions<'_>,
     ) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
-        for stream in &mut self.streams {
+        let latest = self.beyond.latest();
+        for (stream, log) in self.streams.iter_mut().zip(&mut self.logs) {
             options.advance(0, 0)?;
+            if let Some(log) = log.take() {
+                log.replay(stream, latest, &mut self.shared)?;
+            }
             let place = || Place::file(self.name).record("the end");
             let done = stream.finish(&mut self.shared);
             done.map_err(|error| error.found_at(place))?;
+            // Messages beyond the trace are taken at the last record of the thread.
+            let beyond = |late: &&mut Late| latest.is_some_and(|latest| late.time > latest);
+            for late in stream.late.iter_mut().filter(beyond) {
+                late.time = stream.last;
+                let place = Place::file(self.name).record("a message");
+                self.shared.found.add(rules::TIME_JUMP, place);
+            }
         }
         let mixed = self.shared.tables.settle();
         let place = Place::file(self.name);

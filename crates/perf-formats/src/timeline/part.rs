@@ -152,8 +152,9 @@ impl Part {
                 index,
                 at,
                 expected,
+                skipped,
             } => {
-                let record = format!("event {index}, expected {expected}");
+                let record = format!("event {index}, expected {expected}, {skipped} bytes skipped");
                 self.found
                     .add(rules::MALFORMED, place.at(at).record(record));
             }

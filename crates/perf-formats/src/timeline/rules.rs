@@ -18,11 +18,11 @@ pub const DAMAGED: Rule = rule(
     Weight::Loss,
     "the packed data end too early or are damaged; what came before is kept",
 );
-/// An event that is not JSON.
+/// A part of the text that is not JSON.
 pub const MALFORMED: Rule = rule(
     "malformed-event",
     Weight::Loss,
-    "an event is not valid JSON; skipped",
+    "a part of the text is not valid JSON; skipped up to the next event",
 );
 /// An event that takes too much memory.
 pub const LONG_EVENT: Rule = rule(

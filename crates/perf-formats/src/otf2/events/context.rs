@@ -8,6 +8,9 @@ use crate::otf2::schema::Space;
 use perf_core::TimeRange;
 use std::sync::Arc;
 
+/// Timestamps that are further apart than this part of a second are compared with those that follow.
+const FAR: u64 = 10_000;
+
 /// What belongs to one location: its local definitions, put together with the global ones.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -34,9 +37,20 @@ impl Shared {
         window: TimeRange,
     ) -> Context<'r> {
         let all = resolved.maps.regions.low();
+        let clock = resolved.definitions.clock;
+        // The clock properties are off by some percent in real archives.
+        let latest = resolved.span.and_then(|(start, length)| {
+            let latest = start.saturating_add(length.saturating_mul(2));
+            (length > 0).then_some(latest)
+        });
         Context {
             file,
             resolved,
+            far: clock.ticks_per_second() / FAR,
+            end: resolved
+                .span
+                .map(|(start, length)| start.saturating_add(length)),
+            latest,
             local: &self.local,
             regions: self.regions.as_deref().unwrap_or(all),
             kinds,
@@ -55,6 +69,12 @@ pub(crate) struct Context<'r> {
     pub(super) regions: &'r [u32],
     pub(super) kinds: &'r Kinds,
     pub(super) window: TimeRange,
+    /// Distance in ticks from which on a timestamp is compared with those that follow, at most.
+    pub(super) far: u64,
+    /// The end of the range of the clock properties.
+    pub(super) end: Option<u64>,
+    /// The end of twice the range of the clock properties: no timestamp should be later.
+    pub(super) latest: Option<u64>,
 }
 
 impl<'r> Context<'r> {

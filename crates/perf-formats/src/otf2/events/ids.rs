@@ -11,6 +11,8 @@ pub(super) type Misses = HashMap<(Space, u64), (u64, u64)>;
 pub(super) struct Ids<'i, 'c> {
     pub(super) context: &'i Context<'c>,
     pub(super) misses: &'i mut Misses,
+    /// The undefined ids of this event.
+    pub(super) fresh: &'i mut Vec<(Space, u64)>,
     pub(super) offset: u64,
     pub(super) quiet: bool,
 }
@@ -45,7 +47,11 @@ impl Ids<'_, '_> {
     #[cold]
     fn miss(&mut self, space: Space, id: u64) -> u64 {
         // Locations and location groups get no placeholders; nothing in events needs them dense.
-        if matches!(space, Space::Location | Space::LocationGroup) || self.quiet {
+        if matches!(space, Space::Location | Space::LocationGroup) {
+            return id;
+        }
+        self.fresh.push((space, id));
+        if self.quiet {
             return id;
         }
         let seen = self.misses.entry((space, id));

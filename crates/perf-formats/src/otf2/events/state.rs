@@ -33,6 +33,21 @@ pub(crate) struct State {
     pub(super) keep: bool,
     /// Attributes of the next event.
     pub(super) pending: Vec<AttributeValue>,
+    /// Whether a timestamp was taken.
+    pub(super) started: bool,
+    /// Whether an earlier timestamp could change how the chunk is decoded.
+    pub(crate) is_doubtful: bool,
+    /// Number of events that the header of the chunk declares.
+    pub(super) declared: Option<u64>,
+    /// Number of events of the chunk so far, those outside the window included.
+    pub(super) seen: u64,
+    /// Distance in ticks from which on a timestamp is compared with those that follow.
+    pub(super) far: u64,
+    /// The time that the next chunk begins with.
+    pub(super) next_first: Option<u64>,
+    /// The byte of the file from which on nothing could be read, and the way the chunk stops if no
+    /// record follows.
+    pub(super) lost: Option<(u64, Stop)>,
     pub(crate) unresolved: Unresolved,
     pub(crate) found: Diagnostics,
 }
@@ -43,6 +58,7 @@ impl State {
         State {
             order,
             time,
+            started: time > 0,
             // No time belongs to this line, so that the first one looks for its own.
             segment: Segment::NOWHERE,
             keep: window == TimeRange::ALL || window.contains(Ticks(time)),

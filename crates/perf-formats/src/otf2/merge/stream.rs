@@ -1,12 +1,10 @@
 //! Decodes the event file of one location block by block.
 
-use super::super::definitions::chunk_header;
 use super::super::events::{Context, Decoder, Shared, State, Stop};
 use super::super::reader::Reader;
 use super::super::resolve::Resolved;
 use super::super::schema::internal;
 use super::super::source::Shape;
-use super::super::wire::Cursor;
 use crate::Result;
 use perf_core::{Events, LocationId};
 use std::sync::Arc;
@@ -57,12 +55,11 @@ impl Stream {
             let whole = at + buffer.len() as u64 >= end || buffer.len() < least;
             let mut data = buffer.as_slice();
             if at == start {
-                let mut cursor = Cursor::new(data, self.shape.order);
-                if let Err(damage) = chunk_header(&mut cursor, self.shape.order) {
-                    let is_cut = damage.short && is_last;
-                    break if is_cut { Stop::Cut } else { Stop::Damage };
+                let next = reader.first_time(&context, self.shape, self.chunk + 1)?;
+                if let Err(stop) = decoder.begin_chunk(data, (start, end), next) {
+                    break stop;
                 }
-                data = cursor.rest();
+                data = data.get(internal::CHUNK_HEADER_LEN..).unwrap_or_default();
                 at += internal::CHUNK_HEADER_LEN as u64;
             }
             let (done, stop) = decoder.run(data, at, whole, events);

@@ -1,0 +1,182 @@
+//! Records of a thread that a trace has out of order: kept until all are there, repaired and sorted.
+//!
+//! The state of a thread follows from all its records in order of time, so that a record that comes
+//! late cannot be put in its place afterwards. A trace is therefore read as it stands first. The
+//! threads whose records turn out to go back are read a second time, with their records kept.
+
+use super::record::Pair;
+use super::rules;
+use super::stream::{Shared, Stream};
+use crate::Result;
+use perf_core::{Diagnostics, Merge as _, Place};
+
+/// Most records, beside one in [`TRUSTED`], that may lie beyond the trace if its header is right.
+const FEW: u64 = 2;
+/// One record in so many may lie beyond the trace if its header is right.
+const TRUSTED: u64 = 1_000;
+
+/// The threads whose records are sorted.
+#[derive(Clone, Debug)]
+pub(super) enum Sorted {
+    /// None: records are taken as they come.
+    No,
+    /// Those marked, by their numbers.
+    Threads(Vec<bool>),
+    /// All, where the trace cannot be read a second time.
+    All,
+}
+
+/// Records of a thread, in the order of the file until they are sorted.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    records: Vec<Logged>,
+    pairs: Vec<Pair>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Logged {
+    time: u64,
+    offset: u64,
+    line: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    State { end: u64, state: u32 },
+    Pairs { from: usize, to: usize },
+}
+
+impl Log {
+    /// Adds a state; `at` is the byte and the line of the record.
+    pub(super) fn state(&mut self, at: (u64, u64), (begin, end): (u64, u64), state: u32) {
+        self.push(begin, at, What::State { end, state });
+    }
+
+    /// Adds events.
+    pub(super) fn events(&mut self, at: (u64, u64), time: u64, pairs: &[Pair]) {
+        let from = self.pairs.len();
+        self.pairs.extend_from_slice(pairs);
+        let to = self.pairs.len();
+        self.push(time, at, What::Pairs { from, to });
+    }
+
+    fn push(&mut self, time: u64, (offset, line): (u64, u64), what: What) {
+        self.records.push(Logged {
+            time,
+            offset,
+            line,
+            what,
+        });
+    }
+
+    /// Bytes of memory that the records take.
+    pub(super) fn memory(&self) -> usize {
+        self.records.capacity() * size_of::<Logged>() + self.pairs.capacity() * size_of::<Pair>()
+    }
+
+    /// Gives all records to `stream` in order of time, those of one time in the order of the file.
+    /// Timestamps after `latest` are repaired.
+    pub(super) fn replay(
+        mut self,
+        stream: &mut Stream,
+        latest: Option<u64>,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        let name = shared.name;
+        let mut found = Diagnostics::default();
+        let place = |record: &Logged| {
+            let line = format!("line {}", record.line);
+            Place::file(name).at(record.offset).record(line)
+        };
+        if let Some(latest) = latest {
+            self.repair(latest, |record| found.add(rules::TIME_JUMP, place(record)));
+        }
+        let mut before = 0;
+        for record in &self.records {
+            if record.time < before {
+                found.add(rules::OUT_OF_ORDER, place(record));
+            }
+            before = record.time;
+        }
+        // Repairs of a thread that is not read do not matter.
+        if stream.is_wanted {
+            shared.found.merge(&found);
+        }
+        self.records.sort_by_key(|record| record.time);
+        for record in &self.records {
+            let place = || place(record);
+            let done = match record.what {
+                What::State { end, state } => stream.state(record.time, end, state, place, shared),
+                What::Pairs { from, to } => {
+                    let pairs = self.pairs.get(from..to).unwrap_or_default();
+                    stream.pairs(record.time, pairs, shared)
+                }
+            };
+            done.map_err(|error| error.found_at(place))?;
+        }
+        Ok(())
+    }
+
+    /// Takes records that begin after `latest` at the time of the one before, and ends states that
+    /// end after it where the next record begins.
+    fn repair(&mut self, latest: u64, mut tell: impl FnMut(&Logged)) {
+        let mut before = 0;
+        for record in &mut self.records {
+            if record.time > latest {
+                tell(record);
+                record.time = before;
+            }
+            before = record.time;
+        }
+        let mut after = None;
+        for record in self.records.iter_mut().rev() {
+            if let What::State { end, .. } = &mut record.what
+                && *end > latest
+            {
+                *end = after.unwrap_or(record.time).max(record.time);
+                tell(record);
+            }
+            after = Some(record.time);
+        }
+    }
+}
+
+/// Records that lie beyond twice the duration that the header gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beyond {
+    latest: u64,
+    records: u64,
+    beyond: u64,
+}
+
+impl Beyond {
+    /// The count for a trace of `duration` ticks.
+    pub(super) fn new(duration: u64) -> Self {
+        let latest = match duration {
+            0 => u64::MAX,
+            duration => duration.saturating_mul(2),
+        };
+        Beyond {
+            latest,
+            records: 0,
+            beyond: 0,
+        }
+    }
+
+    /// Counts a record by its latest time, and returns `true` if that lies beyond.
+    #[inline]
+    pub(super) fn is_beyond(&mut self, time: u64) -> bool {
+        self.records += 1;
+        let is_beyond = time > self.latest;
+        self.beyond += u64::from(is_beyond);
+        is_beyond
+    }
+
+    /// The latest time that is plausible; `None` where nothing lies beyond it, or so much that the
+    /// header must be wrong.
+    pub(super) fn latest(&self) -> Option<u64> {
+        let few = FEW.max(self.records / TRUSTED);
+        (1..=few).contains(&self.beyond).then_some(self.latest)
+    }
+}
