@@ -150,7 +150,7 @@ pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
 }
 
 /// Adds the repairs and losses of a recording to an error that may follow from them.
-pub fn explain(diagnostics: &Diagnostics) -> impl Fn(Failure) -> Failure {
+pub fn explain(diagnostics: &Diagnostics) -> impl Fn(Failure) -> Failure + use<> {
     let mut lines = String::new();
     for found in found(diagnostics).iter().filter(|found| found.is_repair()) {
         lines.push_str(&format!("\n{}: {found}", found.word()));

@@ -331,3 +331,63 @@ proptest! {
         let _ = with(format!("[{{\"ph\":\"X\",{text}"), &OpenOptions::new());
     }
 }
+
+/// A time of no order with the others: far ahead, or far before them, and a length of months.
+#[test]
+fn a_time_far_from_all_others_does_not_stretch_a_trace() {
+    let text = |damaged: usize, ts: &str, dur: &str| {
+        let event = |index: usize| {
+            let (ts, dur) = match index == damaged {
+                true => (ts.to_owned(), dur),
+                false => ((1_000_000_000 + 100 * index).to_string(), "50"),
+            };
+            format!(r#"{{"ph":"X","name":"a","pid":1,"tid":1,"ts":{ts},"dur":{dur}}}"#)
+        };
+        let events: Vec<_> = (0..60).map(event).collect();
+        format!("[{}]", events.join(","))
+    };
+    let truth = trace(&read(&text(usize::MAX, "", ""))).range().unwrap();
+    for (at, ts, dur) in [
+        (30, "15000000000000", "50"),
+        (59, "15000000000000", "50"),
+        (0, "15000000000000", "50"),
+        (30, "-15000000000000", "50"),
+        (0, "-15000000000000", "50"),
+        (30, "1000003000", "15000000000000"),
+    ] {
+        let recording = read(&text(at, ts, dur));
+        assert_eq!(only(&recording), ("time-jump", 1), "{at} {ts} {dur}");
+        let range = trace(&recording).range().unwrap();
+        assert!(range.len() <= truth.len(), "{at} {ts} {dur}");
+        assert_eq!(trace(&recording).len(), 120);
+    }
+    // A call around all others, and one that waits for ten minutes, are none.
+    for (at, ts, dur) in [(0, "1", "1000009000"), (59, "1600000000", "50")] {
+        let recording = read(&text(at, ts, dur));
+        assert!(
+            recording.diagnostics.is_empty(),
+            "{}",
+            recording.diagnostics
+        );
+    }
+}
+
+/// Brackets, quotes and keys of the object around the events.
+#[test]
+fn damage_before_the_events_costs_none_of_them() {
+    let text = format!(
+        r#"{{"schemaVersion": 1, "deviceProperties": [{{"id": 0, "name": "V100"}}], "distributedInfo": {{"rank": 3, "list": [1, 2]}}, "traceEvents": [{A}, {A}], "end": 1}}"#
+    );
+    let whole = trace(&read(&text)).clone();
+    assert_eq!(whole.len(), 4);
+    let key = text.find("\"traceEvents").unwrap();
+    let all = (1..key - 1).flat_map(|at| b"){[}\"x:,".map(|byte| (at, byte)));
+    let letters = (key + 1..key + 12).map(|at| (at, b'x'));
+    for (at, byte) in all.chain(letters) {
+        let mut damaged = text.clone().into_bytes();
+        damaged[at] = byte;
+        let recording = with(damaged, &OpenOptions::new());
+        let recording = recording.unwrap_or_else(|error| panic!("{at} {byte}: {error}"));
+        assert_eq!(trace(&recording).len(), 4, "{at} {}", char::from(byte));
+    }
+}

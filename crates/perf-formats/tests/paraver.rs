@@ -698,7 +698,8 @@ fn records_out_of_order_are_sorted_with_their_times() {
     }
     let one = OpenOptions::new().locations(vec![1]);
     let truth = both("ordered-one", &lines, &one).0;
-    assert_eq!(both("one", &swapped, &one).0.events(), truth.events());
+    let swapped = both("one", &swapped, &one).0;
+    assert_eq!(events(&swapped, 1), events(&truth, 1));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use flate2::{Compression, write::GzEncoder};
 use perf_core::{
     CancelToken, EventSink, EventSource, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
 };
-use perf_formats::streams::{Follow, Streams, rules};
+use perf_formats::streams::{Follow, Streams, TraceBuilder, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus;
 use seen::Seen;
@@ -569,4 +569,36 @@ fn large_ranks_of_many_programs_make_no_large_communicators() {
         _ => 0,
     });
     assert_eq!(members.sum::<usize>(), 3 * 65_001);
+}
+
+/// A damaged timestamp in the middle of a thread, as its first and as its last. A pause is none.
+#[test]
+fn a_lone_jump_in_time_does_not_stretch_a_trace() {
+    let table = |damaged: &dyn Fn(u64) -> bool| {
+        let mut text = TABLE.lines().next().unwrap().to_owned();
+        for step in 0..60 {
+            let days = if damaged(step) {
+                167 * 86_400_000_000
+            } else {
+                0
+            };
+            let kind = if step % 2 == 0 { "ENTRY" } else { "EXIT" };
+            text += &format!("\n0\t{}\t0\t1\t2\t{kind}\tmain\t\t\t", 1_000 * step + days);
+        }
+        let mut builder = TraceBuilder::default();
+        let from = Cursor::new(text.into_bytes());
+        let mut streams = Streams::read("text", from, &OpenOptions::new()).unwrap();
+        while streams.next_step(&mut builder).unwrap() {}
+        builder.build().unwrap()
+    };
+    let end = |trace: &perf_core::Trace| trace.range().unwrap().end.0;
+    let truth = table(&|_| false);
+    assert_eq!(end(&truth), 59_000_001);
+    for at in [0, 30, 31, 59] {
+        let trace = table(&|step| step == at);
+        assert_eq!(trace.len(), truth.len());
+        assert!(end(&trace) <= end(&truth), "{at}");
+    }
+    let paused = table(&|step| step >= 30);
+    assert!(end(&paused) > 167 * 86_400_000_000_000);
 }

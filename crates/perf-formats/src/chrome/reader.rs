@@ -3,7 +3,7 @@
 use super::event::Raw;
 use super::phases::Phases;
 use super::rules;
-use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, integer};
+use crate::json::{Cursor, Element, Elements, End, Got, More, Next, Source, Stop, Token, integer};
 use crate::timeline::{Granted, Part};
 use crate::{Error, OpenOptions, Result};
 use perf_core::Place;
@@ -57,11 +57,16 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
             Next::Key(key) => key,
             Next::Close if has_events => return Ok(true),
             Next::Close => {
-                return Err(Error::Malformed {
-                    place: source.place(),
-                    expected: "`traceEvents`".into(),
-                    got: "an object without it".into(),
-                });
+                let place = source.place();
+                if !source.find_key("traceEvents")? {
+                    return Err(Error::Malformed {
+                        place,
+                        expected: "`traceEvents`".into(),
+                        got: "an object without it".into(),
+                    });
+                }
+                damaged(phases, place, "`traceEvents`");
+                continue;
             }
             Next::End if has_events => {
                 let place = source.place();
@@ -89,8 +94,12 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
         };
         let first = source.peek()?;
         let place = source.place();
+        let is_renamed = !has_events && first == Some(b'[') && holds_events(source)?;
+        if is_renamed && key != "traceEvents" {
+            damaged(phases, place.clone(), "the key `traceEvents`");
+        }
         let is_inside = match (key.as_str(), first) {
-            ("traceEvents", Some(b'[')) => {
+            (key, Some(b'[')) if key == "traceEvents" || is_renamed => {
                 has_events = true;
                 source.stop_at(None);
                 array(source, phases, options, false)?
@@ -112,6 +121,20 @@ fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -
                 phases.part.found.add(rules::TRUNCATED, place);
             }
             return Ok(false);
+        }
+    }
+}
+
+/// Returns `true` if the array that is next begins with an event: an object with a phase.
+fn holds_events(source: &mut Source) -> Result<bool> {
+    loop {
+        let mut has_phase = false;
+        let done = Cursor::new(source.bytes()).array(|cursor| {
+            has_phase = Raw::read(cursor)?.phase != 0;
+            Err(Stop::Bad("only the first"))
+        });
+        if done != Err(Stop::More) || !matches!(source.more()?, More::Read(_)) {
+            return Ok(has_phase);
         }
     }
 }
@@ -148,6 +171,14 @@ fn array(
     Ok(false)
 }
 
+/// Fails for the key of the events, which lies in no other member: a bracket is missing before it.
+fn not_events(key: &[u8]) -> Result<(), Stop> {
+    match key {
+        b"traceEvents" => Err(Stop::Bad("the end of a value")),
+        _ => Ok(()),
+    }
+}
+
 /// Names of devices by their number.
 fn devices(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     let got = source.value(|cursor| {
@@ -158,6 +189,7 @@ fn devices(source: &mut Source, phases: &mut Phases) -> Result<bool> {
             }
             let (mut id, mut name) = (Token::Missing, Token::Missing);
             cursor.object(|key, cursor| {
+                not_events(key)?;
                 let value = cursor.value()?;
                 match key {
                     b"id" => id = value,
@@ -192,6 +224,7 @@ fn distributed(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     let got = source.value(|cursor| {
         let mut found = Vec::new();
         cursor.object(|key, cursor| {
+            not_events(key)?;
             let value = cursor.value()?;
             if let Some(value) = value.scalar().filter(|value| value.len() <= PROPERTY) {
                 found.push((key.to_vec(), value.to_vec()));

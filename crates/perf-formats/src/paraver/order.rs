@@ -70,6 +70,41 @@ impl Log {
         });
     }
 
+    /// Returns `true` if no record is earlier than the one before.
+    pub(super) fn is_sorted(&self) -> bool {
+        self.records.is_sorted_by_key(|record| record.time)
+    }
+
+    /// The place of each record in the file.
+    pub(super) fn offsets(&self) -> impl Iterator<Item = u64> {
+        self.records.iter().map(|record| record.offset)
+    }
+
+    /// Gives one record to `stream`.
+    pub(super) fn give(
+        &self,
+        index: usize,
+        stream: &mut Stream,
+        shared: &mut Shared<'_, '_>,
+    ) -> Result<()> {
+        let Some(record) = self.records.get(index) else {
+            return Ok(());
+        };
+        let name = shared.name;
+        let place = || {
+            let line = format!("line {}", record.line);
+            Place::file(name).at(record.offset).record(line)
+        };
+        let done = match record.what {
+            What::State { end, state } => stream.state(record.time, end, state, place, shared),
+            What::Pairs { from, to } => {
+                let pairs = self.pairs.get(from..to).unwrap_or_default();
+                stream.pairs(record.time, pairs, shared)
+            }
+        };
+        done.map_err(|error| error.found_at(place))
+    }
+
     /// Bytes of memory that the records take.
     pub(super) fn memory(&self) -> usize {
         self.records.capacity() * size_of::<Logged>() + self.pairs.capacity() * size_of::<Pair>()
@@ -104,18 +139,7 @@ impl Log {
             shared.found.merge(&found);
         }
         self.records.sort_by_key(|record| record.time);
-        for record in &self.records {
-            let place = || place(record);
-            let done = match record.what {
-                What::State { end, state } => stream.state(record.time, end, state, place, shared),
-                What::Pairs { from, to } => {
-                    let pairs = self.pairs.get(from..to).unwrap_or_default();
-                    stream.pairs(record.time, pairs, shared)
-                }
-            };
-            done.map_err(|error| error.found_at(place))?;
-        }
-        Ok(())
+        (0..self.records.len()).try_for_each(|index| self.give(index, stream, shared))
     }
 
     /// Takes records that begin after `latest` at the time of the one before, and ends states that

@@ -285,6 +285,31 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
+    /// Gives the records of all threads that turned out to be in order to them, in the order of the file, so
+    /// that a trace does not depend on where it is read from.
+    fn give_sorted(&mut self) -> Result<()> {
+        let is_trusted = self.beyond.latest().is_some();
+        let mut sorted: Vec<Option<Log>> = Vec::with_capacity(self.logs.len());
+        for (log, has_beyond) in self.logs.iter_mut().zip(&self.has_beyond) {
+            let is_plain = |log: &mut Log| log.is_sorted() && !(is_trusted && *has_beyond);
+            sorted.push(log.take_if(is_plain));
+        }
+        let mut order = Vec::new();
+        for (thread, log) in sorted.iter().enumerate() {
+            let offsets = log.iter().flat_map(Log::offsets).enumerate();
+            order.extend(offsets.map(|(index, offset)| (offset, thread, index)));
+        }
+        order.sort_unstable();
+        for (_, thread, index) in order {
+            if let (Some(Some(log)), Some(stream)) =
+                (sorted.get(thread), self.streams.get_mut(thread))
+            {
+                log.give(index, stream, &mut self.shared)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The threads whose records must be sorted or repaired, and are not; `None` if there is none.
     fn unordered(&self) -> Option<Vec<bool>> {
         let is_trusted = self.beyond.latest().is_some();
@@ -406,6 +431,7 @@ impl<'p> Sweep<'_, 'p> {
         options: &OpenOptions<'_>,
     ) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
         let latest = self.beyond.latest();
+        self.give_sorted()?;
         for (stream, log) in self.streams.iter_mut().zip(&mut self.logs) {
             options.advance(0, 0)?;
             if let Some(log) = log.take() {

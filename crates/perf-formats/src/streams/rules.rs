@@ -66,6 +66,12 @@ pub const DEFINITIONS: Rule = rule(
     Weight::Loss,
     "a name was defined after the limit for definitions was reached; skipped",
 );
+/// A timestamp that lies far ahead of those around it.
+pub const TIME_JUMP: Rule = rule(
+    "time-jump",
+    Weight::Repair,
+    "a time lies 10 s or more ahead of those around it; taken at that of the event before",
+);
 /// Events that came later than they happened.
 pub const OUT_OF_ORDER: Rule = rule(
     "out-of-order",

@@ -1,6 +1,7 @@
 //! [`TraceBuilder`]: a stream that ended, as a trace.
 
 use super::rules;
+use crate::timestamps::{LOOK, Verdict, judge_jump};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{
     Clock, CommId, Communicator, Definitions, Diagnostics, Event, EventSink, Events, GroupKind,
@@ -46,6 +47,11 @@ impl Stream {
         firsts.map(|(at, _)| *at).min()
     }
 
+    /// Repairs damaged timestamps of both; returns how many there were.
+    fn repair(&mut self) -> u64 {
+        repair(&mut self.functions) + repair(&mut self.notes)
+    }
+
     /// Sorts both by time, and tells how many came late among their own kind.
     fn sort(&mut self) -> u64 {
         let (messages, counters): (Vec<_>, Vec<_>) = self
@@ -78,6 +84,51 @@ impl Stream {
             before.or_else(|| functions.next())
         })
     }
+}
+
+/// Distance from the event before, in nanoseconds, from which on a timestamp is compared with those that
+/// follow: as in the detection of anomalies.
+const FAR: u64 = 10_000_000_000;
+/// Distance from the event before, in nanoseconds, that is too long for one of the last events: a day.
+const GAP: u64 = 86_400_000_000_000;
+
+/// Takes events that lie far ahead of those around them in the file at the time of the one before;
+/// returns how many.
+fn repair(events: &mut [(Nanos, StreamEvent)]) -> u64 {
+    // In the order of the signed times.
+    let ordinal = |at: Nanos| at.0.cast_unsigned() ^ (1 << 63);
+    let mut before: Option<(u64, Nanos)> = None;
+    let mut count = 0;
+    for index in 0..events.len() {
+        let (known, after) = events.split_at_mut(index + 1);
+        let Some((at, _)) = known.last_mut() else {
+            break;
+        };
+        let time = ordinal(*at);
+        let last = before.map(|(time, _)| time);
+        if last.is_some_and(|last| time <= last.saturating_add(FAR)) {
+            before = before.max(Some((time, *at)));
+            continue;
+        }
+        let after = after.get(..LOOK).unwrap_or(after);
+        let times: Vec<u64> = after.iter().map(|(at, _)| ordinal(*at)).collect();
+        let instead = match judge_jump(last, time, &times, FAR) {
+            Verdict::Plausible => None,
+            Verdict::Outlier => {
+                let back = after.iter().find(|(back, _)| *back < *at);
+                before.map(|(_, at)| at).or(back.map(|(back, _)| *back))
+            }
+            Verdict::Undecided => before
+                .filter(|(last, _)| time - last > GAP)
+                .map(|(_, at)| at),
+        };
+        if let Some(instead) = instead {
+            *at = instead;
+            count += 1;
+        }
+        before = before.max(Some((ordinal(*at), *at)));
+    }
+    count
 }
 
 /// Bytes of an event.
@@ -121,13 +172,13 @@ impl TraceBuilder {
         let mut found = Diagnostics::default();
         self.streams.sort_by_key(|stream| stream.key);
         for stream in &mut self.streams {
-            let count = stream.sort();
-            if count > 0 {
-                let StreamKey { rank, thread, .. } = stream.key;
+            let StreamKey { rank, thread, .. } = stream.key;
+            let place = || {
                 let record = format!("rank {rank}, thread {thread}");
-                let place = Place::file(self.name.as_str()).record(record);
-                found.add_many(rules::OUT_OF_ORDER, count, place);
-            }
+                Place::file(self.name.as_str()).record(record)
+            };
+            found.add_many(rules::TIME_JUMP, stream.repair(), place());
+            found.add_many(rules::OUT_OF_ORDER, stream.sort(), place());
         }
         let firsts = self.streams.iter().filter_map(Stream::first);
         let origin = firsts.min().unwrap_or_default();

@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 /// Timestamps that are further apart than this part of a second are compared with those that follow.
 const FAR: u64 = 10_000;
+/// Seconds before the last timestamp of a location that are too long for a pause, where the clock
+/// properties do not say how long the recording is: a day.
+const GAP: u64 = 86_400;
 
 /// What belongs to one location: its local definitions, put together with the global ones.
 #[derive(Debug)]
@@ -51,6 +54,7 @@ impl Shared {
                 .span
                 .map(|(start, length)| start.saturating_add(length)),
             latest,
+            gap: clock.ticks_per_second().saturating_mul(GAP),
             local: &self.local,
             regions: self.regions.as_deref().unwrap_or(all),
             kinds,
@@ -75,6 +79,8 @@ pub(crate) struct Context<'r> {
     pub(super) end: Option<u64>,
     /// The end of twice the range of the clock properties: no timestamp should be later.
     pub(super) latest: Option<u64>,
+    /// Longest pause before the last timestamp in ticks, where `latest` is not known.
+    pub(super) gap: u64,
 }
 
 impl<'r> Context<'r> {

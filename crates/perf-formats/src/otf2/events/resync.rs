@@ -65,8 +65,10 @@ impl Decoder<'_> {
             Verdict::Undecided => {
                 // A chunk that is decoded by itself does not know the last timestamp.
                 self.state.is_doubtful |= before.is_none();
-                let latest = self.context.latest.filter(|latest| time > *latest);
-                before.filter(|before| latest.is_some_and(|latest| *before <= latest))
+                before.filter(|before| match self.context.latest {
+                    Some(latest) => time > latest && *before <= latest,
+                    None => time - before > self.context.gap,
+                })
             }
         };
         self.state.is_doubtful |= before.is_none() && instead.is_some();
@@ -184,11 +186,11 @@ impl Decoder<'_> {
         let is_all = whole && data.len() <= LOOK_BYTES;
         let window = data.get(..LOOK_BYTES).unwrap_or(data);
         let mut cursor = Cursor::new(window, self.state.order);
-        let mut last = match check {
-            Check::Form => 0,
-            _ => self.state.time,
+        // The range of the clock may be wrong, which must not make records damage.
+        let (mut last, latest) = match check {
+            Check::Form => (0, u64::MAX),
+            _ => (self.state.time, self.latest()),
         };
-        let latest = self.latest();
         let mut was_time = false;
         for count in 0..RUN {
             if cursor.is_empty() {
