@@ -160,7 +160,7 @@ pub mod tau;
     )
 )]
 mod timeline;
-#[cfg(any(feature = "otf2", feature = "paraver", feature = "streams"))]
+#[cfg(any(feature = "otf2", feature = "streams"))]
 mod timestamps;
 #[cfg(any(feature = "cube", feature = "paraver", feature = "tau"))]
 #[cfg_attr(

@@ -381,7 +381,7 @@ fn damage_before_the_events_costs_none_of_them() {
     let whole = trace(&read(&text)).clone();
     assert_eq!(whole.len(), 4);
     let key = text.find("\"traceEvents").unwrap();
-    let all = (1..key - 1).flat_map(|at| b"){[}\"x:,".map(|byte| (at, byte)));
+    let all = (1..key - 2).flat_map(|at| b"){[}\"x:,".map(|byte| (at, byte)));
     let letters = (key + 1..key + 12).map(|at| (at, b'x'));
     for (at, byte) in all.chain(letters) {
         let mut damaged = text.clone().into_bytes();

@@ -206,7 +206,11 @@ impl<'a, 'o> Elements<'a, 'o> {
             };
         };
         if let Some((at, expected)) = broken {
-            let skipped = self.source.offset().saturating_sub(offset);
+            let rest = match end {
+                Some(_) => self.source.bytes().len() as u64,
+                None => 0,
+            };
+            let skipped = (self.source.offset() + rest).saturating_sub(offset);
             let element = Element::Broken {
                 index,
                 at,
