@@ -4,7 +4,6 @@ use super::clock::{YEAR_2001, align, begin};
 use super::lay::{Copies, Laid, Placed, Scribe};
 use super::links;
 use super::names::Texts;
-use super::outliers;
 use super::part::Part;
 use super::places::{Places, in_order};
 use super::row::{Row, RowKey};
