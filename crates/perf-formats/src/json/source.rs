@@ -67,7 +67,7 @@ pub(crate) struct Source {
     damage: Option<String>,
     /// The key, with its quotes, at which a skipped value ends in any case.
     stop_key: Option<&'static str>,
-    /// Whether a skipped value ended there.
+    /// Set if a skipped value ended there.
     has_stopped: bool,
     /// Length of the file, 0 where it is not that of the text.
     pub(crate) total: u64,

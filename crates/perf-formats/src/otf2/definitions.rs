@@ -101,11 +101,11 @@ const MAX_PAYLOAD: usize = 1 << 10;
 /// Bytes that may follow the first end mark of a file.
 const END_MARKS: usize = 8;
 
-/// What comes next in a chunk.
+/// The next item of a chunk.
 enum Next {
     /// A record of this id, with the length of its payload.
     Record(u8, usize),
-    /// An end mark; whether it is that of the file.
+    /// An end mark; `true` for that of the file.
     End(bool),
 }
 
@@ -214,8 +214,8 @@ impl DefinitionFile {
         file
     }
 
-    /// The records of one chunk; whether the file ends in it. What is damaged is skipped up to the next
-    /// records that can be read, and counted.
+    /// Takes the records of one chunk; returns `true` if the file ends in it. Damaged bytes are skipped up
+    /// to the next records that can be read, and counted.
     fn chunk(&mut self, data: &[u8], base: usize, found: &mut Diagnostics) -> Read<bool> {
         let mut cursor = Cursor::new(data, self.order);
         match chunk_header(&mut cursor, self.order) {

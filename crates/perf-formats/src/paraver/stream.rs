@@ -37,7 +37,7 @@ pub(super) struct Stream {
     is_pending: bool,
     /// The latest time of a record.
     pub(super) last: u64,
-    /// Whether a record was earlier than one before: then what follows from them is void.
+    /// Set if a record was earlier than one before: then the events of the thread are void.
     pub(super) is_unordered: bool,
     /// Events of the instant, and where the lines of them end.
     pairs: Vec<Pair>,

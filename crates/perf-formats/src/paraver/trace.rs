@@ -180,7 +180,7 @@ struct Sweep<'a, 'p> {
     shared: Shared<'a, 'p>,
     threads: Threads,
     beyond: Beyond,
-    /// Whether a thread has a record that lies beyond the trace.
+    /// Marks the threads with a record that lies beyond the trace.
     has_beyond: Vec<bool>,
     /// The records of threads that are sorted.
     logs: Vec<Option<Log>>,

@@ -16,7 +16,7 @@ const RUN: usize = 5;
 /// line feed.
 const END_MARKS: usize = 8;
 
-/// What a record is to a look ahead.
+/// The kinds of records that a look ahead tells apart.
 enum Passed {
     Time(u64),
     Event,

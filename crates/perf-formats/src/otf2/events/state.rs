@@ -33,9 +33,9 @@ pub(crate) struct State {
     pub(super) keep: bool,
     /// Attributes of the next event.
     pub(super) pending: Vec<AttributeValue>,
-    /// Whether a timestamp was taken.
+    /// Set once a timestamp was taken.
     pub(super) started: bool,
-    /// Whether an earlier timestamp could change how the chunk is decoded.
+    /// Set if the timestamp before the chunk could change its events.
     pub(crate) is_doubtful: bool,
     /// Number of events that the header of the chunk declares.
     pub(super) declared: Option<u64>,
