@@ -4,7 +4,6 @@
 
 use perfkit::core::{Clock, Event, Nanos, TimeRange};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
-use perfkit::fold::{GroupBy, Groups};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::findings;
@@ -130,15 +129,14 @@ fn draw(
     };
     let has_own_spans = span == Span::Own;
     let scene = || {
-        let by = (GroupBy::Device, None);
-        drawn::folded(&timelines, by, (1200, Some(window)), |picture| {
+        let rows = (drawn::device_rows(&timelines)?, None);
+        drawn::folded(&timelines, rows, (1200, Some(window)), |picture| {
             picture.titled(title).own_spans(has_own_spans)
         })
     };
     files.write(title, scene, || {
-        let groups = Groups::by(&timelines, GroupBy::Device);
         let of = (&recording.trace, &timelines);
-        let rows = (groups, None);
+        let rows = (drawn::device_rows(&timelines)?, None);
         let named = (title, "devices");
         drawn::timeline(of, rows, (window, has_own_spans), named, command)
     })

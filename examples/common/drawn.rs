@@ -6,8 +6,8 @@ use crate::frames;
 use crate::output;
 use crate::progress::Bar;
 use crate::series::Series;
-use perfkit::core::{CancelToken, TimeRange, Trace, Unify, match_messages};
-use perfkit::fold::{Folder, GroupBy, Groups, Line, Op, RegionGroups, Timelines};
+use perfkit::core::{CancelToken, LocationKind, TimeRange, Trace, Unify, match_messages};
+use perfkit::fold::{Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines};
 use perfkit::track::{Bursts, ClusterId, ScaledFrame};
 use perfkit::view::track::Clusters;
 use perfkit::view::{Anchor, Error, Mark, Page, Scene, Section, Theme, Unit, timeline};
@@ -143,6 +143,20 @@ pub fn words(op: &str) -> String {
     }
 }
 
+/// Returns a row for the streams of each device, without rows of threads and of annotations.
+///
+/// # Errors
+/// What grouping fails with.
+pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
+    let groups = Groups::by(timelines, GroupBy::Device);
+    let is_device = |id: &&GroupId| {
+        let group = groups.get(**id);
+        group.is_some_and(|group| group.kind == LocationKind::AcceleratorStream)
+    };
+    let rows: Vec<GroupId> = groups.rows().iter().filter(is_device).copied().collect();
+    groups.with_rows(&rows).map_err(input)
+}
+
 /// One fold of a window, by default all of the recording, as a picture. Without an operation each kind of
 /// row has its own.
 ///
@@ -150,13 +164,12 @@ pub fn words(op: &str) -> String {
 /// What folding and drawing fail with.
 pub fn folded(
     timelines: &Timelines,
-    (by, op): (GroupBy, Option<Op>),
+    (groups, op): (Groups, Option<Op>),
     (columns, window): (usize, Option<TimeRange>),
     picture: impl Fn(timeline::Picture<'_>) -> timeline::Picture<'_>,
 ) -> Result<Scene, Failure> {
     let params = Folder::params().columns(columns).instants(true);
     let params = op.map_or(params.clone(), |op| params.op(op));
-    let groups = Groups::by(timelines, by);
     let folder = Folder::new(timelines, groups, params.check().map_err(input)?).map_err(input)?;
     let fold = folder
         .fold(window.unwrap_or(timelines.range()))

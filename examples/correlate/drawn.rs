@@ -21,7 +21,11 @@ impl List<'_> {
     /// Both grids with the list between them, for the choice of axes and others.
     pub(super) fn section(&self, heading: &str) -> Result<Section, Failure> {
         let (bar, cancel) = (Bar::new(), CancelToken::new());
-        let grid = |at: usize| self.grid(self.rows.get(at).copied().unwrap_or(self.reference));
+        let grid = |at: usize| {
+            let row = self.rows.get(at).copied().unwrap_or(self.reference);
+            self.grid(row)
+                .map(|(name, grid, (unit, _))| (name, grid, unit))
+        };
         let rank = |f: &[f64]| Ok(self.under(f, TOP)?);
         let view = View::correlated_by(
             &self.spectra,
@@ -46,10 +50,11 @@ impl List<'_> {
         let best = best.map(|found| (found.view, self.row(found), Some(found)));
         let mut drawn = Vec::new();
         for (view, row, found) in [(self.own, self.reference, None)].into_iter().chain(best) {
-            let (name, mut grid, unit) = self.grid(row).map_err(failed)?;
+            let (name, mut grid, (unit, factor)) = self.grid(row).map_err(failed)?;
             if is_filtered {
                 let values = self.spectra.filtered(view, &filter);
-                let values = values.map_err(|error| failed(error.into()))?;
+                let mut values = values.map_err(|error| failed(error.into()))?;
+                values.iter_mut().for_each(|value| *value *= factor);
                 grid = Grid::new(grid.shape().clone(), values, grid.mask().to_vec())
                     .map_err(|error| failed(error.into()))?;
             }
@@ -86,10 +91,12 @@ impl List<'_> {
         Ok(drawn::together(&title, &head, &scenes, theme))
     }
 
+    /// Returns the label of a view, its values on the grid, and their unit with the factor that they were
+    /// multiplied by.
     fn grid(
         &self,
         (metric, path): (MetricId, CallPathId),
-    ) -> perfkit::view::Result<(String, Grid, Unit)> {
+    ) -> perfkit::view::Result<(String, Grid, (Unit, f64))> {
         let unreadable = |error: perfkit::core::Error| std::io::Error::other(error.to_string());
         let shape = self.topology.shape();
         let mut values = vec![0.0; shape.cells()];
@@ -101,7 +108,7 @@ impl List<'_> {
         values.iter_mut().for_each(|value| *value *= factor);
         let grid = Grid::new(shape.clone(), values, self.topology.mask())?;
         let (metric, path) = self.label((metric, path));
-        Ok((format!("{path}, {metric}"), grid, unit))
+        Ok((format!("{path}, {metric}"), grid, (unit, factor)))
     }
 
     /// What each cell holds.

@@ -53,7 +53,7 @@ impl Report {
         drawn::png(file, &ranks(&timelines, title)?)?;
         let words = "Every rank over time; rows fold, unfold and zoom.";
         let small = |theme: Theme| {
-            let of = (GroupBy::Process, None);
+            let of = (Groups::by(&timelines, GroupBy::Process), None);
             drawn::folded(&timelines, of, (560, None), |one| {
                 one.titled(title).theme(theme)
             })
@@ -116,8 +116,8 @@ impl Report {
         let recording = recording::open(&recording::planted())?;
         let timelines = drawn::timelines(&recording.trace)?;
         let picture = |theme| {
-            let by = (GroupBy::Device, Some(Op::Idle));
-            drawn::folded(&timelines, by, (900, None), |one| {
+            let rows = (drawn::device_rows(&timelines)?, Some(Op::Idle));
+            drawn::folded(&timelines, rows, (900, None), |one| {
                 one.titled(DEVICES).theme(theme).own_spans(true)
             })
         };
@@ -173,7 +173,7 @@ impl Report {
 
 /// All ranks below one another, and under them the fold of all with max, min and diff.
 fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
-    let of = (GroupBy::Location, Some(Op::Max));
+    let of = (Groups::by(timelines, GroupBy::Location), Some(Op::Max));
     let all = drawn::folded(timelines, of, (1440, None), |one| one.titled(title))?;
     let mut folds = Vec::new();
     for (words, op) in [
@@ -181,7 +181,7 @@ fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
         ("min: what the fewest do", Op::Min),
         ("diff: where ranks differ", Op::Diff),
     ] {
-        let of = (GroupBy::All, Some(op));
+        let of = (Groups::by(timelines, GroupBy::All), Some(op));
         folds.push(drawn::folded(timelines, of, (400, None), |one| {
             one.titled(words).legend(false)
         })?);

@@ -166,7 +166,8 @@ impl Report<'_> {
         };
         let by_ipc = work == "instructions";
         let mut rows = Vec::new();
-        for object in self.series.tracking.objects.iter().take(top) {
+        let listed = self.series.tracking.objects.iter().take(top);
+        for object in listed.filter(|object| object.is_reliable) {
             for (from, to) in Self::steps(object) {
                 let Some(change) = self.change(object, from, to) else {
                     continue;
@@ -206,7 +207,8 @@ impl Report<'_> {
 
     pub(super) fn laws(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let mut rows = Vec::new();
-        for object in self.series.tracking.objects.iter().take(top) {
+        let listed = self.series.tracking.objects.iter().take(top);
+        for object in listed.filter(|object| object.is_reliable) {
             for metric in self.metrics() {
                 let Ok(Some(law)) = self.series.trends.fit(object.id, metric, 0.95) else {
                     continue;

@@ -103,7 +103,11 @@ impl<'a> Tree<'a> {
                 continue;
             }
             let device = self.processes.get(&device).map_or("", String::as_str);
-            let label = format!("{name}, {device}");
+            // Annotations of a device lie beside its streams: they are a row of their own, and no work.
+            let label = match kind {
+                LocationKind::AcceleratorStream => format!("{name}, {device}"),
+                _ => format!("{name}, {device}, other {}", plural(kind)),
+            };
             let level = Some(GroupBy::Device);
             let id = self.groups.push(label, kind, level, streams, leaves);
             self.order.push((GroupBy::Device, (process, rank, id)));

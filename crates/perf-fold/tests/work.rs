@@ -3,7 +3,17 @@
 use perf_core::Region;
 use perf_fold::{StateMap, Work, WorkRules};
 
+const COPIES: &[&str] = &[
+    "Memcpy DtoH (Device -> Pinned)",
+    "CopyDeviceToHost",
+    "copy-start.12",
+    "copy-done.12",
+];
+
 const COMMUNICATION: &[&str] = &[
+    "void hybrid_ep::dispatch_kernel<768>(int4*)",
+    "void hybrid_ep::combine_kernel<768>(int4*)",
+    "void c10d::symmetric_memory::barrier_kernel(unsigned int**)",
     // NCCL, RCCL, MSCCL, MSCCL++, oneCCL, HCCL.
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
     "ncclDevKernel_SendRecv(ncclDevComm*, unsigned long, ncclWork*)",
@@ -65,6 +75,9 @@ const COMMUNICATION: &[&str] = &[
 ];
 
 const COMPUTE: &[&str] = &[
+    "void warpAllReduceSum<float>(float*)",
+    "blockAllReduceSum_f32",
+    "CopyPageToBlockKernel",
     "void flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4>>(Flash_fwd_params)",
     "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(Flash_fwd_params)",
     "softmax_combine",
@@ -108,6 +121,7 @@ fn kernels_that_exchange_data_are_communication() {
     };
     assert_eq!(wrong(COMMUNICATION, Work::Communication), [""; 0]);
     assert_eq!(wrong(COMPUTE, Work::Compute), [""; 0]);
+    assert_eq!(wrong(COPIES, Work::Copy), [""; 0]);
 }
 
 #[test]

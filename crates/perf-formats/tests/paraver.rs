@@ -729,6 +729,42 @@ fn a_time_far_beyond_the_trace_is_repaired() {
         );
         assert!(trace.len().abs_diff(truth.len()) <= 4);
     }
+    // A message: its channel keeps its order, and every other message its partner.
+    let message = |step: u64| {
+        let begin = 100 * step + 60;
+        let times = [begin, begin, begin + 20, begin + 20].map(|time| time.to_string());
+        let [send, sent, receive, received] = times;
+        (
+            begin,
+            format!("3:1:1:1:1:{send}:{sent}:2:1:2:1:{receive}:{received}:{step}:7"),
+        )
+    };
+    let mut with_messages: Vec<(u64, String)> = (0..60).map(message).collect();
+    with_messages.extend(lines.iter().map(|line| {
+        let time = line.split(':').nth(5).and_then(|time| time.parse().ok());
+        (time.unwrap(), line.clone())
+    }));
+    with_messages.sort_by_key(|(time, _)| *time);
+    let sound: Vec<String> = with_messages.into_iter().map(|(_, line)| line).collect();
+    let seen = |lines: &[String]| {
+        let (trace, found) = both("messages", lines, &OpenOptions::new());
+        let messages = perf_core::match_messages(trace.view());
+        let violations = messages.clock_violations().messages;
+        (
+            messages.messages.len(),
+            violations.violated,
+            found.count(rules::TIME_JUMP),
+        )
+    };
+    assert_eq!(seen(&sound), (60, 0, 0));
+    let own = (0..sound.len()).filter(|at| sound[*at].starts_with("3:"));
+    for at in own.step_by(7) {
+        let mut damaged = sound.clone();
+        let mut fields: Vec<&str> = damaged[at].split(':').collect();
+        fields[5] = "14400000000000000";
+        damaged[at] = fields.join(":");
+        assert_eq!(seen(&damaged), (60, 0, 1), "{at}");
+    }
     // A header whose duration is wrong says nothing.
     let short = LONG.replace("10000", "10");
     let text = format!("{short}{}\n", lines.join("\n"));

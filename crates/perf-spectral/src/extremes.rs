@@ -1,7 +1,6 @@
 //! The largest and the smallest of the working space, with ties to the smallest shift.
 
 use crate::Result;
-use crate::layout::ring;
 use crate::real::{Aligned, Real};
 use crate::reference::Correlation;
 use crate::transform::{Scratch, Transform};
@@ -59,9 +58,9 @@ impl<T: Real> Transform<T> {
             norm: norm2,
         };
         let near = T::TIE * norm;
-        let (value, norm2, at) = self.nearest(scratch, 1.0, high - near)?;
+        let (value, norm2, at) = self.nearest(scratch, 1.0, high - near, |_, _| true)?;
         let max = peak(value, norm2, at);
-        let (value, norm2, at) = self.nearest(scratch, -1.0, -low - near)?;
+        let (value, norm2, at) = self.nearest(scratch, -1.0, -low - near, |_, _| true)?;
         let min = peak(-value, norm2, at);
         let mut found = Correlation {
             max,
@@ -69,26 +68,32 @@ impl<T: Real> Transform<T> {
             zero: peak(zero, 0, 0).r,
             chosen: Peak::default(),
         };
-        found.chosen = self.smallest_shift(scratch, &found, norm, tolerance);
+        found.chosen = self.smallest_shift(scratch, &found, norm, tolerance)?;
         Ok(found)
     }
 
-    /// Returns the value of the smallest shift among the two extremes and their projections.
+    /// Returns the value of the smallest shift among the extremes of magnitudes that count as equal.
     ///
-    /// A projection of an extreme has the shift 0 along some of the axes. A candidate has the sign of its
-    /// extreme and a magnitude within `tolerance`, a share, of the larger extreme. Of equally small shifts
-    /// one with the sign of the unshifted value wins, unless that is smaller than the tolerance. Then the
-    /// lowest cell wins.
+    /// A candidate has a magnitude within `tolerance`, a share, of the larger of maximum and minimum, and is an
+    /// extreme along each axis that it is shifted along: its neighbours there are not larger in magnitude. Of
+    /// equally small shifts one with the sign of the unshifted value wins, unless that is smaller than the
+    /// tolerance. Then the lowest cell wins.
     fn smallest_shift(
         &self,
         scratch: &Scratch<T>,
         found: &Correlation,
         norm: f64,
         tolerance: f64,
-    ) -> Peak {
-        let dims = self.dims();
+    ) -> Result<Peak> {
         let most = found.max.r.abs().max(found.min.r.abs());
         let least = most * (1.0 - tolerance) - T::TIE;
+        if tolerance > 0.0 && found.zero.abs() >= least {
+            return Ok(Peak {
+                r: found.zero,
+                at: 0,
+                norm: 0,
+            });
+        }
         let has_sign = tolerance > 0.0 && found.zero.abs() > tolerance * most;
         // Ordered by squared shift, sign and cell.
         let mut best: Option<((u64, bool, usize), f64)> = None;
@@ -97,36 +102,41 @@ impl<T: Real> Transform<T> {
                 continue;
             }
             let is_opposite = has_sign && found.zero * sign < 0.0;
-            let (mut shift, mut rest) = ([0; MAX_AXES], extreme.at);
-            for (at, len) in shift.iter_mut().zip(dims).rev() {
-                (*at, rest) = (rest % len, rest / len);
+            let mut peak = extreme;
+            if tolerance > 0.0 {
+                let edge = T::TIE * norm;
+                let accepts = |at, value| self.is_extreme(scratch, at, value + edge, sign);
+                let (value, norm2, at) = self.nearest(scratch, sign, least * norm, accepts)?;
+                if (norm2, at) < (extreme.norm, extreme.at) && value > 0.0 {
+                    let r = (sign * value / norm).clamp(-1.0, 1.0);
+                    peak = Peak { r, at, norm: norm2 };
+                }
             }
-            let shifted = shift.iter().filter(|at| **at > 0).count();
-            // A bit for each axis with a shift; with all of them it is the extreme itself.
-            for kept in 0..1usize << shifted {
-                let (mut projected, mut bit) = (shift, 0);
-                for at in projected.iter_mut().filter(|at| **at > 0) {
-                    *at *= kept >> bit & 1;
-                    bit += 1;
-                }
-                let axes = || projected.iter().zip(dims);
-                let at = axes().fold(0, |cell, (at, len)| cell * len + at);
-                let norm2 = axes().map(|(at, len)| ring(*at, *len)).sum();
-                let key = (norm2, is_opposite, at);
-                if best.is_some_and(|(best, _)| best <= key) {
-                    continue;
-                }
-                let r = match at == extreme.at {
-                    true => extreme.r,
-                    false => (self.value(scratch, &projected) / norm).clamp(-1.0, 1.0),
-                };
-                if r * sign >= least {
-                    best = Some((key, r));
-                }
+            let key = (peak.norm, is_opposite, peak.at);
+            if best.is_none_or(|(best, _)| key < best) {
+                best = Some((key, peak.r));
             }
         }
         let peak = |((norm, _, at), r)| Peak { r, at, norm };
-        best.map(peak).unwrap_or_default()
+        Ok(best.map(peak).unwrap_or_default())
+    }
+
+    /// Returns `true` if no neighbour of a cell along an axis with a shift is larger, times `sign`, than `value`.
+    fn is_extreme(&self, scratch: &Scratch<T>, cell: usize, value: f64, sign: f64) -> bool {
+        let dims = self.dims();
+        let (mut shift, mut rest) = ([0; MAX_AXES], cell);
+        for (at, len) in shift.iter_mut().zip(dims).rev() {
+            (*at, rest) = (rest % len, rest / len);
+        }
+        dims.iter().enumerate().all(|(axis, len)| {
+            let at = shift[axis];
+            at == 0
+                || [at + 1, at + len - 1].iter().all(|next| {
+                    let mut near = shift;
+                    near[axis] = next % len;
+                    sign * self.value(scratch, &near) <= value
+                })
+        })
     }
 
     /// The value of the working space at a shift, one coordinate an axis.
@@ -145,8 +155,15 @@ impl<T: Real> Transform<T> {
         scratch.work[sample].get()[tile * layout.block() + inside + column].wide()
     }
 
-    /// Of all values times `sign` that reach `least`, that with the smallest shift.
-    fn nearest(&self, scratch: &Scratch<T>, sign: f64, least: f64) -> Result<(f64, u64, usize)> {
+    /// Returns the value with the smallest shift among those that, times `sign`, reach `least` and that `accepts`
+    /// takes by cell and value; with it its squared shift and cell.
+    fn nearest(
+        &self,
+        scratch: &Scratch<T>,
+        sign: f64,
+        least: f64,
+        accepts: impl Fn(usize, f64) -> bool,
+    ) -> Result<(f64, u64, usize)> {
         let mut looks = Looks::new(scratch.lines.cancel.as_ref());
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
@@ -182,7 +199,7 @@ impl<T: Real> Transform<T> {
                         let (one, two) = (tile * width + column, at * samples + sample);
                         let norm = layout.norm1[one] + layout.norm2[two];
                         let place = (layout.place1[one] + layout.place2[two]) as usize;
-                        if (norm, place) < (best.1, best.2) {
+                        if (norm, place) < (best.1, best.2) && accepts(place, value) {
                             best = (value, norm, place);
                         }
                     }

@@ -29,12 +29,12 @@ pub struct Correlation {
 impl Correlation {
     /// Returns r_f: a value of the largest magnitude within the tolerance, with its sign.
     ///
-    /// Candidates are the maximum, the minimum, and R at their shifts with the shift along some or all axes
-    /// set to 0. Those whose magnitude is within the tolerance of the largest count as equal, and the one
-    /// with the smallest shift is returned. A shift along an axis is thus reported only if it raises the
-    /// magnitude by more than the tolerance. Of equally small shifts one with the sign of the unshifted value
-    /// is returned, unless that value is below the tolerance, then the one of the lowest cell. The tolerance
-    /// is that of
+    /// Candidates are the values that are extremes along each axis that they are shifted along. Those whose
+    /// magnitude is within the tolerance of the largest count as equal, and the one with the smallest shift is
+    /// returned. A shift along an axis is thus reported only if it raises the magnitude by more than the
+    /// tolerance, and of a pattern that repeats along an axis the nearest repetition is reported. Of equally small
+    /// shifts one with the sign of the unshifted value is returned, unless that value is below the tolerance, then
+    /// the one of the lowest cell. The tolerance is that of
     /// [`RankParams`](crate::RankParams::tolerance) in rankings, and [`TOLERANCE`] elsewhere.
     ///
     /// ```

@@ -42,11 +42,11 @@ impl Work {
 /// | work | patterns |
 /// |---|---|
 /// | set | `Memset*`, `memset*`, `MEMSET*`, `[CUDA memset*`, `[CUDA Unified Memory memset*`, `__amd_rocclr_fillBuffer*` |
-/// | copy | `Memcpy*`, `memcpy*`, `MEMCPY*`, `[CUDA memcpy*`, `[CUDA Unified Memory memcpy*`, `Copy*To*`, `MEMORY_COPY_*`, `__amd_rocclr_copyBuffer*`, `dma*` |
-/// | compute | `triton_*_fused_*`: a kernel that fuses operators is named after all of them |
-/// | communication: libraries | `*nccl*`, `*rccl*`, `*msccl*`, `*oneccl*`, `hcom_*`, `*nvshmem*`, `*rocshmem*`, `*ishmem*`, `*userbuffers*` |
+/// | copy | `Memcpy*`, `memcpy*`, `MEMCPY*`, `[CUDA memcpy*`, `[CUDA Unified Memory memcpy*`, `CopyDeviceTo*`, `CopyHostTo*`, `MEMORY_COPY_*`, `__amd_rocclr_copyBuffer*`, `dma*`; of XLA `copy-start*`, `copy-done*` |
+/// | compute | `triton_*_fused_*`: a kernel that fuses operators is named after all of them; reductions within a warp or a block: `*warpAllReduce*`, `*WarpAllReduce*`, `*blockAllReduce*`, `*BlockAllReduce*`, `*all_reduce_within_block*` |
+/// | communication: libraries | `*nccl*`, `*rccl*`, `*msccl*`, `*oneccl*`, `hcom_*`, `*nvshmem*`, `*rocshmem*`, `*ishmem*`, `*userbuffers*`, `*symmetric_memory::*` |
 /// | communication: collectives | all reduce, all gather, reduce scatter and all to all, each as `*AllReduce*`, `*allReduce*`, `*Allreduce*`, `*allreduce*`, `*all_reduce*` and `*all-reduce*` |
-/// | communication: serving engines | `*cross_device_reduce*`, `*quickreduce*`, `*intranode::*`, `*internode::*`, `*internode_ll::*`, the same three mangled in `deep_ep`, `*EpDispatch*`, `*EpCombine*`, `*moeA2ADispatchKernel*`, `*moeA2ACombineKernel*`, `*a2a_dispatch*`, `*a2a_combine*`; the bare names `dispatch` and `combine`, also with parameters; `notify_dispatch*`, `cached_notify_dispatch*`, `cached_notify_combine*` |
+/// | communication: serving engines | `*cross_device_reduce*`, `*quickreduce*`, `*intranode::*`, `*internode::*`, `*internode_ll::*`, the same three mangled in `deep_ep`, `*EpDispatch*`, `*EpCombine*`, `*hybrid_ep::dispatch*`, `*hybrid_ep::combine*`, `*moeA2ADispatchKernel*`, `*moeA2ACombineKernel*`, `*a2a_dispatch*`, `*a2a_combine*`; the bare names `dispatch` and `combine`, also with parameters; `notify_dispatch*`, `cached_notify_dispatch*`, `cached_notify_combine*` |
 /// | communication: XLA | `collective-*`, `async-collective-*`, and `send` and `recv`, alone or before `.` or `-` |
 /// | copy | all others of role [`RegionRole::DataTransfer`] |
 ///
@@ -83,22 +83,34 @@ const SETS: [&str; 6] = [
     "__amd_rocclr_fillBuffer*",
 ];
 
-const COPIES: [&str; 9] = [
+const COPIES: [&str; 12] = [
     "Memcpy*",
     "memcpy*",
     "MEMCPY*",
     "[CUDA memcpy*",
     "[CUDA Unified Memory memcpy*",
-    "Copy*To*",
+    "CopyDeviceTo*",
+    "CopyHostTo*",
     "MEMORY_COPY_*",
     "__amd_rocclr_copyBuffer*",
     "dma*",
+    // XLA: a transfer between memories in the background, and the wait for its end.
+    "copy-start*",
+    "copy-done*",
 ];
 
-/// Names that say more than one thing: kernels that a compiler fused are named after the operators in them.
-const FUSED: [&str; 1] = ["triton_*_fused_*"];
+/// Names that hold those of collectives: kernels that a compiler fused are named after the operators in them, and
+/// reductions within a warp or a block are no exchange between devices.
+const COMPUTE: [&str; 6] = [
+    "triton_*_fused_*",
+    "*warpAllReduce*",
+    "*WarpAllReduce*",
+    "*blockAllReduce*",
+    "*BlockAllReduce*",
+    "*all_reduce_within_block*",
+];
 
-const COMMUNICATION: [&str; 67] = [
+const COMMUNICATION: [&str; 70] = [
     // Libraries of collectives, of one-sided communication and of Transformer Engine.
     "*nccl*",
     "*rccl*",
@@ -109,6 +121,7 @@ const COMMUNICATION: [&str; 67] = [
     "*rocshmem*",
     "*ishmem*",
     "*userbuffers*",
+    "*symmetric_memory::*",
     // Collectives, as libraries, serving engines and compilers spell them.
     "*AllReduce*",
     "*allReduce*",
@@ -146,6 +159,8 @@ const COMMUNICATION: [&str; 67] = [
     "*deep_ep12internode_ll*",
     "*EpDispatch*",
     "*EpCombine*",
+    "*hybrid_ep::dispatch*",
+    "*hybrid_ep::combine*",
     "*moeA2ADispatchKernel*",
     "*moeA2ACombineKernel*",
     "*a2a_dispatch*",
@@ -180,7 +195,7 @@ impl Default for WorkRules {
         };
         let rules = names(Work::Set, &SETS)
             .chain(names(Work::Copy, &COPIES))
-            .chain(names(Work::Compute, &FUSED))
+            .chain(names(Work::Compute, &COMPUTE))
             .chain(names(Work::Communication, &COMMUNICATION))
             .chain([(Work::Copy, Rule::Role(RegionRole::DataTransfer))]);
         WorkRules {

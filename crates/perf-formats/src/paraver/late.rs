@@ -4,6 +4,7 @@ use super::names;
 use crate::Result;
 use perf_core::{CancelToken, CommId, Event, Events, Looks, Ticks};
 use std::collections::HashMap;
+use std::mem::discriminant;
 
 /// An event of a location that is put in its place once all others are there.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,29 @@ pub(super) struct Unkept {
 /// A collective with a root: communicator, process, time, location, its place among those kept or
 /// not of the location, and whether it is kept.
 type Rooted = (CommId, u32, u64, usize, usize, bool);
+
+/// Takes events beyond the latest plausible time at that of the event of the same kind before them in the file, or at
+/// the begin of the trace where there is none. Returns their number.
+///
+/// Lines of messages are in the order of their sends, so that messages of one channel keep their order, and with it
+/// their partners.
+pub(super) fn take_back(late: &mut [Late], latest: Option<u64>) -> u64 {
+    let is_beyond = |late: &Late| latest.is_some_and(|latest| late.time > latest);
+    if !late.iter().any(is_beyond) {
+        return 0;
+    }
+    let mut before = HashMap::new();
+    let mut count = 0;
+    for late in late {
+        let before = before.entry(discriminant(&late.event)).or_insert(0);
+        if is_beyond(late) {
+            late.time = *before;
+            count += 1;
+        }
+        *before = late.time;
+    }
+    count
+}
 
 /// Gives the collectives of each process their roots: the one rank that is the root says so, and
 /// the n-th of a communicator on one process is the n-th on each other.

@@ -440,13 +440,9 @@ impl<'p> Sweep<'_, 'p> {
             let place = || Place::file(self.name).record("the end");
             let done = stream.finish(&mut self.shared);
             done.map_err(|error| error.found_at(place))?;
-            // Messages beyond the trace are taken at the last record of the thread.
-            let beyond = |late: &&mut Late| latest.is_some_and(|latest| late.time > latest);
-            for late in stream.late.iter_mut().filter(beyond) {
-                late.time = stream.last;
-                let place = Place::file(self.name).record("a message");
-                self.shared.found.add(rules::TIME_JUMP, place);
-            }
+            let count = late::take_back(&mut stream.late, latest);
+            let place = Place::file(self.name).record("a message");
+            self.shared.found.add_many(rules::TIME_JUMP, count, place);
         }
         let mixed = self.shared.tables.settle();
         let place = Place::file(self.name);

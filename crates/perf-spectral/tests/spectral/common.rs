@@ -132,8 +132,9 @@ pub(crate) fn correlated(a: &[f64], b: &[f64], dims: &[usize]) -> Vec<f64> {
     cells.iter().map(one).collect()
 }
 
-/// The value to report of R at all shifts: maximum, minimum and their projections onto fewer axes, those that
-/// reach the larger magnitude to within the tolerance, the smallest shift of them. Cell and value.
+/// Returns the value to report of R at all shifts, and its cell: of the values that reach the largest magnitude to
+/// within the tolerance, and that are extremes along each axis that they are shifted along, the one with the
+/// smallest shift. Without a tolerance the larger of maximum and minimum.
 pub(crate) fn reported(all: &[f64], dims: &[usize], tolerance: f64) -> (usize, f64) {
     const TIE: f64 = 1e-9;
     let norm = |cell: usize| -> usize {
@@ -150,12 +151,28 @@ pub(crate) fn reported(all: &[f64], dims: &[usize], tolerance: f64) -> (usize, f
     let extremes = [extreme(1.0), extreme(-1.0)];
     let most = extremes.map(|(sign, at)| sign * all[at]);
     let least = most[0].max(most[1]) * (1.0 - tolerance) - TIE;
+    let is_extreme = |at: usize, sign: f64| {
+        let shift = digits(at, dims);
+        (0..dims.len()).all(|axis| {
+            let near = |step: usize| {
+                let mut near = shift.clone();
+                near[axis] = (near[axis] + step) % dims[axis];
+                let cell = near.iter().zip(dims);
+                cell.fold(0, |cell, (at, len)| cell * len + at)
+            };
+            let both = [1, dims[axis] - 1].map(near);
+            shift[axis] == 0
+                || both
+                    .iter()
+                    .all(|near| sign * all[*near] <= sign * all[at] + TIE)
+        })
+    };
     let candidates = (0..all.len()).filter(|at| {
         extremes.iter().any(|(sign, extreme)| {
-            let (shift, of) = (digits(*at, dims), digits(*extreme, dims));
-            let mut pairs = shift.iter().zip(&of);
-            let is_projection = pairs.all(|(s, e)| *s == 0 || s == e);
-            is_projection && sign * all[*extreme] >= least && sign * all[*at] >= least
+            let reaches = |at: usize| sign * all[at] >= least;
+            reaches(*extreme)
+                && reaches(*at)
+                && (at == extreme || tolerance > 0.0 && is_extreme(*at, *sign))
         })
     });
     // Of equal shifts one with the sign of the unshifted value, if that is one.

@@ -89,6 +89,43 @@ fn a_shifted_wave_with_noise_has_its_shift_along_its_axis_alone() {
     }
 }
 
+/// Harmonics repeat along their axis, and combs (nodes of several ranks) as often: noise makes one of the repetitions
+/// the largest, and the nearest is reported.
+#[test]
+fn of_a_pattern_that_repeats_the_nearest_repetition_is_reported() {
+    let mut misled = 0;
+    for seed in 0..20 {
+        for (dims, harmonic, shift) in [
+            (&[16][..], 2.0, 1),
+            (&[16, 4], 2.0, 1),
+            (&[12, 4, 4], 2.0, 1),
+            (&[64], 4.0, 2),
+            (&[64], 0.0, 1),
+        ] {
+            let below: usize = dims[1..].iter().product();
+            let view = |shift: usize, seed: u64| -> Vec<f64> {
+                let noise = noise(dims.iter().product(), seed);
+                let value = |cell: usize| match harmonic > 0.0 {
+                    true => (TAU * harmonic * (cell as f64 - shift as f64) / dims[0] as f64).cos(),
+                    // Every eighth cell.
+                    false => f64::from(u8::from((cell + dims[0] - shift).is_multiple_of(8))),
+                };
+                let cells = noise.iter().enumerate();
+                cells
+                    .map(|(cell, noise)| value(digits(cell, dims)[0]) + 0.01 * noise)
+                    .collect()
+            };
+            let views = [view(0, 2 * seed), view(shift, 2 * seed + 1)];
+            let found = correlate::<f64>(dims, &views, &filters(dims.len())[1]);
+            let best = found.best();
+            assert_eq!(best.at, shift * below, "{seed} {dims:?}: {found:?}");
+            assert!(best.r > 0.98, "{seed} {dims:?}: {found:?}");
+            misled += usize::from(found.max.at != best.at);
+        }
+    }
+    assert!(misled > 0, "noise moves none of the maxima");
+}
+
 #[test]
 fn a_shift_that_raises_the_magnitude_is_reported() {
     // One cell of 32 costs a wave 2 %, and one of 64 half a percent.
