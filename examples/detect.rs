@@ -9,7 +9,9 @@ mod asked;
 use asked::{Asked, Method, USAGE, facts, means_something, parse, spare_sources, title, usage};
 use perfkit::anomaly::calls::{Calls, Repair};
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
-use perfkit::anomaly::{Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
+use perfkit::anomaly::{
+    self, Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail,
+};
 use perfkit::core::{CancelToken, Diagnostics, EventSource, Progress, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
@@ -281,7 +283,9 @@ fn replay(
 /// What is to be said after a step where one follows a stream: its worst anomalies, and functions that
 /// changed. Whether one goes on: where the store fails one does not.
 fn step(asked: &Asked, monitor: &mut Monitor, out: &mut dyn Write) -> Result<bool, Failure> {
-    if monitor.error().is_some() {
+    // A store that fails costs its records, which are counted, and not the analysis.
+    let goes_on = |error: &anomaly::Error| matches!(error, anomaly::Error::Store { .. });
+    if monitor.error().is_some_and(|error| !goes_on(error)) {
         return Ok(false);
     }
     if !asked.follow || asked.as_json {
