@@ -67,7 +67,7 @@ fn trace() -> Trace {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = archive, config = at_most(25_016_679))]
+#[bench::events(args = (), setup = archive, config = at_most(26_334_901))]
 fn otf2_decode(archive: MemoryArchive) -> Trace {
     let reader = Reader::new(archive, &OpenOptions::new().threads(1)).expect("it was just written");
     black_box(reader.read().expect("it was just written").0)
@@ -123,7 +123,7 @@ fn kineto() -> std::io::Cursor<Vec<u8>> {
 }
 
 #[library_benchmark]
-#[bench::bytes(args = (), setup = kineto, config = at_most(58_907_760))]
+#[bench::bytes(args = (), setup = kineto, config = at_most(65_425_024))]
 fn chrome_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
     let recording = chrome::read("made", text, &OpenOptions::new().threads(1));
     let recording = recording.expect("it was just made");
@@ -213,7 +213,7 @@ fn monitoring() -> (Monitor, Step) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = monitoring, config = near(72_902_473))]
+#[bench::events(args = (), setup = monitoring, config = near(75_015_715))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -247,7 +247,7 @@ fn recording() -> (Monitor, Step) {
 }
 
 #[library_benchmark]
-#[bench::events(args = (), setup = recording, config = near(76_672_217))]
+#[bench::events(args = (), setup = recording, config = near(79_322_227))]
 fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -540,7 +540,7 @@ fn spectra() -> (Spectra<f64>, Reference<f64>) {
 }
 
 #[library_benchmark]
-#[bench::eight(args = (), setup = spectra, config = at_most(1_577_949))]
+#[bench::eight(args = (), setup = spectra, config = at_most(1_664_674))]
 fn spectra_correlate(
     (spectra, reference): (Spectra<f64>, Reference<f64>),
 ) -> (Spectra<f64>, Reference<f64>, Vec<Correlation>) {
