@@ -207,7 +207,7 @@ fn pictures_show_what_the_filter_lets_pass_and_the_shift() {
     assert_eq!(filtered.matches("cubes from -").count(), 2, "{filtered}");
     assert!(!plain.contains("cubes from -"), "{plain}");
 
-    // Of work (1, 2, 3, 4) on 2 x 2 processes the first axis holds what two steps differ by.
+    // Of work (1, 2, 3, 4) us on 2 x 2 processes the first axis holds what two steps differ by.
     let small = multi("pictures", [[1, 2, 3, 4], [4, 2, 3, 1]]);
     let words = [
         "--path",
@@ -220,7 +220,7 @@ fn pictures_show_what_the_filter_lets_pass_and_the_shift() {
     ];
     let shown = |axes| pictured(&small, &[&words[..], &[axes]].concat());
     let parts = [shown("1,0"), shown("0,1")];
-    for (text, half) in parts.iter().zip(["0.5", "1"]) {
+    for (text, half) in parts.iter().zip(["500 ns", "1.00 us"]) {
         let ends = format!("cubes from -{half}");
         assert!(text.contains(&ends), "{text}");
     }
