@@ -79,7 +79,7 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
         return Err("other axes look alike".into());
     }
     tab.expect(&format!(
-        "{FOUND}.querySelector('.distribution').getAttribute('aria-label').includes('mode 1 to')"
+        "/mode 1: [0-9.]+ \\S+ to [0-9.]+ \\S+, median /.test({FOUND}.querySelector('.distribution').getAttribute('aria-label'))"
     ))?;
     // From an execution to its call stack, with arrows to the lines of ranks 3 and 8.
     tab.click(&inside(".calls tbody tr button"))?;
