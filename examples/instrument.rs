@@ -6,15 +6,17 @@
 //! instead of once: the layer finds those calls, names who called them and adds up the time they lost. The
 //! three lines that do it are in [`run`]; a program that has spans already needs nothing else.
 
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, CommandFactory, Parser};
 use perfkit::anomaly::calls::{Calls, Runtime};
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Monitor, Report, Tail};
 use perfkit::core::CancelToken;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
-use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::drawn::{self, Files};
-use perfkit_examples::table::{self, grouped};
+use perfkit_cli::failure::{self, Outcome, input};
+use perfkit_cli::pictures::{self, Files};
+use perfkit_cli::table::{self, grouped};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
@@ -24,26 +26,34 @@ use std::time::Duration;
 use tracing::info_span;
 use tracing_subscriber::prelude::*;
 
-const USAGE: &str = "usage: instrument [OPTIONS]
-
-Relaxes a plate on several threads, which watch themselves, and lists the abnormal calls.
-
-  --threads N   threads, default 2
-  --steps N     steps of the solver, default 2000
-  --slow N      one thread is slow once in N steps, default 400; 0 for never
-  --png OUT     also draws threads, steps, the worst function and the worst call
-  --html OUT    also writes a page: from step to function to call stack
-  --json        one JSON object instead of text";
+/// Relaxes a plate on several threads, which watch themselves, and lists the abnormal calls
+#[derive(Debug, Parser)]
+#[command(name = "instrument")]
+struct Options {
+    #[command(flatten)]
+    plan: Plan,
+    #[command(flatten)]
+    files: Files,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
 
 fn main() -> ExitCode {
-    cli::main(USAGE, run)
+    failure::main(Options::command(), run)
 }
 
 /// What the solver does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Args, Clone, Copy, Debug)]
 struct Plan {
+    /// Threads, 1 to 256
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     threads: usize,
+    /// Steps of the solver
+    #[arg(long, value_name = "N", default_value_t = 2000)]
     steps: usize,
+    /// One thread is slow once in N steps, 0 for never
+    #[arg(long, value_name = "N", default_value_t = 400)]
     slow: usize,
 }
 
@@ -59,26 +69,11 @@ struct Found {
 
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    use lexopt::prelude::*;
-    let mut plan = Plan {
-        threads: 2,
-        steps: 2000,
-        slow: 400,
-    };
-    let (mut as_json, mut files) = (false, Files::default());
-    let mut parser = lexopt::Parser::from_args(args);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Long("threads") => plan.threads = parser.value()?.parse::<usize>()?.clamp(1, 256),
-            Long("steps") => plan.steps = cli::number("steps", &mut parser)?,
-            Long("slow") => plan.slow = cli::number("slow", &mut parser)?,
-            Long("png") => files.png = Some(parser.value()?.into()),
-            Long("html") => files.html = Some(parser.value()?.into()),
-            Long("json") => as_json = true,
-            Short('h') | Long("help") => return Err(Failure::Help),
-            other => return Err(other.unexpected().into()),
-        }
-    }
+    let Options {
+        plan,
+        files,
+        json: as_json,
+    } = failure::parse(args)?;
     let calls = Calls::new(
         Calls::params()
             .runtime(Runtime::Exclusive)
@@ -121,12 +116,12 @@ fn draw(report: &mut Report, files: &Files) -> Outcome {
         return Ok(());
     }
     const TITLE: &str = "This program: its abnormal calls";
-    let found = Anomalies::of(report).map_err(drawn::failed)?;
+    let found = Anomalies::of(report).map_err(pictures::failed)?;
     let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
     files.write(TITLE, scene, || {
         let view = View::new(&found).named(TITLE, "anomalies");
         let section = view.section(&(), &CancelToken::new());
-        Ok(vec![section.map_err(drawn::failed)?])
+        Ok(vec![section.map_err(pictures::failed)?])
     })
 }
 

@@ -3,9 +3,12 @@
 //!
 //! `cargo run --release --example tour`
 
-use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::recording;
-use perfkit_examples::summary::Summary;
+use clap::{CommandFactory, Parser};
+use perf_testdata::bundled;
+use perfkit_cli::command;
+use perfkit_cli::failure::{self, Failure, Outcome, input};
+use perfkit_cli::inspect::trace::Summary;
+use perfkit_cli::recording;
 use report::Report;
 use serde_json::json;
 use std::ffi::OsString;
@@ -13,28 +16,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-#[allow(dead_code, reason = "its `main` is for itself")]
-#[path = "correlate.rs"]
-pub(crate) mod correlate;
-#[allow(dead_code, reason = "its `main` is for itself")]
-#[path = "detect.rs"]
-pub(crate) mod detect;
 #[path = "tour/report.rs"]
 mod report;
-#[allow(dead_code, reason = "its `main` is for itself")]
-#[path = "track.rs"]
-pub(crate) mod track;
-#[allow(dead_code, reason = "its `main` is for itself")]
-#[path = "utilisation.rs"]
-pub(crate) mod utilisation;
 
-const USAGE: &str = "usage: tour [--out FOLDER] [--json]
-
-Opens the bundled recordings, prints what is in them and what each analysis finds, and writes a report
-of it: one page with all views, and a picture of each.
-
-  --out FOLDER   where they go, default target/tour
-  --json         one JSON object instead of text";
+/// Opens the bundled recordings, prints what is in them and what each analysis finds, and writes a report
+///
+/// The report is one page with all views, and a picture of each.
+#[derive(Debug, Parser)]
+#[command(name = "tour")]
+struct Options {
+    /// Folder of the report [default: target/tour]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
 
 /// Name, and the title of its picture if it has one.
 const RECORDINGS: [(&str, Option<&str>); 5] = [
@@ -52,22 +49,15 @@ const RECORDINGS: [(&str, Option<&str>); 5] = [
 ];
 
 fn main() -> ExitCode {
-    cli::main(USAGE, run)
+    failure::main(Options::command(), run)
 }
 
 /// The work: arguments in, text out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    use lexopt::prelude::*;
-    let (mut folder, mut as_json) = (None, false);
-    let mut parser = lexopt::Parser::from_args(args);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Long("out") => folder = Some(PathBuf::from(parser.value()?)),
-            Long("json") => as_json = true,
-            Short('h') | Long("help") => return Err(Failure::Help),
-            other => return Err(other.unexpected().into()),
-        }
-    }
+    let Options {
+        out: folder,
+        json: as_json,
+    } = failure::parse(args)?;
     // Written in full, read from the folder of the workspace.
     let shown = folder
         .clone()
@@ -79,7 +69,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let mut all = Vec::new();
     let mut report = Report::default();
     for (name, title) in RECORDINGS {
-        let recording = recording::open(&recording::bundled(name))?;
+        let recording = recording::open(&bundled::recording(name))?;
         let summary = Summary::of(&recording)?;
         let picture = format!("{name}.png");
         report.recording(name, &recording, &summary, title, &folder.join(&picture))?;
@@ -107,7 +97,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         let parsed = correlations.iter().map(|text| serde_json::from_str(text));
         let parsed: Result<Vec<serde_json::Value>, _> = parsed.collect();
         let correlations = parsed.map_err(input)?;
-        let text = tracked(&["--json".into()])?;
+        let text = tracked(&["--json"])?;
         let tracking: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
         let text = detected(&["--json"])?;
         let detection: serde_json::Value = serde_json::from_str(&text).map_err(input)?;
@@ -154,15 +144,10 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// How busy the devices of the planted run are.
-fn devices(more: &[&str]) -> Result<String, Failure> {
-    let file = recording::planted().into_os_string();
-    let more = more.iter().map(OsString::from);
-    let args: Vec<OsString> = std::iter::once(file).chain(more).collect();
-    let mut text = Vec::new();
-    utilisation::run(&args, &mut text)?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    // The first line of a text names the file.
+/// Text of a subcommand without its first line, which names the file; whole if it is JSON.
+fn output(subcommand: &str, words: Vec<OsString>) -> Result<String, Failure> {
+    let words = std::iter::once(subcommand.into()).chain(words);
+    let text = command::output::<OsString>(words)?;
     let rest = text.split_once('\n').map(|(_, rest)| rest.to_string());
     Ok(match text.starts_with('{') {
         true => text,
@@ -170,43 +155,44 @@ fn devices(more: &[&str]) -> Result<String, Failure> {
     })
 }
 
-/// What is asked of the 64-rank recording: what correlates with its radiation phase.
+fn words(files: impl IntoIterator<Item = PathBuf>, options: &[&str]) -> Vec<OsString> {
+    let files = files.into_iter().map(PathBuf::into_os_string);
+    files.chain(options.iter().map(OsString::from)).collect()
+}
+
+/// Utilisation of the devices of the planted run.
+fn devices(more: &[&str]) -> Result<String, Failure> {
+    output("utilisation", words([bundled::devices()], more))
+}
+
+/// Arguments of the correlation of the 64-rank recording with its radiation phase.
 fn hidden_words(more: &[&str]) -> Vec<OsString> {
-    let file = recording::bundled("jacobi-64").into_os_string();
-    let words = [
+    let options = [
         "--metric",
         "exclusive time",
         "--same-metric",
         "--path",
         "Working > radiation",
+        "--topology",
+        "4x4x4",
+        "--top",
+        "3",
     ];
-    let words = words
-        .iter()
-        .chain(&["--topology", "4x4x4", "--top", "3"])
-        .chain(more);
-    let words = words.map(OsString::from);
-    std::iter::once(file).chain(words).collect()
+    words(
+        [bundled::recording("jacobi-64")],
+        &[&options, more].concat(),
+    )
 }
 
-/// The views of the 64-rank recording by their correlation with its radiation phase.
+/// Views of the 64-rank recording by their correlation with its radiation phase.
 fn hidden(more: &[&str]) -> Result<String, Failure> {
-    let args = hidden_words(more);
-    let mut text = Vec::new();
-    correlate::run(&args, &mut text)?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    // The first line of a text names the file.
-    let rest = text.split_once('\n').map(|(_, rest)| rest.to_string());
-    Ok(if more.contains(&"--json") {
-        text
-    } else {
-        rest.unwrap_or_default()
-    })
+    output("correlate", hidden_words(more))
 }
 
-/// What is asked of the three runs that share one grid: their phases by duration and work.
-fn tracked_words(more: &[OsString]) -> Vec<OsString> {
-    let files = ["jacobi-4", "jacobi-9", "jacobi-16"].map(|name| recording::bundled(name).into());
-    let words = [
+/// Arguments of the tracking of three runs that share one grid, by duration and work.
+fn tracked_words(more: &[&str]) -> Vec<OsString> {
+    let files = ["jacobi-4", "jacobi-9", "jacobi-16"].map(bundled::recording);
+    let options = [
         "--metrics",
         "duration,work",
         "--min-duration",
@@ -216,33 +202,16 @@ fn tracked_words(more: &[OsString]) -> Vec<OsString> {
         "--top",
         "4",
     ];
-    let args = files
-        .into_iter()
-        .chain(words.map(OsString::from))
-        .chain(more.iter().cloned());
-    args.collect()
+    words(files, &[&options, more].concat())
 }
 
-/// The phases of the three runs.
-fn tracked(more: &[OsString]) -> Result<String, Failure> {
-    let mut text = Vec::new();
-    track::run(&tracked_words(more), &mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+/// Phases of the three runs.
+fn tracked(more: &[&str]) -> Result<String, Failure> {
+    let words = std::iter::once("track".into()).chain(tracked_words(more));
+    command::output::<OsString>(words)
 }
 
 /// Abnormal calls of the molecular dynamics.
 fn detected(more: &[&str]) -> Result<String, Failure> {
-    let file = recording::bundled("nwchem-md-4").into_os_string();
-    let more = more.iter().map(OsString::from);
-    let args: Vec<OsString> = std::iter::once(file).chain(more).collect();
-    let mut text = Vec::new();
-    detect::run(&args, &mut text)?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    // The first line of a text names the file.
-    match text.starts_with('{') {
-        true => Ok(text),
-        false => Ok(text
-            .split_once('\n')
-            .map_or(String::new(), |(_, rest)| rest.into())),
-    }
+    output("detect", words([bundled::recording("nwchem-md-4")], more))
 }

@@ -6,6 +6,8 @@
 
 #[path = "chimbuko/accuracy.rs"]
 mod accuracy;
+#[path = "comparison.rs"]
+mod comparison;
 #[path = "chimbuko/program.rs"]
 mod program;
 #[path = "chimbuko/recorded.rs"]
@@ -13,6 +15,8 @@ mod recorded;
 #[path = "chimbuko/times.rs"]
 mod times;
 
+use comparison::{Asked, Compared};
+use perf_testdata::bundled::recording as bundled;
 use perfkit::anomaly::calls::{Calls, Repair};
 use perfkit::anomaly::provenance::{Memory, Recorder, Reduction};
 use perfkit::anomaly::server::{Client, Local, Schedule, Server};
@@ -21,10 +25,9 @@ use perfkit::anomaly::{
 };
 use perfkit::core::{EventSink, EventSource};
 use perfkit::view::anomaly::{Anomalies, Picture, View};
-use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::compared::{self, Asked, Compared};
-use perfkit_examples::drawn::failed;
-use perfkit_examples::recording::{self, bundled};
+use perfkit_cli::failure::{self, Failure, Outcome, input};
+use perfkit_cli::pictures::failed;
+use perfkit_cli::recording;
 use program::Program;
 use std::ffi::OsString;
 use std::io::Write;
@@ -35,12 +38,16 @@ const WHAT: &str =
 detectors, data reduction, and with --times the time a rank takes and the overhead.";
 
 fn main() -> ExitCode {
-    cli::main(&compared::usage("chimbuko", WHAT), run)
+    failure::main(command(), run)
+}
+
+fn command() -> clap::Command {
+    comparison::command("chimbuko", WHAT)
 }
 
 /// The work: arguments in, tables out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(args)?;
+    let asked = Asked::parse(command(), args)?;
     let mut tables = vec![
         Some(accuracy::accuracy().map_err(input)?),
         Some(recorded::server()?),
@@ -53,7 +60,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         tables.push(Some(times::overhead().map_err(input)?));
     }
     draw(&asked)?;
-    compared::write(&tables, skipped.as_slice(), asked.json, out)
+    comparison::write(&tables, skipped.as_slice(), asked.json, out)
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -3,18 +3,20 @@
 //!
 //! `cargo run --release --example correlation -- --times`
 
+#[path = "comparison.rs"]
+mod comparison;
 #[path = "correlation/recorded.rs"]
 mod recorded;
 #[path = "correlation/table.rs"]
 mod table;
 
+use comparison::{Asked, Compared};
 use perfkit::spectral::{AxisFilter, Result as Spectral, Spectra};
 use perfkit::topology::{Grid, Shape};
 use perfkit::view::topology::Picture;
 use perfkit::view::{Scene, Theme};
-use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::compared::{self, Asked, Compared};
-use perfkit_examples::drawn::{self, failed};
+use perfkit_cli::failure::{self, Failure, Outcome, input};
+use perfkit_cli::pictures::{self, failed};
 use std::f64::consts::TAU;
 use std::ffi::OsString;
 use std::io::Write;
@@ -25,12 +27,16 @@ const WHAT: &str =
 pattern that is planted in a recording of 64 ranks.";
 
 fn main() -> ExitCode {
-    cli::main(&compared::usage("correlation", WHAT), run)
+    failure::main(command(), run)
+}
+
+fn command() -> clap::Command {
+    comparison::command("correlation", WHAT)
 }
 
 /// The work: arguments in, tables out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(args)?;
+    let asked = Asked::parse(command(), args)?;
     let mut tables = vec![Some(figure_1().map_err(input)?)];
     for code in &table::CODES {
         tables.push(Some(table::table_1(code, asked.times).map_err(input)?));
@@ -43,7 +49,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     asked
         .files
         .write(title, || picture(title), || Ok(vec![recorded::page()?]))?;
-    compared::write(&tables, skipped.as_slice(), asked.json, out)
+    comparison::write(&tables, skipped.as_slice(), asked.json, out)
 }
 
 /// The three views of Fig. 1 over x1 and x2. The paper draws them; these values give all that it prints.
@@ -140,6 +146,6 @@ fn picture(title: &str) -> Result<Scene, Failure> {
         let picture = Picture::new(&grid).map_err(failed)?;
         scenes.push(picture.titled(name).side(340).scene());
     }
-    let head = drawn::headed(title, 1116, Theme::light());
-    Ok(drawn::together(title, &head, &scenes, Theme::light()))
+    let head = pictures::headed(title, 1116, Theme::light());
+    Ok(pictures::together(title, &head, &scenes, Theme::light()))
 }

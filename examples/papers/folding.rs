@@ -4,19 +4,22 @@
 //!
 //! `cargo run --release --example folding -- --png folding.png`
 
+#[path = "comparison.rs"]
+mod comparison;
 #[path = "folding/cosmo.rs"]
 mod cosmo;
 #[path = "folding/gpus.rs"]
 mod gpus;
 
+use comparison::{Asked, Compared};
+use perf_testdata::bundled;
 use perf_testdata::cosmo as model;
 use perfkit::core::{TimeRange, Trace};
 use perfkit::fold::{Fold, Folder, GroupBy, Groups, Op, RegionMap, Result as Folding, Timelines};
 use perfkit::view::{Scene, Section, Theme, timeline::Picture};
-use perfkit_examples::cli::{self, Failure, Outcome, input};
-use perfkit_examples::compared::{self, Asked, Compared};
-use perfkit_examples::drawn::{self, failed};
-use perfkit_examples::recording;
+use perfkit_cli::failure::{self, Failure, Outcome, input};
+use perfkit_cli::pictures::{self, failed};
+use perfkit_cli::recording;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -28,17 +31,21 @@ const WHAT: &str =
 recordings where what they show is planted, and on real ones.";
 
 fn main() -> ExitCode {
-    cli::main(&compared::usage("folding", WHAT), run)
+    failure::main(command(), run)
+}
+
+fn command() -> clap::Command {
+    comparison::command("folding", WHAT)
 }
 
 /// The work: arguments in, tables out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(args)?;
+    let asked = Asked::parse(command(), args)?;
     let open = |path: &Path| recording::open(path).map(|found| found.trace);
-    let (weather, devices) = (model::trace(), open(&recording::planted())?);
+    let (weather, devices) = (model::trace(), open(&bundled::devices())?);
     let mut tables = vec![
         Some(cosmo::cloud(&weather).map_err(input)?),
-        Some(cosmo::growing(&open(&recording::bundled("jacobi-16"))?).map_err(input)?),
+        Some(cosmo::growing(&open(&bundled::recording("jacobi-16"))?).map_err(input)?),
         Some(gpus::gpus(&devices).map_err(input)?),
         gpus::corpus(&asked)?,
     ];
@@ -51,7 +58,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     asked
         .files
         .write(title, || picture(of, title), || page(of))?;
-    compared::write(&tables, skipped.as_slice(), asked.json, out)
+    comparison::write(&tables, skipped.as_slice(), asked.json, out)
 }
 
 /// A row for each group, over a window.
@@ -92,7 +99,7 @@ fn times(trace: &Trace) -> Folding<Compared> {
 
 /// Both cases, each with the operations that the slides compare.
 fn picture([model, gpus]: [&Trace; 2], title: &str) -> Result<Scene, Failure> {
-    let mut scenes = vec![drawn::headed(title, 1200, Theme::light())];
+    let mut scenes = vec![pictures::headed(title, 1200, Theme::light())];
     let (of_model, of_gpus) = (
         timelines(model).map_err(input)?,
         timelines(gpus).map_err(input)?,
@@ -147,7 +154,7 @@ fn page([model, gpus]: [&Trace; 2]) -> Result<Vec<Section>, Failure> {
     let part = |trace, by, name| {
         let timelines = timelines(trace).map_err(input)?;
         let rows = (Groups::by(&timelines, by), None);
-        drawn::timeline(
+        pictures::timeline(
             (trace, &timelines),
             rows,
             (timelines.range(), false),

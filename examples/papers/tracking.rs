@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release --example tracking -- --png tracking.png`
 
+#[path = "comparison.rs"]
+mod comparison;
 #[path = "tracking/planted.rs"]
 mod planted;
 #[path = "tracking/series.rs"]
@@ -10,10 +12,10 @@ mod series;
 #[path = "tracking/wrf.rs"]
 mod wrf;
 
+use comparison::{Asked};
 use perfkit::track::track::{Callers, Observation};
 use perfkit::track::{ClusterId, Points, Result as Tracked};
-use perfkit_examples::cli::{self, Outcome, input};
-use perfkit_examples::compared::{self, Asked};
+use perfkit_cli::failure::{self, Outcome, input};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -23,12 +25,16 @@ const WHAT: &str =
 by evaluator, and real series of recordings.";
 
 fn main() -> ExitCode {
-    cli::main(&compared::usage("tracking", WHAT), run)
+    failure::main(command(), run)
+}
+
+fn command() -> clap::Command {
+    comparison::command("tracking", WHAT)
 }
 
 /// The work: arguments in, tables out.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(args)?;
+    let asked = Asked::parse(command(), args)?;
     let solver = series::solver()?;
     let mut tables = vec![
         Some(wrf::wrf().map_err(input)?),
@@ -41,7 +47,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         tables.pop();
     }
     series::draw(&asked.files, &solver)?;
-    compared::write(&tables, skipped.as_slice(), asked.json, out)
+    comparison::write(&tables, skipped.as_slice(), asked.json, out)
 }
 
 /// Bursts of a frame.

@@ -1,13 +1,15 @@
 //! The report of the tour: an overview, then a part for each analysis of each recording.
 
-use super::{correlate, detect, hidden_words, track, tracked_words};
+use super::{hidden_words, tracked_words};
+use perf_testdata::bundled;
 use perfkit::fold::{GroupBy, Groups, Op, Timelines};
 use perfkit::view::anomaly::Picture;
 use perfkit::view::{Card, Page, Scene, Section, Theme};
-use perfkit_examples::cli::{Failure, Outcome};
-use perfkit_examples::drawn::{self, failed};
-use perfkit_examples::recording::{self, Recording};
-use perfkit_examples::summary::Summary;
+use perfkit_cli::failure::{Failure, Outcome};
+use perfkit_cli::inspect::trace::Summary;
+use perfkit_cli::pictures::{self, failed};
+use perfkit_cli::recording::{self, Recording};
+use perfkit_cli::{correlate, detect, failure, track};
 use std::path::Path;
 
 /// What the page is made of, in its order.
@@ -39,22 +41,27 @@ impl Report {
         let brief = summary.brief();
         self.recordings
             .push([name.to_string()].into_iter().chain(brief).collect());
-        let timelines = drawn::timelines(&recording.trace)?;
+        let timelines = pictures::timelines(&recording.trace)?;
         let heading = format!("{name}: what ranks do");
         let rows = (Groups::by(&timelines, GroupBy::Process), None);
         let of = (&recording.trace, &timelines);
         let named = (heading.as_str(), name);
         let path = format!("data/recordings/{name}");
-        let command = drawn::fold_command([path.as_str(), "--by", "process"]);
+        let command = pictures::fold_command([path.as_str(), "--by", "process"]);
         let window = timelines.range();
-        self.sections
-            .extend(drawn::timeline(of, rows, (window, false), named, &command)?);
+        self.sections.extend(pictures::timeline(
+            of,
+            rows,
+            (window, false),
+            named,
+            &command,
+        )?);
         let Some(title) = title else { return Ok(()) };
-        drawn::png(file, &ranks(&timelines, title)?)?;
+        pictures::png(file, &ranks(&timelines, title)?)?;
         let words = "Every rank over time; rows fold, unfold and zoom.";
         let small = |theme: Theme| {
             let of = (Groups::by(&timelines, GroupBy::Process), None);
-            drawn::folded(&timelines, of, (560, None), |one| {
+            pictures::folded(&timelines, of, (560, None), |one| {
                 one.titled(title).theme(theme)
             })
         };
@@ -63,9 +70,9 @@ impl Report {
 
     /// Adds what the analyses find.
     pub(super) fn rest(&mut self, folder: &Path) -> Outcome {
-        let words = hidden_words(&[]);
+        let words = failure::options(hidden_words(&[]))?;
         let [light, dark] = correlate::scenes(&words, CORRELATED)?;
-        drawn::png(&folder.join("correlate.png"), &light)?;
+        pictures::png(&folder.join("correlate.png"), &light)?;
         self.card(
             (
                 "topology",
@@ -82,9 +89,9 @@ impl Report {
         )?;
         self.sections.push(correlate::section(&words, CORRELATED)?);
 
-        let found = track::found(&tracked_words(&[]))?;
+        let found = track::found(&failure::options(tracked_words(&[]))?)?;
         let picture = |theme| Ok(track::picture(&found, TRACKED, theme).scene());
-        drawn::png(&folder.join("track.png"), &picture(Theme::light())?)?;
+        pictures::png(&folder.join("track.png"), &picture(Theme::light())?)?;
         self.card(
             (
                 "phases",
@@ -95,10 +102,10 @@ impl Report {
         )?;
         self.sections.push(track::section(&found, TRACKED)?);
 
-        let file = recording::bundled("nwchem-md-4").into_os_string();
-        let found = detect::anomalies(&[file])?;
+        let file = bundled::recording("nwchem-md-4");
+        let found = detect::anomalies(&failure::options([file])?)?;
         let picture = |theme| Ok(Picture::new(&found).titled(ABNORMAL).theme(theme).scene());
-        drawn::png(&folder.join("detect.png"), &picture(Theme::light())?)?;
+        pictures::png(&folder.join("detect.png"), &picture(Theme::light())?)?;
         self.card(
             (
                 "anomalies",
@@ -113,24 +120,29 @@ impl Report {
 
     /// Adds the planted run of six GPUs.
     fn devices(&mut self, folder: &Path) -> Outcome {
-        let recording = recording::open(&recording::planted())?;
-        let timelines = drawn::timelines(&recording.trace)?;
+        let recording = recording::open(&bundled::devices())?;
+        let timelines = pictures::timelines(&recording.trace)?;
         let picture = |theme| {
-            let rows = (drawn::device_rows(&timelines)?, Some(Op::Idle));
-            drawn::folded(&timelines, rows, (900, None), |one| {
+            let rows = (pictures::device_rows(&timelines)?, Some(Op::Idle));
+            pictures::folded(&timelines, rows, (900, None), |one| {
                 one.titled(DEVICES).theme(theme).own_spans(true)
             })
         };
-        drawn::png(&folder.join("devices.png"), &picture(Theme::light())?)?;
+        pictures::png(&folder.join("devices.png"), &picture(Theme::light())?)?;
         let words = "84 streams in six rows: what runs where anything does.";
         self.card(("devices", DEVICES, words), picture)?;
         let rows = (Groups::by(&timelines, GroupBy::Device), None);
         let of = (&recording.trace, &timelines);
         let named = (DEVICES, "devices");
-        let command = drawn::fold_command(["data/gpu/planted-6x14.json.gz", "--by", "device"]);
+        let command = pictures::fold_command(["data/gpu/planted-6x14.json.gz", "--by", "device"]);
         let window = timelines.range();
-        self.sections
-            .extend(drawn::timeline(of, rows, (window, true), named, &command)?);
+        self.sections.extend(pictures::timeline(
+            of,
+            rows,
+            (window, true),
+            named,
+            &command,
+        )?);
         Ok(())
     }
 
@@ -149,7 +161,7 @@ impl Report {
             Section::table("recordings", "Recordings", words, &head, &self.recordings),
         ];
         let page = Page::new("A tour of perfkit").lead(LEAD);
-        drawn::html(path, page, first.into_iter().chain(self.sections).collect())
+        pictures::html(path, page, first.into_iter().chain(self.sections).collect())
     }
 
     fn card(
@@ -174,7 +186,7 @@ impl Report {
 /// All ranks below one another, and under them the fold of all with max, min and diff.
 fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
     let of = (Groups::by(timelines, GroupBy::Location), Some(Op::Max));
-    let all = drawn::folded(timelines, of, (1440, None), |one| one.titled(title))?;
+    let all = pictures::folded(timelines, of, (1440, None), |one| one.titled(title))?;
     let mut folds = Vec::new();
     for (words, op) in [
         ("max: what most ranks do", Op::Max),
@@ -182,9 +194,9 @@ fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
         ("diff: where ranks differ", Op::Diff),
     ] {
         let of = (Groups::by(timelines, GroupBy::All), Some(op));
-        folds.push(drawn::folded(timelines, of, (400, None), |one| {
+        folds.push(pictures::folded(timelines, of, (400, None), |one| {
             one.titled(words).legend(false)
         })?);
     }
-    Ok(drawn::together(title, &all, &folds, Theme::light()))
+    Ok(pictures::together(title, &all, &folds, Theme::light()))
 }

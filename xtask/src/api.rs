@@ -124,12 +124,15 @@ fn print_difference(old: &str, new: &str) {
     }
 }
 
-/// What each published crate offers, by its name.
+/// Packages whose library is for this workspace alone.
+const INTERNAL: [&str; 2] = ["perf-testdata", "perfkit-cli"];
+
+/// The public items of each published library, by its name.
 fn listings(libraries: &[String]) -> Result<Vec<(String, String)>, String> {
     install("cargo-public-api", CARGO_PUBLIC_API)?;
     let published: Vec<&String> = libraries
         .iter()
-        .filter(|name| *name != "perf-testdata")
+        .filter(|name| !INTERNAL.contains(&name.as_str()))
         .collect();
     let mut command = cargo(&["doc", "--quiet", "--locked", "--no-deps"]);
     command.args(["--lib", "--all-features"]);

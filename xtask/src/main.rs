@@ -38,7 +38,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "golden",
         arguments: "",
-        what: "write what the examples print into their golden files",
+        what: "write what the command and the examples print into their golden files",
         run: ci::golden,
     },
     Task {

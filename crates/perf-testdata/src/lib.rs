@@ -1,6 +1,7 @@
 //! Generated recordings and the corpus, for the tests and benches of perfkit.
 #![doc(html_root_url = "../")]
 
+pub mod bundled;
 pub mod cancel;
 pub mod clusters;
 pub mod corpus;

@@ -1,10 +1,10 @@
 //! Labels of an instance a rank against those of one instance that sees all ranks.
 
+use super::comparison::Compared;
 use super::program::Program;
 use super::{Method, STEPS, monitor, shared};
 use perfkit::anomaly::{Label, Monitor, Result as Detected};
 use perfkit::core::EventSink;
-use perfkit_examples::compared::Compared;
 use std::collections::HashMap;
 
 /// Labels by rank and number of the call.

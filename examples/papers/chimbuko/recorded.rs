@@ -1,12 +1,13 @@
 //! Recordings: what a server changes, and the labels of Chimbuko's own detectors.
 
+use super::comparison::{Asked, Compared};
 use super::{Method, kept, monitor, recorder, shared};
+use perf_testdata::bundled::recording as bundled;
 use perfkit::anomaly::{Monitor, Replay, Result as Detected};
 use perfkit::core::{EventSource, LocationId, Nanos};
 use perfkit::formats::{OpenOptions, streams::Streams};
-use perfkit_examples::cli::{Failure, input};
-use perfkit_examples::compared::{Asked, Compared};
-use perfkit_examples::recording::{self, bundled};
+use perfkit_cli::failure::{Failure, input};
+use perfkit_cli::recording;
 
 /// Anomalies of a recording, a monitor a rank that all go on step by step.
 fn replayed(mut all: Vec<Monitor>) -> Result<u64, Failure> {

@@ -1,11 +1,11 @@
 //! Times: what detection takes a rank and step, and what it costs a program that watches itself.
 
+use super::comparison::Compared;
 use super::program::{CALLS, Program};
 use super::{Method, STEPS, monitor, shared};
 use perfkit::anomaly::Result as Detected;
 use perfkit::anomaly::spans::Spans;
 use perfkit::core::EventSink;
-use perfkit_examples::compared::Compared;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use tracing::info_span;

@@ -1,16 +1,17 @@
 //! The method on recordings: one with a planted pattern, and one of others.
 
+use super::comparison::Compared;
 use super::{correlations, spectra_of};
+use perf_testdata::bundled;
 use perfkit::core::{CancelToken, MetricId};
 use perfkit::formats::{OpenOptions, cube::Cube};
 use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
 use perfkit::topology::{AxisOrder, Grid, Ranks, Shape, Topology};
 use perfkit::view::topology::View;
 use perfkit::view::{Section, Unit};
-use perfkit_examples::cli::{Failure, input};
-use perfkit_examples::compared::Compared;
-use perfkit_examples::drawn::failed;
-use perfkit_examples::recording;
+use perfkit_cli::failure::{Failure, input};
+use perfkit_cli::pictures::failed;
+use perfkit_cli::recording;
 use std::f64::consts::TAU;
 use std::path::Path;
 
@@ -31,7 +32,7 @@ fn work(phase: &str, rank: usize) -> f64 {
 
 /// Exclusive time of the phases of jacobi-64 over its grid.
 fn measured() -> Result<(Vec<Grid>, Spectra<f64>), Failure> {
-    let profile = recording::profile(&recording::bundled("jacobi-64"))?.profile;
+    let profile = recording::profile(&bundled::recording("jacobi-64"))?.profile;
     let shape = Shape::of(&[4, 4, 4]).map_err(input)?;
     let grid = Topology::by_process(shape, AxisOrder::LastFastest, profile.system());
     let metric = profile

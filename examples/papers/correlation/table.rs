@@ -1,8 +1,8 @@
 //! Table 1: the sizes of three codes, and a pattern that is planted in views of their shapes.
 
+use super::comparison::Compared;
 use super::{correlations, spectra_of};
 use perfkit::spectral::{AxisFilter, RankParams, Result as Spectral, Spectra};
-use perfkit_examples::compared::Compared;
 use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

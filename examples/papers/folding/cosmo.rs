@@ -1,10 +1,10 @@
 //! COSMO-SPECS: ranks that fall back more and more, planted in a model and in a real run.
 
+use super::comparison::Compared;
 use super::{folded, timelines};
 use perf_testdata::cosmo;
 use perfkit::core::{Ticks, TimeRange, Trace};
 use perfkit::fold::{GroupBy, Op, Result as Folding, Usage};
-use perfkit_examples::compared::Compared;
 
 /// COSMO-SPECS: 40 ranks, of which 4 have clouds to compute and fall back more in each iteration.
 pub(super) fn cloud(trace: &Trace) -> Folding<Compared> {

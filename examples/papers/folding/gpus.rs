@@ -1,12 +1,12 @@
 //! GPU streams: what devices do, where most of their streams do nothing.
 
+use super::comparison::{Asked, Compared};
 use super::{folded, timelines};
 use perf_testdata::planted;
 use perfkit::core::Trace;
 use perfkit::fold::{DeviceParams, Devices, Error, GroupBy, Op, Result as Folding};
-use perfkit_examples::cli::{Failure, input};
-use perfkit_examples::compared::{Asked, Compared};
-use perfkit_examples::recording;
+use perfkit_cli::failure::{Failure, input};
+use perfkit_cli::recording;
 
 /// GPU streams: each device is busy for a planted share of the time, but most of its streams never are.
 pub(super) fn gpus(trace: &Trace) -> Folding<Compared> {

@@ -1,12 +1,12 @@
 //! Twelve planted phases in two frames: how many of them each evaluator finds again.
 
 use super::Bursts;
+use super::comparison::Compared;
 use perf_testdata::clusters::{PHASES, phases};
 use perfkit::core::CancelToken;
 use perfkit::track::cluster::{Clusterer, Dbscan};
 use perfkit::track::track::{Mode, Tracking};
 use perfkit::track::{Points, Result as Tracked};
-use perfkit_examples::compared::Compared;
 use std::time::Instant;
 
 /// What happens from one frame to the next.

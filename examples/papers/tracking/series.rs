@@ -1,26 +1,26 @@
 //! Real series: a solver on 4, 9 and 16 ranks whose work is planted, and EPOCH on 2, 4 and 16 tasks beside
 //! what the established tools find.
 
+use super::comparison::{Asked, Compared};
+use perf_testdata::bundled::recording as bundled;
 use perfkit::core::Nanos;
 use perfkit::track::track::Object;
 use perfkit::view::track::{Picture, View};
-use perfkit_examples::cli::{Failure, Outcome, input};
-use perfkit_examples::compared::{Asked, Compared};
-use perfkit_examples::drawn::{self, Files, failed};
-use perfkit_examples::frames::Axis;
-use perfkit_examples::like;
-use perfkit_examples::recording::bundled;
-use perfkit_examples::series::{Options, Series, track};
+use perfkit_cli::failure::{Failure, Outcome, input};
+use perfkit_cli::phases::definition;
+use perfkit_cli::phases::experiments::Axis;
+use perfkit_cli::phases::series::{ClusterOptions, Series, track};
+use perfkit_cli::pictures::{self, Files, failed};
 
 const TITLE: &str = "The phases of a solver on 4, 9 and 16 ranks";
 
 /// The bundled series.
 pub(super) fn solver() -> Result<Series, Failure> {
-    let options = Options {
+    let options = ClusterOptions {
         axes: Axis::list("duration,work")?,
         eps: Some(0.04),
         min_duration: Some(Nanos(20_000)),
-        ..Options::default()
+        ..ClusterOptions::default()
     };
     track(
         &["jacobi-4", "jacobi-9", "jacobi-16"].map(bundled),
@@ -129,9 +129,9 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
     else {
         return Ok(None);
     };
-    let options = Options {
-        like: Some(like::definition(&definition)?),
-        ..Options::default()
+    let options = ClusterOptions {
+        like: Some(definition::definition(&definition)?),
+        ..ClusterOptions::default()
     };
     let series = track(&traces, &options)?;
     let mut table = Compared::new(
@@ -201,12 +201,12 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
         series.tracking.objects.len(),
         why,
     );
-    let optimal = Options {
+    let optimal = ClusterOptions {
         eps: Some(0.04),
         min_points: Some(4),
         min_duration: Some(Nanos(1_000_000)),
         axes: Axis::list("ipc,instructions")?,
-        ..Options::default()
+        ..ClusterOptions::default()
     };
     let optimal = track(&traces, &optimal)?;
     let why = "one space for all runs; callers tell apart what clusters on 2 tasks mix, and what begins or ends is an object, too";
@@ -230,7 +230,7 @@ pub(super) fn draw(files: &Files, series: &Series) -> Outcome {
     if files.is_empty() {
         return Ok(());
     }
-    let found = drawn::series(series)?;
+    let found = pictures::series(series)?;
     let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
     let section = || {
         View::new(&found)

@@ -1,10 +1,10 @@
 //! WRF on 128 and 256 tasks: the cross-classification of the paper, and the objects that follow from it.
 
 use super::Bursts;
+use super::comparison::Compared;
 use perfkit::core::CancelToken;
 use perfkit::track::track::{Mode, Threshold, TrackParams, Tracking};
 use perfkit::track::{ClusterId, Result as Tracked};
-use perfkit_examples::compared::Compared;
 
 /// Of the bursts of a cluster of one frame, so many percent are nearest to a cluster of the other one.
 type Cross = [&'static [(u32, f64)]; 6];

@@ -11,7 +11,7 @@ mod tracking;
 
 use super::{golden, look, print, scratch};
 use perf_testdata::corpus::corpus;
-use perfkit_examples::cli::{Failure, Run};
+use perfkit_cli::failure::{Failure, Run};
 use serde_json::Value;
 
 const ALL: [(&str, Run); 4] = [

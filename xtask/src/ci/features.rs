@@ -55,11 +55,6 @@ const OPTIONAL: &[(&str, &[&str], &[&str])] = &[
     ("perf-core", &["serde"], &["serde"]),
     ("perf-formats", &["nsys", "perfetto"], &["nsys", "perfetto"]),
     ("perf-track", &["linfa"], &["cluster_linfa"]),
-    (
-        "perfkit-examples",
-        &["nsys", "sqlite"],
-        &["detect", "devices_golden"],
-    ),
     ("perfkit", &["linfa", "nsys", "perfetto"], &["threads"]),
     ("perfkit-mutate", &["nsys"], &["limits"]),
 ];

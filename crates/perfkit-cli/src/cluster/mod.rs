@@ -1,0 +1,232 @@
+//! Clusters of the CPU bursts of a recording.
+
+mod json;
+mod picture;
+mod text;
+
+use crate::failure::{Failure, Outcome, input};
+use crate::options::{General, TRACE};
+use crate::phases::experiments::{Axis, Gathered, gather, usage};
+use crate::phases::options::ClusterArgs;
+use crate::phases::partition::{Input, partitions};
+use crate::phases::recolour;
+use crate::phases::series::{drop_small, times};
+use crate::pictures::Files;
+use crate::progress::Bar;
+use clap::Args;
+use perfkit::core::{CancelToken, Nanos};
+use perfkit::formats::paraver::Cluster;
+use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
+use perfkit::track::{
+    Amount, Bursts, ClusterId, Labels, Mode, Scaled, Sequences, SpmdScorer, TimeBalance,
+    time_shares,
+};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Clusters the CPU bursts of a recording by their metrics
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    #[doc = "Recording with events, or table of bursts (.DATA.csv)"]
+    #[arg(value_name = "TRACE", long_help = format!("Recording with events: {TRACE}; or table of bursts (.DATA.csv)"))]
+    file: PathBuf,
+    #[command(flatten)]
+    clustering: ClusterArgs,
+    /// Instead of one radius, go from a small one up, as long as threads are not in the same clusters at the same
+    /// time (aggregative cluster refinement)
+    #[arg(long)]
+    refine: bool,
+    /// List the radii that were tried
+    #[arg(long)]
+    sweep: bool,
+    /// Write the points as a table
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
+    /// Write a Paraver trace (.prv) with the cluster of each burst
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    recolour: Option<PathBuf>,
+    #[command(flatten)]
+    general: General,
+}
+
+/// Reads a recording and prints the clusters of its bursts.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    options.general.apply()?;
+    if options.refine && options.clustering.has_eps() {
+        return Err(Failure::Usage(
+            "--refine finds the radii itself: no --eps".into(),
+        ));
+    }
+    let found = Found::of(options)?;
+    let written = |path: &Path, bytes: &[u8]| {
+        let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
+        std::fs::write(path, bytes).map_err(failed)
+    };
+    if let Some(path) = &options.csv {
+        written(path, found.csv().as_bytes())?;
+    }
+    if !options.files.is_empty() {
+        found.draw(&options.files)?;
+    }
+    if let Some(path) = &options.recolour {
+        found.recolour(path)?;
+    }
+    if options.general.json {
+        writeln!(out, "{}", found.json())?;
+        return Ok(());
+    }
+    writeln!(out, "{}", options.file.display())?;
+    found.text(options.sweep, out)
+}
+
+/// How clusters were found.
+enum How {
+    /// With a radius that was given.
+    Given,
+    /// With one that was found.
+    Chosen(EpsChoice),
+    /// With several, one after the other: which, and what they made.
+    Refined(Vec<f64>, Vec<RefineNode>),
+}
+
+/// Bursts, their points and clusters.
+struct Found {
+    from: Gathered,
+    scaled: Scaled,
+    /// The cluster of each burst.
+    labels: Labels,
+    metrics: Vec<String>,
+    mode: Mode,
+    how: How,
+    eps: f64,
+    min_points: usize,
+    /// Second radius and number of points, for what the first ones leave in noise.
+    rest: Option<(f64, usize)>,
+    min_duration: Nanos,
+    is_chosen: bool,
+    balance: TimeBalance,
+    /// Score of each cluster, noise first, and of the whole.
+    score: perfkit::track::SpmdScore,
+}
+
+impl Found {
+    fn of(command: &Options) -> Result<Self, Failure> {
+        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let options = &command.clustering.read()?;
+        let mut wanted = options.wanted();
+        let mut from = gather(&command.file, &mut wanted)?;
+        let scaled = options.scale(&wanted.axes, &[&from.bursts])?;
+        let frame = &scaled.frames[0];
+        frame.mark_left_out(&mut from.bursts).map_err(input)?;
+        let points = frame.points().map_err(input)?;
+        let align = options.align()?;
+        let times = times(&from.bursts, frame);
+        let mut min_points = options.min_points(points.len());
+        let (eps, mut found, how, rest) = if command.refine {
+            let mut params = Refinement::params().min_points(min_points);
+            if options.mode() == Mode::Published && options.min_points.is_none() {
+                let threads = from.bursts.threads().len();
+                params = params.for_threads(threads);
+                min_points = (threads / 4).max(2);
+            }
+            let scorer = SpmdScorer::new(&from.bursts, frame.rows(), align, cancel.clone());
+            let params = options.mode().refine(params).check().map_err(usage)?;
+            let refined = Refinement::new(params).run(points, &times, &scorer, &bar, &cancel);
+            let refined = refined.map_err(input)?;
+            let last = refined.eps.last().copied().unwrap_or_default();
+            (
+                last,
+                refined.labels,
+                How::Refined(refined.eps, refined.tree),
+                None,
+            )
+        } else {
+            let of = Input {
+                name: &from.name,
+                bursts: &from.bursts,
+                // Clusters that a table brings are found anew.
+                labels: None,
+            };
+            let found = partitions(&[of], &scaled, options)?.swap_remove(0);
+            let how = found.choice.map_or(How::Given, How::Chosen);
+            let eps = found.eps.unwrap_or_default();
+            (eps, found.labels, how, found.rest)
+        };
+        if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
+            found = drop_small(&mut from.bursts, frame, &found, like.min_share)?;
+        }
+        let labels = frame.spread(found.as_slice(), &from.bursts, ClusterId::NOISE);
+        let labels = Labels::new(labels.map_err(input)?);
+        let sequences = Sequences::of(&from.bursts, &labels).map_err(input)?;
+        let shares = time_shares(&from.bursts, &labels).map_err(input)?;
+        let alignment = align.align(&sequences, &shares, &bar, &cancel);
+        let score = alignment.map_err(input)?.score(&shares);
+        let metrics: Result<_, Failure> = wanted.axes.iter().map(Axis::name).collect();
+        let balance = TimeBalance::of(&from.bursts, &labels, |_| false).map_err(input)?;
+        Ok(Found {
+            rest,
+            min_duration: wanted.min_duration.unwrap_or_default(),
+            is_chosen: wanted.is_chosen,
+            balance,
+            from,
+            scaled,
+            labels,
+            metrics: metrics?,
+            mode: options.mode(),
+            how,
+            eps,
+            min_points,
+            score,
+        })
+    }
+
+    fn bursts(&self) -> &Bursts {
+        &self.from.bursts
+    }
+
+    /// The values of the metrics; durations are in none of the columns.
+    fn values(&self) -> Vec<Vec<f64>> {
+        let values = |name: &String| match self.bursts().column(name) {
+            Ok(column) => column.values.clone(),
+            Err(_) => self.bursts().durations(),
+        };
+        self.metrics.iter().map(values).collect()
+    }
+
+    /// Bursts and time of each cluster, noise first, and the means of their metrics.
+    fn clusters(&self) -> Vec<(Amount, Vec<f64>)> {
+        let columns = self.values();
+        let none = (Amount::default(), vec![0.0; columns.len()]);
+        let mut all = vec![none; self.labels.clusters() + 1];
+        for row in self.bursts().complete() {
+            let row = row as usize;
+            let (size, sums) = &mut all[self.labels.as_slice()[row].0 as usize];
+            let burst = self.bursts().rows()[row];
+            size.add(Nanos(burst.end.0.saturating_sub(burst.begin.0)));
+            for (sum, column) in sums.iter_mut().zip(&columns) {
+                *sum += column[row];
+            }
+        }
+        for (size, sums) in &mut all {
+            sums.iter_mut()
+                .for_each(|sum| *sum /= size.bursts.max(1) as f64);
+        }
+        all
+    }
+
+    /// The trace again with the cluster of each burst, and its names beside it.
+    fn recolour(&self, to: &Path) -> Outcome {
+        let of = |row: usize| match self.labels.as_slice().get(row) {
+            Some(id) if !id.is_noise() => Cluster::Id(id.0),
+            _ => Cluster::Noise,
+        };
+        let trace = (self.from.objects.as_slice(), self.from.clock);
+        let bursts = recolour::coloured(self.bursts(), trace, of)?;
+        recolour::write(&self.from, to, &bursts)
+    }
+}

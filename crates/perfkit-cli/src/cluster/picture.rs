@@ -1,0 +1,31 @@
+//! Clusters as pictures and pages.
+
+use super::Found;
+use crate::failure::Outcome;
+use crate::pictures::{self, Files};
+use crate::progress::Bar;
+use crate::table;
+use perfkit::core::CancelToken;
+use perfkit::track::ClusterId;
+use perfkit::view::track::{Clusters, Picture, View};
+
+impl Found {
+    /// The points in the space they were clustered in, a colour a cluster.
+    pub(super) fn draw(&self, files: &Files) -> Outcome {
+        let frame = &self.scaled.frames[0];
+        let of = |row: &u32| self.labels.as_slice().get(*row as usize).copied();
+        let labels: Vec<ClusterId> = frame.rows().iter().filter_map(of).collect();
+        let name = &self.from.name;
+        let found = Clusters::of_frame(name, &self.scaled, &labels).map_err(pictures::failed)?;
+        let mut found = found.balanced(self.balance);
+        pictures::metrics(&mut found, self.bursts(), frame)?;
+        let count = self.labels.clusters();
+        let title = format!("{name}: {} of bursts", table::counted(count, "cluster"));
+        let scene = || Ok(Picture::new(&found).titled(&title).scene());
+        files.write(&title, scene, || {
+            let view = View::new(&found).named(&title, "clusters");
+            let section = view.section(&Bar::new(), &CancelToken::new());
+            Ok(vec![section.map_err(pictures::failed)?])
+        })
+    }
+}

@@ -1,0 +1,411 @@
+//! Where locations lie: the rules of `--topology`.
+
+use super::Options;
+use crate::failure::Failure;
+use crate::table::{counted, grouped};
+use perfkit::core::{CartMembers, CartTopology, GroupKind, LocationGroup, LocationId, Profile};
+use perfkit::topology::{
+    AxisOrder, Check, Error, Place, Ranks, Shape, Sharing, Topology, balanced, coordinates_in,
+};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where locations lie.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    /// A grid of the recording, by name or number.
+    Named(String),
+    /// Processes in order over axes of these lengths.
+    Lengths(Vec<usize>),
+    /// Levels of the machine.
+    Places(Vec<Place>),
+    /// A file of coordinates.
+    Table(PathBuf),
+    /// A property of locations, processes or nodes that holds coordinates.
+    Metadata(String),
+}
+
+impl FromStr for Rule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("cube", name)) => return Ok(Rule::Named(name.into())),
+            Some(("table", file)) => return Ok(Rule::Table(file.into())),
+            Some(("metadata", name)) => return Ok(Rule::Metadata(name.into())),
+            _ => {}
+        }
+        if text.starts_with(|letter: char| letter.is_ascii_digit()) {
+            let lengths = text.split('x').map(|length| length.trim().parse());
+            let lengths = lengths.collect::<Result<_, _>>();
+            return Ok(Rule::Lengths(
+                lengths.map_err(|_| "expected whole numbers separated by `x`")?,
+            ));
+        }
+        let place = |name: &str| match name.trim() {
+            "node" => Ok(Place::Node),
+            "process" | "rank" => Ok(Place::Process),
+            "thread" => Ok(Place::Thread),
+            _ => Err(format!(
+                "`{name}` is no level of the machine (node, process, thread), and no other rule begins like that"
+            )),
+        };
+        let places = text.split(',').map(place);
+        Ok(Rule::Places(places.collect::<Result<_, _>>()?))
+    }
+}
+
+/// A topology, and what a reader of the results has to know about it.
+#[derive(Debug)]
+pub(super) struct Grid {
+    pub(super) topology: Topology,
+    /// Option or file that the lengths are from, for errors.
+    pub(super) source: String,
+    pub(super) notes: Vec<String>,
+}
+
+/// Fewest occupied cells of a grid that is chosen by default. Views of random numbers reach |r| above 0.9 at
+/// some shift in 3 of 10 pairs on four cells, and in 1 of 50 pairs on eight.
+const MIN_CELLS: usize = 8;
+
+/// Upper bound on the cells for each process of a grid whose lengths are an option: most of a larger one is
+/// empty, and empty cells count as the mean.
+const MAX_CELLS_PER_PROCESS: usize = 64;
+
+impl Grid {
+    /// Lays the locations of a profile over the grid of a rule, or over the default one.
+    pub(super) fn of(profile: &Profile, options: &Options) -> Result<Self, Failure> {
+        match &options.rule {
+            Some(rule) => Self::by_rule(profile, rule),
+            None => Self::by_default(profile, &options.file),
+        }
+    }
+
+    fn by_rule(profile: &Profile, rule: &Rule) -> Result<Self, Failure> {
+        let source = format!("--topology {rule}");
+        let topology = rule.lay(profile, &source)?;
+        let sharing = topology.sharing(profile.system());
+        let mut notes = Vec::new();
+        match rule {
+            Rule::Named(_) => {
+                if let Some(reason) = contradicts(&topology, &sharing) {
+                    return Err(Failure::Input(format!("{source}: {reason}")));
+                }
+            }
+            Rule::Lengths(_) => notes.extend(accidental(&sharing, topology.check().placed)),
+            Rule::Places(_) | Rule::Table(_) | Rule::Metadata(_) => {}
+        }
+        if sharing.occupied < MIN_CELLS {
+            let reason = few(&sharing);
+            notes.push(format!("{reason}; --surrogates estimates how often"));
+        }
+        notes.extend(lacks(topology.check(), matches!(rule, Rule::Table(_))));
+        Ok(Grid {
+            topology,
+            source,
+            notes,
+        })
+    }
+
+    /// The first grid of the recording with several axes, else its first one, else a balanced one, which
+    /// is a guess. Grids that say nothing are refused.
+    fn by_default(profile: &Profile, file: &Path) -> Result<Self, Failure> {
+        let file = file.display();
+        let grids = profile.topologies();
+        let axes =
+            |cart: &&CartTopology| cart.dimensions.iter().filter(|axis| axis.size > 1).count();
+        let first = grids.iter().find(|cart| axes(cart) > 1);
+        let first = first.or(grids.first());
+        let (topology, source) = match first {
+            Some(cart) => {
+                let source = format!("{file}, grid `{}`", cart.name);
+                (of_recording(profile, cart, &source)?, source)
+            }
+            None => {
+                let source = format!("{file} has no grid, and a guessed one of its processes");
+                (guessed(profile, &source)?, source)
+            }
+        };
+        let lens = topology.shape().lens();
+        let dims: Vec<_> = lens.iter().map(usize::to_string).collect();
+        let dims = dims.join(" x ");
+        let sharing = topology.sharing(profile.system());
+        let placed = topology.check().placed;
+        let mut reason = contradicts(&topology, &sharing);
+        if first.is_none() {
+            reason = reason.or_else(|| accidental(&sharing, placed));
+        }
+        if sharing.occupied < MIN_CELLS {
+            reason = reason.or_else(|| Some(few(&sharing)));
+        }
+        if let Some(reason) = reason {
+            return Err(Failure::Input(format!(
+                "{source} is {dims}: {reason}; --topology sets where locations lie, such as \
+                 process,thread"
+            )));
+        }
+        let mut notes = Vec::new();
+        if first.is_none() {
+            notes.push(format!(
+                "the file has no grid: {dims} processes in order are a guess, which --topology replaces"
+            ));
+        }
+        if lens.iter().filter(|len| **len > 1).count() == 1 {
+            let balanced = balanced(processes(profile), 3);
+            let balanced: Vec<_> = balanced.iter().map(usize::to_string).collect();
+            notes.push(format!(
+                "the grid {dims} has one axis, the order of its entries: a shift along it is a \
+                 distance only if neighbours in that order are neighbours in the program. Processes \
+                 that lie on several axes need --topology, such as {}",
+                balanced.join("x")
+            ));
+        }
+        notes.extend(lacks(topology.check(), false));
+        Ok(Grid {
+            topology,
+            source,
+            notes,
+        })
+    }
+}
+
+/// Reason why a grid of the recording cannot be meant: it puts processes of different nodes in one cell.
+fn contradicts(topology: &Topology, sharing: &Sharing) -> Option<String> {
+    let Sharing {
+        of_nodes, occupied, ..
+    } = *sharing;
+    (of_nodes > 0).then(|| {
+        format!(
+            "{of_nodes} of {occupied} cells hold processes of different nodes, so that the grid {} does \
+             not describe the recording",
+            topology.name()
+        )
+    })
+}
+
+/// Reason why locations share cells by accident: their numbers differ from cell to cell.
+fn accidental(sharing: &Sharing, locations: usize) -> Option<String> {
+    let Sharing {
+        occupied,
+        fewest,
+        most,
+        ..
+    } = *sharing;
+    (fewest < most).then(|| {
+        format!(
+            "{locations} locations share {} by accident, between {fewest} and {most} in each, so that \
+             sums over a cell follow their number",
+            counted(occupied, "cell")
+        )
+    })
+}
+
+/// Reason why correlations over few cells mean little.
+fn few(sharing: &Sharing) -> String {
+    let cells = counted(sharing.occupied, "cell");
+    format!("locations occupy {cells}, fewer than {MIN_CELLS}: over so few, |r| near 1 is chance")
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |words: Vec<String>, between| words.join(between);
+        match self {
+            Rule::Named(name) => write!(f, "cube:{name}"),
+            Rule::Lengths(lens) => {
+                f.write_str(&joined(lens.iter().map(usize::to_string).collect(), "x"))
+            }
+            Rule::Places(places) => {
+                let names = places.iter().map(|place| place.name().to_string());
+                f.write_str(&joined(names.collect(), ","))
+            }
+            Rule::Table(file) => write!(f, "table:{}", file.display()),
+            Rule::Metadata(name) => write!(f, "metadata:{name}"),
+        }
+    }
+}
+
+impl Rule {
+    /// Lays the locations of a profile over a grid. Sizes are checked before anything is allocated by
+    /// them; errors name `source`.
+    fn lay(&self, profile: &Profile, source: &str) -> Result<Topology, Failure> {
+        let system = profile.system();
+        let locations = system.locations().len();
+        let usage = |error: Error| Failure::Usage(format!("{source}: {error}"));
+        match self {
+            Rule::Named(name) => of_recording(profile, named(profile, name)?, source),
+            Rule::Lengths(lens) => {
+                let shape = Shape::of(lens).map_err(usage)?;
+                let shape = shape.plausible_for(locations).map_err(usage)?;
+                let (cells, processes) = (shape.cells(), processes(profile));
+                if cells > processes.saturating_mul(MAX_CELLS_PER_PROCESS) {
+                    return Err(Failure::Usage(format!(
+                        "{source}: {} cells are too many for {}: all but one in {MAX_CELLS_PER_PROCESS} or more \
+                         would be empty and count as the mean",
+                        grouped(cells as u64),
+                        match processes {
+                            1 => "1 process".into(),
+                            more => format!("{} processes", grouped(more as u64)),
+                        }
+                    )));
+                }
+                let grid = Topology::by_process(shape, AxisOrder::FirstFastest, system);
+                // More cells than processes can be meant, fewer hardly.
+                match grid.check().outside {
+                    0 => Ok(grid),
+                    outside => Err(Failure::Usage(format!(
+                        "{source}: {} cells are too few, {outside} locations have no place",
+                        grid.shape().cells()
+                    ))),
+                }
+            }
+            Rule::Places(places) => Topology::from_system(system, places).map_err(usage),
+            Rule::Table(file) => table_of(file, locations),
+            Rule::Metadata(name) => {
+                // What `BGP Coords` lie in is `BGP Size`.
+                let size = name.replace("Coords", "Size");
+                let size = profile.properties().iter().find(|(own, _)| *own == size);
+                let lens = size.and_then(|(_, text)| coordinates_in(text));
+                let shape = lens.and_then(|lens| Shape::of(&lens).ok());
+                Topology::from_metadata(system, name, shape)
+                    .map_err(|error| Failure::Input(format!("{source}: {error}")))
+            }
+        }
+    }
+}
+
+/// Number of processes, at least 1. A device has no place of its own: its streams count for their process.
+fn processes(profile: &Profile) -> usize {
+    let is_process = |group: &&LocationGroup| group.kind != GroupKind::Accelerator;
+    let groups = profile.system().groups().iter();
+    groups.filter(is_process).count().max(1)
+}
+
+/// Lays processes in order over a grid of three axes that are as equal as their number allows.
+fn guessed(profile: &Profile, source: &str) -> Result<Topology, Failure> {
+    let system = profile.system();
+    let shape = Shape::of(&balanced(processes(profile), 3))
+        .and_then(|shape| shape.plausible_for(system.locations().len()));
+    let shape = shape.map_err(|error| Failure::Input(format!("{source}: {error}")))?;
+    let topology = Topology::by_process(shape, AxisOrder::FirstFastest, system);
+    Ok(topology.named("guessed"))
+}
+
+fn of_recording(profile: &Profile, cart: &CartTopology, source: &str) -> Result<Topology, Failure> {
+    let ranks = match cart.of {
+        CartMembers::Groups => Ranks::Groups,
+        CartMembers::Nodes => Ranks::Nodes,
+        _ => Ranks::Locations,
+    };
+    Topology::from_cart(cart, ranks, profile.system())
+        .map_err(|error| Failure::Input(format!("{source}: {error}")))
+}
+
+/// A grid by its name; many have none, so that a number does as well.
+fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failure> {
+    let known = profile.topologies();
+    let by_number = || known.get(name.parse::<usize>().ok()?);
+    let found = known.iter().find(|cart| cart.name == name);
+    found.or_else(by_number).ok_or_else(|| {
+        let names = known.iter().enumerate();
+        let names = names.map(|(at, cart)| format!("{at} `{}`", cart.name));
+        let names = match known.is_empty() {
+            true => "it has none".into(),
+            false => format!("but: {}", names.collect::<Vec<_>>().join(", ")),
+        };
+        Failure::Input(format!("there is no grid `{name}` in the file; {names}"))
+    })
+}
+
+/// What a grid lacks, for people; nothing where each location has a cell of its own.
+fn lacks(check: &Check, is_table: bool) -> Vec<String> {
+    let Check {
+        locations,
+        unplaced,
+        outside,
+        repeated,
+        strangers,
+        shared,
+        missing,
+        ..
+    } = *check;
+    let (source, entry) = match is_table {
+        true => ("the table", "line"),
+        false => ("the grid", "entry"),
+    };
+    let all = [
+        (
+            unplaced,
+            format!("{unplaced} of {locations} locations have no coordinates in {source}"),
+        ),
+        (
+            outside,
+            format!("{outside} locations lie outside of the grid"),
+        ),
+        (
+            repeated,
+            format!("{repeated} locations are placed twice; the first place holds"),
+        ),
+        (
+            strangers,
+            format!(
+                "{source} places {strangers} that the recording does not have: {entry} by {entry} \
+                 there should be {locations}"
+            ),
+        ),
+        (
+            shared,
+            format!(
+                "{shared} cells hold several locations, whose values become one as their metric says, mostly \
+                 their sum"
+            ),
+        ),
+        (
+            missing,
+            match missing {
+                1 => "1 cell is empty and counts as the mean of the others".into(),
+                _ => format!("{missing} cells are empty and count as the mean of the others"),
+            },
+        ),
+    ];
+    let found = all.into_iter().filter(|(count, _)| *count > 0);
+    found.map(|(_, text)| text).collect()
+}
+
+/// Coordinates from a file: a line a location, in order. The grid is as large as they need.
+fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
+    let wrong = |what: String| Failure::Input(format!("{}: {what}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let mut all = Vec::new();
+    for (at, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let numbers = coordinates_in(line);
+        let numbers = numbers.ok_or_else(|| wrong(format!("line {}: no coordinates", at + 1)))?;
+        let axes = all.first().map_or(numbers.len(), Vec::len);
+        if numbers.len() != axes {
+            let count = numbers.len();
+            let what = format!("{count} coordinates, {axes} in the lines before");
+            return Err(wrong(format!("line {}: {what}", at + 1)));
+        }
+        all.push(numbers);
+    }
+    if all.is_empty() {
+        return Err(wrong("no coordinates".into()));
+    }
+    let axes = all.iter().map(Vec::len).max().unwrap_or_default();
+    // Lines for locations that are not there make no room.
+    let used = all.iter().take(locations.max(1));
+    let along = |axis: usize| used.clone().filter_map(move |at: &Vec<usize>| at.get(axis));
+    let lens: Vec<usize> = (0..axes)
+        .map(|axis| along(axis).max().map_or(1, |most| most.saturating_add(1)))
+        .collect();
+    let shape = Shape::of(&lens).and_then(|shape| shape.plausible_for(locations));
+    let shape = shape.map_err(|error| wrong(format!("coordinates up to {lens:?}: {error}")))?;
+    let entries = all.iter().enumerate().filter_map(|(at, coordinates)| {
+        Some((LocationId::from_index(at)?, coordinates.as_slice()))
+    });
+    Ok(Topology::from_table(shape, locations, entries))
+}

@@ -1,0 +1,185 @@
+//! Correlation of the severity views of a profile with one of them, after filtering by axis.
+
+mod axes;
+mod grid;
+mod list;
+mod options;
+mod pictures;
+mod results;
+
+pub use options::Options;
+
+use crate::failure::{self, Failure, Outcome};
+use crate::findings;
+use crate::messages;
+use crate::output;
+use crate::recording;
+use crate::suggest::near;
+use list::List;
+use perfkit::core::{CallPathId, MetricId, Profile};
+use perfkit::view::{Scene, Section, Theme};
+use std::io::Write;
+
+/// Correlates the views of a profile and prints the list.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    options.general.apply()?;
+    for written in options
+        .csv
+        .iter()
+        .chain(&options.cube)
+        .chain(options.files.all())
+    {
+        failure::spare(&options.file, written)?;
+    }
+    let opened = recording::profile(&options.file)?;
+    findings::tell(&opened.diagnostics, &opened.counts);
+    let list = List::of(&opened.profile, options)?;
+    for note in list.notes() {
+        messages::say(&format!("note: {note}"));
+    }
+    if let Some(path) = &options.csv {
+        output::whole(path, |to| Ok(list.csv(to)?))?;
+    }
+    if let Some(path) = &options.cube {
+        let archive = (opened.format == "cube").then_some(options.file.as_path());
+        output::whole(path, |to| {
+            let lost = results::write(&opened.profile, &list, archive, to)?;
+            findings::tell(&lost, &Default::default());
+            Ok(())
+        })?;
+    }
+    let title = title(options);
+    let scene = || list.scene(&title, Theme::light());
+    let sections = || Ok(vec![list.section(&title)?]);
+    options.files.write(&title, scene, sections)?;
+    if options.general.json {
+        let mut object = list.json(options.top);
+        object["findings"] = findings::json(&opened.diagnostics);
+        object["mended_frames"] = findings::mended_json(&opened.counts);
+        writeln!(out, "{object}")?;
+    } else {
+        writeln!(out, "{}", options.file.display())?;
+        list.text(options.top, out)?;
+    }
+    Ok(())
+}
+
+fn title(options: &Options) -> String {
+    let name = crate::pictures::name(&options.file);
+    format!("{name}: what varies as {} does", options.path)
+}
+
+/// Returns the part of a page, with a heading.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn section(options: &Options, heading: &str) -> Result<Section, Failure> {
+    let opened = recording::profile(&options.file)?;
+    List::of(&opened.profile, options)?.section(heading)
+}
+
+/// Returns the picture on light and on dark paper.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn scenes(options: &Options, title: &str) -> Result<[Scene; 2], Failure> {
+    let opened = recording::profile(&options.file)?;
+    let list = List::of(&opened.profile, options)?;
+    Ok([
+        list.scene(title, Theme::light())?,
+        list.scene(title, Theme::dark())?,
+    ])
+}
+
+fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {
+    let Some(name) = name else {
+        let first = (!profile.metrics().is_empty()).then_some(MetricId(0));
+        return first.ok_or_else(|| Failure::Input("the profile has no metric".into()));
+    };
+    profile.metric(name).ok_or_else(|| {
+        let names = || {
+            let metrics = profile.metrics().iter();
+            metrics.map(|metric| metric.metric.name.as_str())
+        };
+        let mut alike = near(name, names(), 12);
+        if alike.is_empty() {
+            alike = names().take(12).collect();
+        }
+        let shown: Vec<_> = alike.iter().map(|name| format!("`{name}`")).collect();
+        let more = match profile.metrics().len() - shown.len() {
+            0 => String::new(),
+            more => format!("; {more} others"),
+        };
+        let shown = shown.join(", ");
+        Failure::Input(format!(
+            "--metric {name}: there is none of that name, but {shown}{more}"
+        ))
+    })
+}
+
+/// A call path by number or by the names of its regions.
+fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
+    let count = profile.calls().paths().len();
+    let ids = || (0..count).filter_map(CallPathId::from_index);
+    let name = |at| profile.calls().name(at, profile.regions());
+    if let Ok(number) = text.parse::<u32>() {
+        let known = (number as usize) < count;
+        return known.then_some(CallPathId(number)).ok_or_else(|| {
+            let what = match count.checked_sub(1) {
+                Some(last) => format!("numbers go from 0 to {last}"),
+                None => "the profile has none".into(),
+            };
+            Failure::Input(format!(
+                "--path {number}: there is no such call path; {what}"
+            ))
+        });
+    }
+    let same: Vec<_> = ids().filter(|path| name(*path) == text).take(3).collect();
+    match same.as_slice() {
+        [path] => return Ok(*path),
+        [] => {}
+        [path, others @ ..] => {
+            // Files may tell call sites apart that have the same names.
+            let others: Vec<_> = others.iter().map(|path| path.0.to_string()).collect();
+            let (first, others) = (path.0, others.join(", "));
+            messages::say(&format!(
+                "note: --path {text} is call path {first}, and {others} is of that name too"
+            ));
+            return Ok(*path);
+        }
+    }
+    let names: Vec<String> = ids().map(name).collect();
+    // Whole paths that hold the text or are like it, else those that end in what it ends in.
+    let last = text.rsplit(" > ").next().unwrap_or(text);
+    let named = |part: &str| near(part, names.iter().map(String::as_str), 3);
+    let mut alike = named(text);
+    if alike.is_empty() {
+        alike = named(last);
+    }
+    if alike.is_empty() {
+        let ends = names.iter().filter_map(|name| name.rsplit(" > ").next());
+        let ends = near(last, ends, 1);
+        let is_end = |name: &&str| ends.iter().any(|end| name.ends_with(end));
+        alike = names
+            .iter()
+            .map(String::as_str)
+            .filter(is_end)
+            .take(3)
+            .collect();
+    }
+    let shown = alike.iter().filter_map(|alike| {
+        let at = names.iter().position(|name| name == alike)?;
+        Some(format!("{at} `{alike}`"))
+    });
+    let first = names.first().map_or("", String::as_str);
+    let hint = match alike.is_empty() {
+        true => format!("there are {count}, numbered from 0 on, where 0 is `{first}`"),
+        false => format!("but {}", shown.collect::<Vec<_>>().join(", ")),
+    };
+    Err(Failure::Input(format!(
+        "--path {text}: there is no such call path; {hint}"
+    )))
+}

@@ -1,0 +1,75 @@
+//! Command line of `correlate`.
+
+use super::axes::Axes;
+use super::grid::Rule;
+use crate::options::{General, TRACE, positive};
+use crate::pictures::Files;
+use clap::Args;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Correlates the severity views of a profile with that of one call path over a grid of locations
+///
+/// Weights of the axes remove the variation along an axis, such as that of a known imbalance, before views are
+/// compared.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    #[doc = "Profile, or recording with events, whose calls make a profile"]
+    #[arg(long_help = format!(
+        "Profile (.cubex, .cube, a TAU folder, .ppk), or recording with events, whose calls make a profile: {TRACE}"
+    ))]
+    pub(crate) file: PathBuf,
+    /// Call path to compare with, written with ` > `, or its number
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: String,
+    /// Metric of the call path [default: the first of the profile]
+    #[arg(long, value_name = "M")]
+    pub(crate) metric: Option<String>,
+    /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE or metadata:NAME
+    ///
+    /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, first axis fastest;
+    /// node,process,thread are levels of the machine; table:FILE has a line for each location, in order, with its
+    /// coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`.
+    ///
+    /// Default: the first grid of the file with several axes, else its first, else a balanced one of three axes,
+    /// which is a guess. A default grid on which fewer than 8 cells hold locations is refused, and a guessed one with
+    /// unequal numbers of locations in its cells.
+    #[arg(long = "topology", value_name = "RULE", value_parser = Rule::from_str)]
+    pub(crate) rule: Option<Rule>,
+    /// Weight of the variation along each axis, 0 to 1: 1,1,.. removes nothing, 0,0,.. everything; or NAME=WEIGHT pairs
+    /// for some axes of the grid; or names of the axes to keep [default: all 1]
+    #[arg(long, value_name = "W,W,..", value_parser = Axes::from_str, allow_hyphen_values = true, overrides_with = "axes")]
+    pub(crate) axes: Option<Axes>,
+    /// Order by the largest r over all shifts, as the text of the paper does, which puts opposites low in the
+    /// list [default: by the largest |r|]
+    #[arg(long)]
+    pub(crate) paper: bool,
+    /// Relative difference within which magnitudes of r count as equal, from 0 to below 1: of equal ones the smallest
+    /// shift is reported, with 0 always the largest |r| [default: 0.01]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub(crate) tolerance: Option<f64>,
+    /// Compare with views of the same metric only
+    #[arg(long)]
+    pub(crate) same_metric: bool,
+    /// Estimate the probability of each correlation by chance from N random references of the same spectrum;
+    /// takes N transforms a view
+    #[arg(long, value_name = "N")]
+    pub(crate) surrogates: Option<usize>,
+    /// Views to list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+    /// Memory budget of spectra and surrogates in GiB, above 0: more is refused
+    #[arg(long, value_name = "GIB", default_value = "4", value_parser = positive)]
+    pub(crate) memory: f64,
+    /// Write all views as a table
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write the profile as .cubex with the largest and the smallest correlation of each call path as two metrics,
+    /// "correlation of M" and "anticorrelation of M"
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    pub(crate) cube: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: Files,
+    #[command(flatten)]
+    pub(crate) general: General,
+}

@@ -1,0 +1,179 @@
+//! The list as a picture and as part of a page.
+
+use super::list::{List, weights};
+use crate::failure::Failure;
+use crate::pictures::{self, failed};
+use crate::progress::Bar;
+use crate::table::shortened;
+use perfkit::core::{CallPathId, CancelToken, MetricId};
+use perfkit::spectral::AxisFilter;
+use perfkit::topology::{Aggregate, Grid};
+use perfkit::view::topology::{Picture, View};
+use perfkit::view::{Scene, Section, Theme, Unit};
+
+/// Views that go with the reference, for each choice of axes.
+const TOP: usize = 12;
+
+/// Characters of a title above cubes.
+const TITLE: usize = 60;
+
+impl List<'_> {
+    /// Both grids with the list between them, for the choice of axes and others.
+    pub(super) fn section(&self, heading: &str) -> Result<Section, Failure> {
+        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let grid = |at: usize| {
+            let row = self.rows.get(at).copied().unwrap_or(self.reference);
+            self.grid(row)
+                .map(|(name, grid, (unit, _))| (name, grid, unit))
+        };
+        let rank = |f: &[f64]| Ok(self.under(f, TOP)?);
+        let view = View::correlated_by(
+            &self.spectra,
+            self.own,
+            &self.axes,
+            rank,
+            grid,
+            (&bar, &cancel),
+        );
+        let view = view.map_err(failed)?.named(heading, "topology");
+        let view = self.notes().into_iter().fold(view, View::note);
+        view.cells(self.cells())
+            .section(&bar, &cancel)
+            .map_err(failed)
+    }
+
+    /// The reference, and beside it what correlates most. With a filter both are drawn as it lets them pass.
+    pub(super) fn scene(&self, title: &str, theme: Theme) -> Result<Scene, Failure> {
+        let filter = AxisFilter::new(&self.axes).map_err(|error| failed(error.into()))?;
+        let is_filtered = self.axes.iter().any(|weight| *weight != 1.0);
+        let best = self.matches.first();
+        let best = best.map(|found| (found.view, self.row(found), Some(found)));
+        let mut drawn = Vec::new();
+        for (view, row, found) in [(self.own, self.reference, None)].into_iter().chain(best) {
+            let (name, mut grid, (unit, factor)) = self.grid(row).map_err(failed)?;
+            if is_filtered {
+                let values = self.spectra.filtered(view, &filter);
+                let mut values = values.map_err(|error| failed(error.into()))?;
+                values.iter_mut().for_each(|value| *value *= factor);
+                grid = Grid::new(grid.shape().clone(), values, grid.mask().to_vec())
+                    .map_err(|error| failed(error.into()))?;
+            }
+            let found = found.map_or_else(String::new, |found| {
+                format!("r = {:+.3}, shift {}: ", found.r(), self.shift(found))
+            });
+            let name = shortened(&name, TITLE.saturating_sub(found.len()).max(20));
+            drawn.push((format!("{found}{name}"), grid, unit));
+        }
+        let mut shown = String::new();
+        if is_filtered {
+            let filter = weights(&self.axes);
+            shown = format!("filter {filter}: deviation from the mean");
+        }
+        if let Some(names) = flatten(&mut drawn).map_err(|error| failed(error.into()))? {
+            let between = if shown.is_empty() { "" } else { ", " };
+            shown.push_str(&format!("{between}averaged over {names}"));
+        }
+        let mut scenes = Vec::new();
+        for (name, grid, unit) in &drawn {
+            let picture = Picture::new(grid).map_err(failed)?;
+            let picture = picture.titled(name.as_str()).unit(unit.clone());
+            scenes.push(picture.theme(theme).scene());
+        }
+        let width = scenes.first().map_or(400, |one| one.width * 2);
+        let head = pictures::headed(title, width, theme);
+        if shown.is_empty() {
+            return Ok(pictures::together(title, &head, &scenes, theme));
+        }
+        let second = pictures::headed(&shown, width, theme);
+        let mut head = pictures::together(title, &head, &[second], theme);
+        head.title.clear();
+        let title = format!("{title}, {shown}");
+        Ok(pictures::together(&title, &head, &scenes, theme))
+    }
+
+    /// Returns the label of a view, its values on the grid, and their unit with the factor that they were
+    /// multiplied by.
+    fn grid(
+        &self,
+        (metric, path): (MetricId, CallPathId),
+    ) -> perfkit::view::Result<(String, Grid, (Unit, f64))> {
+        let unreadable = |error: perfkit::core::Error| std::io::Error::other(error.to_string());
+        let shape = self.topology.shape();
+        let mut values = vec![0.0; shape.cells()];
+        self.topology
+            .view_of_into(self.profile, metric, path, &mut values)
+            .map_err(unreadable)?;
+        let unit = self.profile.metrics().get(metric.index());
+        let (unit, factor) = pictures::unit(unit.map_or("", |found| &found.metric.unit));
+        values.iter_mut().for_each(|value| *value *= factor);
+        let grid = Grid::new(shape.clone(), values, self.topology.mask())?;
+        let (metric, path) = self.label((metric, path));
+        Ok((format!("{path}, {metric}"), grid, (unit, factor)))
+    }
+
+    /// What each cell holds.
+    fn cells(&self) -> Vec<String> {
+        let system = self.profile.system();
+        let mut names = vec![String::new(); self.topology.shape().cells()];
+        for (cell, id) in self.topology.occupants() {
+            let found = system.location(id);
+            let group = found.and_then(|location| system.group(location.group?));
+            let node = group.and_then(|group| system.node(group.parent?));
+            if let (Some(slot), Some(location)) = (names.get_mut(cell), found) {
+                let parts = [node.map(|node| &node.name), group.map(|group| &group.name)];
+                let parts = parts.into_iter().flatten().chain([&location.name]);
+                let mut parts: Vec<&str> = parts.map(String::as_str).collect();
+                parts.dedup();
+                if slot.is_empty() {
+                    *slot = parts.join(", ");
+                } else if !slot.ends_with(" and more") {
+                    slot.push_str(" and more");
+                }
+            }
+        }
+        names
+    }
+}
+
+/// Averages grids of one shape over all but three of the axes that are longer than 1. Those are kept over which the
+/// first grid varies most. Returns the names of the others.
+fn flatten(drawn: &mut [(String, Grid, Unit)]) -> Result<Option<String>, perfkit::topology::Error> {
+    let variance = |grid: &Grid| {
+        let cells = grid.values().iter().zip(grid.mask());
+        let held: Vec<f64> = cells
+            .filter_map(|(value, held)| held.then_some(*value))
+            .collect();
+        let mean = held.iter().sum::<f64>() / held.len().max(1) as f64;
+        held.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / held.len().max(1) as f64
+    };
+    let mut left: Vec<String> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    if let Some((_, first, _)) = drawn.first() {
+        let axes = first.shape().axes().iter().enumerate();
+        names.extend(axes.map(|(at, axis)| match axis.name.as_str() {
+            "" => format!("axis {}", at + 1),
+            name => name.to_string(),
+        }));
+    }
+    while let Some((_, first, _)) = drawn.first() {
+        let lens = first.shape().lens();
+        let long: Vec<usize> = (0..lens.len()).filter(|axis| lens[*axis] > 1).collect();
+        if long.len() <= 3 {
+            break;
+        }
+        let mut best: Option<(f64, usize)> = None;
+        for axis in long.into_iter().rev() {
+            let kept = variance(&first.aggregate(axis, Aggregate::Mean)?);
+            if best.is_none_or(|(most, _)| kept > most) {
+                best = Some((kept, axis));
+            }
+        }
+        let Some((_, axis)) = best else { break };
+        for (_, grid, _) in drawn.iter_mut() {
+            *grid = grid.aggregate(axis, Aggregate::Mean)?;
+        }
+        left.push(names.remove(axis));
+    }
+    left.sort();
+    Ok((!left.is_empty()).then(|| left.join(", ")))
+}

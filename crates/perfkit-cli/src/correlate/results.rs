@@ -1,0 +1,168 @@
+//! Correlations as metrics of the profile they come from.
+//!
+//! A viewer adds up what it shows: over locations, and over the call paths below one that is folded up. A
+//! correlation is nothing to be added. So the largest R of a call path is a metric of largest values and the
+//! smallest R one of smallest values, each the same at all locations: the whole machine has the value of one
+//! location, and a call path that is folded up the strongest one below it. The largest R is never below 0 and
+//! the smallest never above, since R adds up to 0 over all shifts.
+
+use super::list::List;
+use crate::failure::{Failure, input};
+use perfkit::core::{
+    CallPathId, Combine, Diagnostics, Metric, MetricId, Profile, ProfileMetric, Result, RowStore,
+    Scope, Severities, Value, ValueType,
+};
+use perfkit::formats::OpenOptions;
+use perfkit::formats::cube::{self, Cube};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows of a profile, and one value for all locations in each row of the metrics that were added.
+#[derive(Debug)]
+struct Results {
+    base: Arc<dyn RowStore>,
+    /// The first metric that was added.
+    first: MetricId,
+    locations: usize,
+    values: BTreeMap<(MetricId, CallPathId), f64>,
+}
+
+impl RowStore for Results {
+    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        if metric < self.first {
+            return self.base.row(metric, path);
+        }
+        let value = self.values.get(&(metric, path));
+        let row = value.map(|value| Severities::F64(vec![*value; self.locations]));
+        Ok(row.map(Arc::new))
+    }
+
+    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        if metric < self.first {
+            return self.base.paths(metric);
+        }
+        let rows = self.values.range((metric, CallPathId(0))..);
+        let rows = rows.take_while(|((own, _), _)| *own == metric);
+        rows.map(|((_, path), _)| *path).collect()
+    }
+
+    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
+        match metric < self.first {
+            true => self.base.total(metric, path),
+            false => Ok(None),
+        }
+    }
+
+    fn scoped(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        scope: Scope,
+    ) -> Option<Result<Severities>> {
+        match metric < self.first {
+            true => self.base.scoped(metric, path, scope),
+            false => None,
+        }
+    }
+
+    fn over_parts(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        parts: &[u32],
+        count: usize,
+    ) -> Option<Result<Vec<f64>>> {
+        match metric < self.first {
+            true => self.base.over_parts(metric, path, parts, count),
+            false => None,
+        }
+    }
+}
+
+/// The profile with two more metrics for each that was compared.
+fn with_results(profile: &Profile, list: &List<'_>) -> std::result::Result<Profile, Failure> {
+    let first = MetricId::from_index(profile.metrics().len());
+    let first = first.ok_or_else(|| Failure::Input("too many metrics".into()))?;
+    let (base, locations) = (
+        Arc::clone(profile.rows()),
+        profile.system().locations().len(),
+    );
+    let (mut profile, mut values) = (profile.clone(), BTreeMap::new());
+    let compared: BTreeSet<MetricId> = list.extremes().map(|(metric, ..)| metric).collect();
+    let mut added = BTreeMap::new();
+    for metric in compared {
+        let of = profile.metrics().get(metric.index());
+        let of = of.map_or_else(String::new, |of| of.metric.name.clone());
+        let about = list.about();
+        let mut ids = [first; 2];
+        for (id, (word, which, combine)) in ids.iter_mut().zip([
+            ("correlation", "largest", Combine::Maximum),
+            ("anticorrelation", "smallest", Combine::Minimum),
+        ]) {
+            let name = free(&profile, format!("{word} of {of}"));
+            let about = ProfileMetric {
+                metric: Metric {
+                    name,
+                    description: format!(
+                        "{which} R over all shifts with {about}; of several call paths the {which}"
+                    ),
+                    unit: "1".into(),
+                    value_type: ValueType::F64,
+                    ..Default::default()
+                },
+                scope: Scope::Exclusive,
+                combine,
+                ..Default::default()
+            };
+            (profile, *id) = profile.with_metric(about, []).map_err(input)?;
+        }
+        added.insert(metric, ids);
+    }
+    for (metric, path, extremes) in list.extremes() {
+        if let Some(ids) = added.get(&metric) {
+            let rows = ids.iter().zip(extremes);
+            values.extend(rows.map(|(id, r)| ((*id, path), r)));
+        }
+    }
+    let rows = Results {
+        base,
+        first,
+        locations,
+        values,
+    };
+    Ok(profile.with_rows(Arc::new(rows)))
+}
+
+/// The name, or that with a number, where the profile has the results of another run already.
+fn free(profile: &Profile, name: String) -> String {
+    let mut numbered = (2..).map(|number| format!("{name} ({number})"));
+    match profile.metric(&name) {
+        None => name,
+        Some(_) => {
+            let is_free = |name: &String| profile.metric(name).is_none();
+            numbered.find(is_free).unwrap_or(name)
+        }
+    }
+}
+
+/// Writes the profile with the results, and what else its file holds if that is an archive of this format.
+/// Says what had no place.
+pub(super) fn write(
+    profile: &Profile,
+    list: &List<'_>,
+    archive: Option<&Path>,
+    to: &mut dyn Write,
+) -> std::result::Result<Diagnostics, Failure> {
+    let profile = with_results(profile, list)?;
+    let options = cube::WriteOptions::new();
+    let lost = match archive {
+        Some(path) => {
+            let archive = Cube::open(path, &OpenOptions::new()).map_err(input)?;
+            archive.write(&profile, to, &options)
+        }
+        None => cube::write(&profile, to, &options),
+    };
+    lost.map_err(input)
+}

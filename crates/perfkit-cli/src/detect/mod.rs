@@ -1,0 +1,342 @@
+//! Detection of abnormal calls, ranks and functions: in a stream of events that may still grow, or in a
+//! recording that is replayed.
+
+mod options;
+mod report;
+mod server;
+mod source;
+
+use crate::failure::{Failure, Outcome, input};
+use crate::findings;
+use crate::pictures;
+use crate::progress::Bar;
+use crate::recording;
+pub use options::Options;
+use options::{Method, facts, means_something, spare_sources, title, usage};
+use perfkit::anomaly::calls::{Calls, Repair};
+use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
+use perfkit::anomaly::{
+    self, Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail,
+};
+use perfkit::core::{CancelToken, Diagnostics, EventSource, Progress, fits};
+use perfkit::formats::OpenOptions;
+use perfkit::formats::adios::Adios;
+use perfkit::formats::streams::{Follow, Streams};
+use perfkit::view::Section;
+use perfkit::view::anomaly::{Anomalies, Picture, View};
+use report::{Detected, Shown, changed};
+use server::Server;
+use source::Source;
+use std::io::Write;
+
+/// Judges the calls of a source and prints ranks, functions and the worst calls.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    options.general.apply()?;
+    let files = &options.output;
+    let title = title(options);
+    let found = find(options.clone(), !files.is_empty(), out)?;
+    match options.general.json {
+        true => writeln!(out, "{}", found.json())?,
+        false => found.text(out)?,
+    }
+    if let Some(anomalies) = found.drawn() {
+        let scene = || Ok(Picture::new(anomalies).titled(&title).scene());
+        files.write(&title, scene, || Ok(vec![section(anomalies, &title)?]))?;
+    }
+    found.outcome()
+}
+
+/// Returns the part of a page.
+///
+/// # Errors
+/// [`Failure::Input`] if drawing fails.
+pub fn section(found: &Anomalies, heading: &str) -> Result<Section, Failure> {
+    let view = View::new(found).named(heading, "anomalies");
+    let section = view.section(&Bar::new(), &CancelToken::new());
+    section.map_err(pictures::failed)
+}
+
+/// Returns the anomalies as they are drawn.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn anomalies(options: &Options) -> Result<Anomalies, Failure> {
+    let found = find(options.clone(), true, &mut std::io::sink())?;
+    let drawn = found.drawn().cloned();
+    found.outcome()?;
+    drawn.ok_or_else(|| Failure::Input("nothing was recorded".into()))
+}
+
+fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detected, Failure> {
+    let (kind, files) = source::find(&options.files, options.follow)?;
+    options.files = files;
+    spare_sources(&options, kind)?;
+    means_something(&options, kind)?;
+    // What cannot be read is said before anything is written.
+    let other = options.compare.as_ref().map(open).transpose();
+    let mut other = other.map_err(input)?;
+    let monitor = monitor(&options)?;
+    let ((monitor, steps), diagnostics) = match kind {
+        Source::Text => watch_text(&options, monitor, out)?,
+        Source::Adios => watch_adios(&options, monitor, out)?,
+        Source::Trace => replay(&options, monitor, out)?,
+    };
+    let shown = Shown {
+        files: options.files.clone(),
+        method: options.method.name(),
+        ranking: options.ranking,
+        provenance: options.provenance.clone(),
+        prune: options.prune,
+        top: options.top,
+        draws,
+    };
+    let mut found = Detected::new(shown, monitor, steps, diagnostics)?;
+    if let (Some(path), Some(other)) = (&options.compare, &mut other) {
+        found.compare(path, &mut **other)?;
+    }
+    Ok(found)
+}
+
+fn monitor(options: &Options) -> Result<Monitor, Failure> {
+    let strict = || StrictParams::default().check();
+    let tail = || {
+        let params = Tail::params();
+        match options.false_alarms {
+            Some(per_million) => params.false_positives(per_million).check(),
+            None => params.check(),
+        }
+    };
+    let detector: Box<dyn Detector> = match options.method {
+        Method::Default => {
+            let wrong = |error| Failure::Usage(format!("--false-alarms: {error}"));
+            Box::new(Tail::new(tail().map_err(wrong)?))
+        }
+        Method::Sstd => Box::new(Sstd::new(strict().map_err(usage)?)),
+        Method::Hbos => Box::new(Hbos::new(strict().map_err(usage)?)),
+        Method::Copod => Box::new(Copod::new(strict().map_err(usage)?)),
+    };
+    // What is to be compared with another tool's labels sees the calls which that tool sees.
+    let repair = match options.method {
+        Method::Default => Repair::Mend,
+        _ => Repair::Strict,
+    };
+    let params = Calls::params()
+        .repair(repair)
+        .model_by(options.model)
+        .runtime(options.runtime);
+    let calls = Calls::new(params.check().map_err(usage)?);
+    let recorder = facts(options, repair).into_iter();
+    let recorder = recorder.fold(Recorder::params(), |one, (name, value)| {
+        one.fact(name, value)
+    });
+    let run = options.run.as_deref().unwrap_or_default();
+    let (url, token) = (options.server.as_deref(), options.token.as_deref());
+    let server = Server::open(url, token, run, &options.files)?;
+    let store = server.keep(store(options)?);
+    let recorder = Recorder::new(recorder.check().map_err(usage)?, store);
+    let drift = Drift::new(Drift::params().check().map_err(usage)?);
+    let mut monitor = Monitor::new(calls, detector)
+        .record(recorder)
+        .watch_drift(drift)
+        .start_over(options.restart);
+    monitor = server.share(monitor);
+    // Thresholds last, so that `--ignore '*' --threshold solve=9` asks for one function alone.
+    for pattern in &options.ignore {
+        monitor = monitor.ignore(pattern);
+    }
+    for (pattern, threshold) in &options.thresholds {
+        let with = monitor.threshold(pattern, *threshold);
+        monitor = with.map_err(usage)?;
+    }
+    Ok(monitor)
+}
+
+fn store(options: &Options) -> Result<Box<dyn Store>, Failure> {
+    let Some(path) = &options.provenance else {
+        return Ok(Box::new(Memory::new()));
+    };
+    if fits("*.sqlite", &path.to_string_lossy()) || fits("*.db", &path.to_string_lossy()) {
+        #[cfg(feature = "sqlite")]
+        return Ok(Box::new(
+            perfkit::anomaly::provenance::Sqlite::create(path).map_err(input)?,
+        ));
+        #[cfg(not(feature = "sqlite"))]
+        return Err(Failure::Usage(
+            "databases are written with `--features sqlite` of cargo".into(),
+        ));
+    }
+    Ok(Box::new(Lines::create(path).map_err(input)?))
+}
+
+/// The monitor after the last step, and how many steps there were.
+type Done = (Monitor, u64);
+
+/// How a source that grows is followed.
+fn follow(options: &Options) -> Option<Follow> {
+    let idle = options.idle.map(|idle| {
+        let nanos = u64::try_from(idle.0).unwrap_or_default();
+        std::time::Duration::from_nanos(nanos)
+    });
+    options.follow.then(|| Follow::default().idle(idle))
+}
+
+/// Reads streams of text.
+fn watch_text(
+    options: &Options,
+    monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<(Done, Diagnostics), Failure> {
+    let mut streams = Streams::open(&options.files, &OpenOptions::new()).map_err(input)?;
+    if let Some(period) = options.period {
+        streams = streams.period(period);
+    }
+    if let Some(origin) = options.origin {
+        streams = streams.origin(origin);
+    }
+    if let Some(follow) = follow(options) {
+        streams = streams.follow(follow).map_err(input)?;
+    }
+    let mut done = (monitor, 0);
+    loop {
+        let next = streams.next_step(&mut done.0).map_err(input);
+        if !next.map_err(findings::explain(streams.diagnostics()))? {
+            break;
+        }
+        if (options.period.is_some() || options.origin.is_some()) && !streams.used_period() {
+            return Err(Failure::Usage(
+                "--period and --origin are of no use: the streams say their steps".into(),
+            ));
+        }
+        done.1 += 1;
+        if !step(options, &mut done.0, out)? {
+            break;
+        }
+    }
+    Ok((done, streams.diagnostics().clone()))
+}
+
+/// Reads what TAU writes through ADIOS2.
+fn watch_adios(
+    options: &Options,
+    monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<(Done, Diagnostics), Failure> {
+    let read = OpenOptions::new();
+    let files = match follow(options) {
+        Some(follow) => Adios::following(&options.files, follow, &read),
+        None => Adios::open(&options.files, &read),
+    };
+    let mut files = files.map_err(input)?;
+    let mut done = (monitor, 0);
+    loop {
+        let next = files.next_step(&mut done.0).map_err(input);
+        if !next.map_err(findings::explain(files.diagnostics()))? {
+            break;
+        }
+        done.1 += 1;
+        if !step(options, &mut done.0, out)? {
+            break;
+        }
+    }
+    Ok((done, files.diagnostics().clone()))
+}
+
+/// Replays a recording.
+fn replay(
+    options: &Options,
+    mut monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<(Done, Diagnostics), Failure> {
+    let [file, ..] = &options.files[..] else {
+        return Err(Failure::Usage("which source?".into()));
+    };
+    let recording = recording::open(file)?;
+    let view = recording.trace.view();
+    let replay = match options.period {
+        Some(period) => Replay::new(view, period),
+        None => Replay::in_steps(view, 100),
+    };
+    let mut replay = replay.cancel(CancelToken::new());
+    if let Some(pace) = options.pace {
+        replay = replay.pace(pace);
+    }
+    let bar = Bar::new();
+    let mut steps = 0;
+    let explain = findings::explain(&recording.diagnostics);
+    while replay
+        .next_step(&mut monitor)
+        .map_err(input)
+        .map_err(&explain)?
+    {
+        steps += 1;
+        bar.advance("replaying", 1, replay.steps());
+        if !step(options, &mut monitor, out)? {
+            break;
+        }
+    }
+    Ok(((monitor, steps), recording.diagnostics))
+}
+
+/// What is to be said after a step where one follows a stream: its worst anomalies, and functions that
+/// changed. Whether one goes on: where the store fails one does not.
+fn step(options: &Options, monitor: &mut Monitor, out: &mut dyn Write) -> Result<bool, Failure> {
+    // A store that fails costs its records, which are counted, and not the analysis.
+    let goes_on = |error: &anomaly::Error| matches!(error, anomaly::Error::Store { .. });
+    if monitor.error().is_some_and(|error| !goes_on(error)) {
+        return Ok(false);
+    }
+    if !options.follow || options.general.json {
+        return Ok(true);
+    }
+    let calls = monitor.calls();
+    let batch = monitor.batch();
+    let all = batch.calls().iter().zip(batch.samples());
+    let mut found: Vec<_> = all
+        .zip(monitor.judgements())
+        .filter(|(_, judgement)| judgement.label.is_anomaly())
+        .collect();
+    found.sort_by_key(|((_, sample), judgement)| std::cmp::Reverse(judgement.severity(sample)));
+    let more = found.len().saturating_sub(options.top);
+    let of_stream = |id| Some(calls.stream_key(id)?.program);
+    let mut programs = calls.streams().iter().filter_map(|id| of_stream(*id));
+    let first = programs.next();
+    // Whose something is, where there are several, or one that has a number.
+    let many = programs.any(|program| Some(program) != first);
+    let of = |program| match many || program != 0 {
+        true => format!(" of program {program}"),
+        false => String::new(),
+    };
+    for ((call, sample), judgement) in found.into_iter().take(options.top) {
+        let key = calls.stream_key(call.stream).unwrap_or_default();
+        let names = calls.path(call.path).into_iter();
+        let names: Vec<_> = names
+            .filter_map(|region| calls.region_name(region))
+            .map(|(_, name)| name)
+            .collect();
+        writeln!(
+            out,
+            "step {}, rank {}{}, thread {}: {} took {}, {}: {}",
+            batch.step(),
+            key.rank,
+            of(key.program),
+            key.thread,
+            names.last().unwrap_or(&"(unknown)"),
+            sample.runtime,
+            judgement.label,
+            names.join(" > ")
+        )?;
+    }
+    if more > 0 {
+        writeln!(out, "step {}: {more} more", batch.step())?;
+    }
+    for change in monitor.changes() {
+        let program = calls.function_program(change.function).unwrap_or_default();
+        let (step, of) = (batch.step(), of(program));
+        writeln!(out, "step {step}{of}: {}", changed(calls, change))?;
+    }
+    out.flush()?;
+    Ok(true)
+}

@@ -1,0 +1,536 @@
+//! What `detect` found: ranks, functions and the worst calls, as text and as JSON.
+
+mod comparison;
+mod places;
+
+use crate::failure::{Failure, Outcome, input};
+use crate::table::{self, counted, grouped, shortened};
+use comparison::Compared;
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::provenance::{
+    CallRecord, Kind, Order, Pruned, Query, Record, Reduction, Store,
+};
+use perfkit::anomaly::server::{RankSummary, Ranking};
+use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
+use perfkit::core::{Diagnostics, Weight};
+use perfkit::view::anomaly::Anomalies;
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What is to be shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// The sources.
+    pub(crate) files: Vec<PathBuf>,
+    /// The method.
+    pub(crate) method: &'static str,
+    /// In which order ranks come.
+    pub(crate) ranking: Ranking,
+    /// Where records were written.
+    pub(crate) provenance: Option<PathBuf>,
+    /// Whether records are judged again by the model at the end.
+    pub(crate) prune: bool,
+    /// Ranks, functions and calls to list.
+    pub(crate) top: usize,
+    /// Whether it is to be drawn, too.
+    pub(crate) draws: bool,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Detected {
+    shown: Shown,
+    report: Report,
+    steps: u64,
+    ranks: Vec<RankSummary>,
+    /// Program, name and what became of the calls.
+    functions: Vec<(u32, String, Loss)>,
+    /// Whether there are several programs.
+    many: bool,
+    worst: Vec<Record>,
+    reduction: Reduction,
+    pruned: Option<Pruned>,
+    store: Box<dyn Store>,
+    compared: Option<Compared>,
+    diagnostics: Diagnostics,
+    failed: Option<Error>,
+    drawn: Option<Anomalies>,
+}
+
+/// What is said of a function that became slower or faster.
+pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
+    let how = if change.is_slower() {
+        "slowed"
+    } else {
+        "sped up"
+    };
+    let name = calls.function_name(change.function);
+    let (name, from, to) = (shortened(&name, 60), change.from, change.to);
+    format!("{name} {how} from {from} to {to} at step {}", change.step)
+}
+
+impl Detected {
+    /// Ends the stream, asks the store for the worst anomalies, and judges them again where wanted.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the store cannot be written.
+    pub(crate) fn new(
+        shown: Shown,
+        monitor: Monitor,
+        steps: u64,
+        diagnostics: Diagnostics,
+    ) -> Result<Self, Failure> {
+        let (mut report, failed) = match monitor.finish() {
+            Ok(report) => (report, None),
+            Err(unfinished) => match unfinished.report {
+                Some(report) => (*report, Some(unfinished.error)),
+                None => return Err(input(unfinished.error)),
+            },
+        };
+        let pruned = match shown.prune && failed.is_none() {
+            true => report.prune().map_err(input)?,
+            false => None,
+        };
+        let drawn = match shown.draws && failed.is_none() {
+            true => Some(Anomalies::of(&mut report).map_err(crate::pictures::failed)?),
+            false => None,
+        };
+        let Some((mut store, reduction)) = report.store.take() else {
+            return Err(Failure::Input("nothing was recorded".into()));
+        };
+        let query = Query {
+            kind: Some(Kind::Anomaly),
+            order: Order::Severity,
+            limit: Some(shown.top),
+            ..Query::default()
+        };
+        let (worst, failed) = match store.query(&query) {
+            Ok(worst) => (worst, failed),
+            Err(error) => (Vec::new(), failed.or(Some(error))),
+        };
+        let functions = report.losses.worst_functions().into_iter();
+        let row = |(id, loss)| {
+            let program = report.calls.function_program(id).unwrap_or_default();
+            (program, report.calls.function_name(id), loss)
+        };
+        let functions: Vec<_> = functions.map(row).collect();
+        let streams = report.calls.streams().iter();
+        let programs = streams.filter_map(|id| Some(report.calls.stream_key(*id)?.program));
+        let programs: std::collections::BTreeSet<u32> = programs.collect();
+        Ok(Detected {
+            ranks: report.ranks.ranked(shown.ranking),
+            functions,
+            many: programs.len() > 1,
+            worst,
+            reduction,
+            pruned,
+            store,
+            compared: None,
+            steps,
+            diagnostics,
+            failed,
+            drawn,
+            report,
+            shown,
+        })
+    }
+
+    /// What is to be drawn, where that was asked for and the store did not fail.
+    pub(crate) fn drawn(&self) -> Option<&Anomalies> {
+        self.drawn.as_ref()
+    }
+
+    /// Looks at what another run recorded beside this one.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if a store cannot be read.
+    pub(crate) fn compare(&mut self, with: &Path, other: &mut dyn Store) -> Outcome {
+        self.compared = Some(Compared::new(with, other, &mut *self.store)?);
+        Ok(())
+    }
+
+    /// Whether all of it could be written where it was to be written.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the store failed.
+    pub(crate) fn outcome(self) -> Outcome {
+        self.failed.map_or(Ok(()), |error| Err(input(error)))
+    }
+
+    /// What is in none of the figures, by name: events that were lost before they were calls, and
+    /// anomalies and changes without a record.
+    fn left_out(&self) -> [(&'static str, u64); 8] {
+        let health = self.report.calls.health();
+        let lost = self.diagnostics.iter();
+        let lost = lost.filter(|(rule, _)| rule.weight == Weight::Loss);
+        let drift = self.report.drift.as_ref();
+        let reduction = &self.reduction;
+        [
+            ("reader", lost.map(|(_, found)| found.count).sum()),
+            ("events", self.report.left_out + health.ignored()),
+            ("filtered", reduction.filtered),
+            ("not_among_worst", reduction.not_among_worst),
+            ("over_budget", reduction.over_budget),
+            ("records_lost", reduction.lost),
+            ("changes", drift.map_or(0, |drift| drift.left_out())),
+            (
+                "compared",
+                self.compared.as_ref().map_or(0, |one| one.unreadable),
+            ),
+        ]
+    }
+
+    /// Writes it for people.
+    ///
+    /// # Errors
+    /// What `out` fails with.
+    pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
+        let total = self.report.losses.total();
+        let health = self.report.calls.health();
+        let files: Vec<_> = self
+            .shown
+            .files
+            .iter()
+            .map(|one| one.display().to_string())
+            .collect();
+        writeln!(out, "{}", files.join(" "))?;
+        writeln!(
+            out,
+            "  {} events, {} calls of {} on {} in {}, judged by {}",
+            grouped(health.events()),
+            grouped(total.calls),
+            counted(self.functions.len(), "function"),
+            counted(self.ranks.len(), "rank"),
+            counted(self.steps as usize, "step"),
+            self.shown.method
+        )?;
+        writeln!(
+            out,
+            "  {} too slow{}, {} lost; {} too fast; not enough data on {} calls",
+            grouped(total.too_slow),
+            match total.beyond_experience {
+                0 => String::new(),
+                beyond => format!(" ({} of them beyond experience)", grouped(beyond)),
+            },
+            total.time,
+            grouped(total.too_fast),
+            grouped(total.not_enough_data)
+        )?;
+        writeln!(out, "\nranks, by {}", ranking_name(self.shown.ranking))?;
+        let rows = self.ranks.iter().take(self.shown.top).map(|rank| {
+            let anomalies = &rank.anomalies;
+            let whole = |value: Option<f64>| format!("{:.0}", value.unwrap_or_default());
+            vec![
+                self.of_program(rank.program, rank.rank.to_string()),
+                grouped(rank.loss.calls),
+                grouped(rank.loss.anomalies()),
+                format!("{:.2}", anomalies.mean()),
+                format!("{:.2}", anomalies.std_dev()),
+                whole(anomalies.min()),
+                whole(anomalies.max()),
+                rank.loss.time.to_string(),
+            ]
+        });
+        let head = [
+            "rank",
+            "calls",
+            "anomalies",
+            "a step",
+            "deviation",
+            "least",
+            "most",
+            "time lost",
+        ];
+        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        self.functions(out)?;
+        self.places(out)?;
+        self.changes(out)?;
+        if let Some(compared) = &self.compared {
+            compared.text(out, self.shown.top)?;
+        }
+        self.calls(out)?;
+        self.rest(out)
+    }
+
+    /// Says whose something is, where there are several programs.
+    fn of_program(&self, program: u32, what: String) -> String {
+        match self.many {
+            true => format!("{what} of program {program}"),
+            false => what,
+        }
+    }
+
+    /// Functions that have anomalies.
+    fn functions(&self, out: &mut dyn Write) -> Outcome {
+        let abnormal = self
+            .functions
+            .iter()
+            .filter(|(.., loss)| loss.anomalies() > 0);
+        let rows = abnormal.take(self.shown.top).map(|(program, name, loss)| {
+            vec![
+                self.of_program(*program, shortened(name, 48)),
+                grouped(loss.calls),
+                grouped(loss.too_slow),
+                grouped(loss.too_fast),
+                grouped(loss.not_enough_data),
+                loss.time.to_string(),
+            ]
+        });
+        let rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nfunctions, by time lost")?;
+        let head = [
+            "function",
+            "calls",
+            "too slow",
+            "too fast",
+            "not enough data",
+            "time lost",
+        ];
+        Ok(table::write(out, &head, &rows)?)
+    }
+
+    /// Functions that became slower or faster.
+    fn changes(&self, out: &mut dyn Write) -> Outcome {
+        let drift = self.report.drift.as_ref();
+        let changes = drift.map_or(&[][..], |drift| drift.changes());
+        if changes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nchanges")?;
+        for change in changes.iter().take(self.shown.top) {
+            writeln!(out, "  {}", changed(&self.report.calls, change))?;
+        }
+        let more = changes.len().saturating_sub(self.shown.top);
+        if more > 0 {
+            writeln!(out, "  and {more} more")?;
+        }
+        Ok(())
+    }
+
+    /// The worst calls with their stacks.
+    fn calls(&self, out: &mut dyn Write) -> Outcome {
+        if !self.worst.is_empty() {
+            writeln!(out, "\nworst calls")?;
+        }
+        for (at, record) in self.worst.iter().enumerate() {
+            let expected = record
+                .expected
+                .map_or("nothing".into(), |one| one.to_string());
+            let host = record
+                .host
+                .as_deref()
+                .map_or(String::new(), |host| format!(" on {host}"));
+            writeln!(
+                out,
+                "  {}. rank {}, thread {}{host}, step {}, from {}: {} took {}, {}; expected {expected}, score {:.1}",
+                at + 1,
+                self.of_program(record.program, record.rank.to_string()),
+                record.thread,
+                record.step,
+                record.call.entry,
+                shortened(&record.call.function, 60),
+                record.runtime,
+                record.label,
+                record.score
+            )?;
+            for (depth, call) in record.stack.iter().chain([&record.call]).enumerate() {
+                let name = shortened(&call.function, 70);
+                writeln!(out, "     {}{name}", "  ".repeat(depth.min(20)))?;
+            }
+            if let Some(launch) = &record.launch {
+                let names = launch.path.iter().map(|name| shortened(name, 70));
+                let path = names.collect::<Vec<_>>().join(" > ");
+                let thread = launch.thread;
+                writeln!(
+                    out,
+                    "     launched at {} on thread {thread} by {path}",
+                    launch.entry
+                )?;
+            }
+            for (what, calls) in [("before", &record.before), ("after", &record.after)] {
+                if !calls.is_empty() {
+                    writeln!(out, "     {what}: {}", neighbours(calls))?;
+                }
+            }
+            if !record.messages.is_empty() {
+                let count = record.messages.len();
+                let bytes: u64 = record.messages.iter().map(|one| one.bytes).sum();
+                let count = counted(count, "message");
+                writeln!(out, "     {count} of {} bytes", grouped(bytes))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(&self, out: &mut dyn Write) -> Outcome {
+        writeln!(out)?;
+        if let Some(path) = &self.shown.provenance {
+            let Reduction {
+                raw_bytes,
+                kept_bytes,
+                recorded,
+                normals,
+                ..
+            } = self.reduction;
+            writeln!(
+                out,
+                "written to {}: {}, {}; {} bytes of {} of events, 1 in {:.0}",
+                path.display(),
+                counted(recorded as usize, "anomaly").replace("anomalys", "anomalies"),
+                counted(normals as usize, "normal execution"),
+                grouped(kept_bytes),
+                grouped(raw_bytes),
+                self.reduction.factor().unwrap_or_default()
+            )?;
+        }
+        if let Some(pruned) = self.pruned {
+            writeln!(
+                out,
+                "judged again at the end: {} stay, {} are normal after all",
+                grouped(pruned.kept),
+                grouped(pruned.normal_after_all)
+            )?;
+        }
+        let left_out: Vec<_> = self
+            .left_out()
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{} {}", grouped(count), name.replace('_', " ")))
+            .collect();
+        if !left_out.is_empty() {
+            writeln!(out, "left out: {}", left_out.join(", "))?;
+        }
+        let faults: Vec<_> = self
+            .report
+            .calls
+            .health()
+            .faults()
+            .map(|(name, count)| format!("{} {name}", grouped(count)))
+            .collect();
+        if !faults.is_empty() {
+            writeln!(out, "mended: {}", faults.join(", "))?;
+        }
+        for (rule, finding) in self.diagnostics.iter() {
+            let (count, what) = (grouped(finding.count), rule.what);
+            writeln!(out, "reader: {count} x {what}")?;
+        }
+        Ok(())
+    }
+
+    /// All of it, for programs.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        let total = self.report.losses.total();
+        let health = self.report.calls.health();
+        let functions = self.functions.iter().map(|(program, name, loss)| {
+            json!({
+                "program": program, "name": name, "calls": loss.calls, "anomalies": loss.anomalies(),
+                "beyond_experience": loss.beyond_experience, "too_fast": loss.too_fast,
+                "not_enough_data": loss.not_enough_data,
+                "time_lost_ns": loss.time.0,
+            })
+        });
+        let ranks = self.ranks.iter().map(|rank| {
+            let anomalies = &rank.anomalies;
+            json!({
+                "program": rank.program, "rank": rank.rank, "calls": rank.loss.calls,
+                "anomalies": rank.loss.anomalies(), "steps": anomalies.count(),
+                "mean": anomalies.mean(), "deviation": anomalies.std_dev(),
+                "minimum": anomalies.min(), "maximum": anomalies.max(),
+                "time_lost_ns": rank.loss.time.0,
+            })
+        });
+        let worst = self.worst.iter().map(|record| {
+            let names = |calls: &[CallRecord]| {
+                let names = calls.iter().map(|one| one.function.clone());
+                names.collect::<Vec<_>>()
+            };
+            json!({
+                "program": record.program, "rank": record.rank, "thread": record.thread,
+                "step": record.step, "function": record.call.function,
+                "label": record.label.to_string(), "score": record.score,
+                "entry_ns": record.call.entry.0, "runtime_ns": record.runtime.0,
+                "expected_ns": record.expected.map(|one| one.0), "severity_ns": record.severity.0,
+                "launch": record.launch.as_ref().map(|launch| json!({
+                    "thread": launch.thread, "entry_ns": launch.entry.0, "path": launch.path,
+                })),
+                "stack": names(&record.stack), "before": names(&record.before),
+                "after": names(&record.after),
+            })
+        });
+        let drift = self.report.drift.iter();
+        let changes = drift.flat_map(|drift| drift.changes()).map(|change| {
+            json!({
+                "program": self.report.calls.function_program(change.function),
+                "function": self.report.calls.function_name(change.function),
+                "step": change.step, "from_ns": change.from.0, "to_ns": change.to.0,
+                "calls": change.calls, "score": change.score,
+            })
+        });
+        let left_out = self.left_out().into_iter();
+        let left_out: serde_json::Map<_, _> = left_out
+            .map(|(name, count)| (name.to_string(), count.into()))
+            .collect();
+        let counts: serde_json::Map<_, _> = health
+            .counts()
+            .map(|(name, count)| (name.to_string(), count.into()))
+            .collect();
+        let reader = self.diagnostics.iter();
+        let reader = reader.map(|(rule, found)| (rule.name.to_string(), json!(found.count)));
+        let reader: serde_json::Map<_, _> = reader.collect();
+        json!({
+            "method": self.shown.method,
+            "events": health.events(),
+            "calls": total.calls,
+            "steps": self.steps,
+            "anomalies": total.anomalies(),
+            "too_slow": total.too_slow,
+            "beyond_experience": total.beyond_experience,
+            "too_fast": total.too_fast,
+            "not_enough_data": total.not_enough_data,
+            "time_lost_ns": total.time.0,
+            "by_function": functions.collect::<Vec<_>>(),
+            "by_rank": ranks.collect::<Vec<_>>(),
+            "by_path": self.paths_json(),
+            "by_step": self.steps_json(),
+            "worst": worst.collect::<Vec<_>>(),
+            "changes": changes.collect::<Vec<_>>(),
+            "compared": self.compared.as_ref().map(|one| one.json()),
+            "left_out": left_out,
+            "health": counts,
+            "reader": reader,
+            "raw_bytes": self.reduction.raw_bytes,
+            "kept_bytes": self.reduction.kept_bytes,
+            "recorded": self.reduction.recorded,
+            "pruned": self.pruned.map(|pruned| pruned.normal_after_all),
+            "error": self.failed.as_ref().map(|error| error.to_string()),
+        })
+    }
+}
+
+fn ranking_name(ranking: Ranking) -> &'static str {
+    match ranking {
+        Ranking::Mean => "anomalies a step",
+        Ranking::Deviation => "deviation of their anomalies a step",
+        Ranking::Minimum => "least anomalies in a step",
+        Ranking::Maximum => "most anomalies in a step",
+        Ranking::TimeLost => "time lost",
+        _ => "anomalies",
+    }
+}
+
+/// Names of calls, `x 3` for three in a row of the same one.
+fn neighbours(calls: &[CallRecord]) -> String {
+    let runs = calls.chunk_by(|one, other| one.function == other.function);
+    let runs = runs.filter_map(|run| {
+        let name = shortened(&run.first()?.function, 40);
+        Some(match run.len() {
+            1 => name,
+            count => format!("{name} x {count}"),
+        })
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,86 @@
+//! A parameter server that is told what is found, where one wants it.
+
+use crate::failure::Failure;
+use perfkit::anomaly::Monitor;
+use perfkit::anomaly::provenance::Store;
+use std::path::{Path, PathBuf};
+
+/// A server, or none.
+#[derive(Debug)]
+pub(crate) struct Server {
+    #[cfg(feature = "live")]
+    link: Option<perf_live::client::Link>,
+}
+
+impl Server {
+    /// The server at an address, if one is given.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if it does not answer, [`Failure::Usage`] without the feature `live`.
+    #[cfg(feature = "live")]
+    pub(crate) fn open(
+        url: Option<&str>,
+        token: Option<&Path>,
+        run: &str,
+        sources: &[PathBuf],
+    ) -> Result<Self, Failure> {
+        use crate::failure::input;
+        use perf_live::client::{Link, Target, Who, stream_client};
+        let Some(url) = url else {
+            return Ok(Server { link: None });
+        };
+        let target = Target::new(url).map_err(|error| Failure::Usage(error.to_string()))?;
+        let file = token.ok_or_else(|| Failure::Usage("--server needs --token".into()))?;
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        // A reader that was stopped and starts again on the same streams is the same client.
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let paths = sources.iter().map(|path| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            path.to_string_lossy().into_owned()
+        });
+        let paths: Vec<String> = paths.collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let client = stream_client(host.trim(), run, &paths);
+        let who = Who::new(0, 0).program_name("detect").host(host.trim());
+        let link = Link::open_as(&target.token(text.trim()), who, client).map_err(input)?;
+        Ok(Server { link: Some(link) })
+    }
+
+    /// None, since this was built without the feature `live`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if one is wanted all the same.
+    #[cfg(not(feature = "live"))]
+    pub(crate) fn open(
+        url: Option<&str>,
+        _: Option<&Path>,
+        _: &str,
+        _: &[PathBuf],
+    ) -> Result<Self, Failure> {
+        match url {
+            None => Ok(Server {}),
+            Some(_) => Err(Failure::Usage(
+                "servers are told with `--features live` of cargo".into(),
+            )),
+        }
+    }
+
+    /// A store whose entries the server has, too.
+    pub(crate) fn keep(&self, store: Box<dyn Store>) -> Box<dyn Store> {
+        #[cfg(feature = "live")]
+        if let Some(link) = &self.link {
+            return Box::new(link.store().beside(store));
+        }
+        store
+    }
+
+    /// A monitor that shares what it learns.
+    pub(crate) fn share(&self, monitor: Monitor) -> Monitor {
+        #[cfg(feature = "live")]
+        if let Some(link) = &self.link {
+            return monitor.share(link.client_of(link.exchange()));
+        }
+        monitor
+    }
+}

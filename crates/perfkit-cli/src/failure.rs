@@ -1,0 +1,159 @@
+//! Errors, exit codes, and the `main` of a program.
+
+use crate::messages;
+use clap::error::ErrorKind;
+use clap::{Args, Command, Parser};
+use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Reason why a command stopped.
+#[derive(Debug)]
+pub enum Failure {
+    /// The arguments are wrong: exit code 2.
+    Usage(String),
+    /// The input is wrong: exit code 1.
+    Input(String),
+    /// Standard output cannot be written, for example after `| head`.
+    Output(io::Error),
+    /// `--help` or `--version` was given: the text to print, exit code 0.
+    Help(String),
+}
+
+/// Result of a command.
+pub type Outcome = Result<(), Failure>;
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        let text = error.render().to_string();
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(text),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::Usage(text),
+            // The usage line is added where the error is printed, to all errors alike.
+            _ => {
+                let text = text.strip_prefix("error: ").unwrap_or(&text);
+                let end = text
+                    .find("\n\nUsage:")
+                    .or(text.find("\n\nFor more information"));
+                Failure::Usage(text[..end.unwrap_or(text.len())].into())
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+/// Any error of the libraries is about the input.
+pub fn input(error: impl std::error::Error) -> Failure {
+    Failure::Input(message(error))
+}
+
+/// An error with its causes, which follow after colons.
+pub fn message(error: impl std::error::Error) -> String {
+    let mut message = String::new();
+    // Writing into a string cannot fail.
+    let _ = perfkit::core::write_chain(&error, &mut message);
+    message
+}
+
+/// Refuses to write a file over the one that is read.
+///
+/// # Errors
+/// [`Failure::Usage`] if both paths are of one file.
+pub fn spare(read: &Path, written: &Path) -> Outcome {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    match (real(read), real(written)) {
+        (Some(one), Some(other)) if one == other => Err(Failure::Usage(format!(
+            "{} would be written over while it is read",
+            read.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Parses arguments without the name of the program.
+///
+/// # Errors
+/// [`Failure::Usage`] for wrong arguments, [`Failure::Help`] with the text of `--help` or `--version`.
+pub fn parse<T: Parser>(words: &[OsString]) -> Result<T, Failure> {
+    let program = OsString::from(T::command().get_name());
+    let all = std::iter::once(program).chain(words.iter().cloned());
+    Ok(T::try_parse_from(all)?)
+}
+
+/// Work of a program: arguments in, without the name of the program, and text out.
+pub type Run = fn(&[OsString], &mut dyn Write) -> Outcome;
+
+/// Runs the `main` of a program: prints errors to standard error, with the usage of `command`, and returns the
+/// exit code, 1 for wrong input and 2 for wrong usage.
+pub fn main(command: Command, run: Run) -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = match run(&words, &mut out) {
+        Err(Failure::Help(text)) => write!(out, "{text}").map_err(Failure::Output),
+        other => other,
+    };
+    let outcome = match outcome {
+        // A report is printed although something else could not be written.
+        Err(Failure::Input(message)) => out
+            .flush()
+            .map_err(Failure::Output)
+            .and(Err(Failure::Input(message))),
+        other => other.and_then(|()| Ok(out.flush()?)),
+    };
+    // What is left in the buffer after an error has nowhere to go.
+    drop(out.into_parts());
+    match outcome {
+        Ok(()) | Err(Failure::Help(_)) => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(Failure::Output(error)) => fail(1, &format!("writing the output failed: {error}")),
+        Err(Failure::Input(message)) => fail(1, &message),
+        Err(Failure::Usage(message)) if words.is_empty() => {
+            messages::error(message.trim_end());
+            ExitCode::from(2)
+        }
+        Err(Failure::Usage(message)) => {
+            fail(2, &format!("{message}\n\n{}", usage(command, &words)))
+        }
+    }
+}
+
+/// Returns the usage line of the subcommand, or of the program where there is none.
+fn usage(mut command: Command, words: &[OsString]) -> String {
+    command.build();
+    let mut name = command.get_name().to_string();
+    let first = words
+        .first()
+        .map(|word| word.to_string_lossy().into_owned());
+    let usage = match first.and_then(|word| command.find_subcommand_mut(word)) {
+        Some(subcommand) => {
+            name = format!("{name} {}", subcommand.get_name());
+            subcommand.render_usage()
+        }
+        None => command.render_usage(),
+    };
+    format!("{usage}\n\n`{name} --help` lists the options.")
+}
+
+fn fail(code: u8, message: &str) -> ExitCode {
+    messages::error(&format!("error: {message}"));
+    ExitCode::from(code)
+}
+
+/// Parses the options of a subcommand, without its name.
+///
+/// # Errors
+/// As [`parse`].
+pub fn options<T: Args, W: Into<OsString> + Clone>(
+    words: impl IntoIterator<Item = W>,
+) -> Result<T, Failure> {
+    let command = T::augment_args(Command::new("perfkit").no_binary_name(true));
+    Ok(T::from_arg_matches(&command.try_get_matches_from(words)?)?)
+}

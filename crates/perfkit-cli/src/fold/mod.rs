@@ -1,0 +1,152 @@
+//! The folded timeline of a recording: many streams in few rows.
+
+mod options;
+mod text;
+
+use crate::failure::{Failure, Outcome, input};
+use crate::findings;
+use crate::pictures;
+use crate::progress::Bar;
+use crate::recording::{self, Recording};
+pub use options::Options;
+use perfkit::core::{CancelToken, Nanos, TimeRange};
+use perfkit::fold::{
+    Fold, Folder, Groups, Op, RegionGroups, RegionMap, Selection, Timelines, Usage,
+};
+use perfkit::formats::chrome;
+use perfkit::view::{Scene, timeline::Picture};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+
+/// Folds a recording and prints a row of letters for each row of the fold. `words` are the arguments, for the
+/// command in the page that draws another window.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcome {
+    options.general.apply()?;
+    let recording = recording::open_ranks_by(&options.files, options.unify.unify)?;
+    let explain = findings::explain(&recording.diagnostics);
+    let view = View::of(&recording, options).map_err(explain)?;
+    findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
+    let name = options.name();
+    let title = options.title(&view.op);
+    options.output.write(
+        &name,
+        || view.scene(&title),
+        || {
+            let (timelines, groups) = (view.folder.timelines(), view.folder.groups().clone());
+            let of = (&recording.trace, timelines);
+            let window = view.fold.window();
+            let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
+            pictures::timeline(of, rows, (window, false), name, &options.again(words))
+        },
+    )?;
+    if let Some(path) = &options.chrome {
+        view.export(path)?;
+    }
+    if options.general.json {
+        writeln!(out, "{}", view.json())?;
+    } else {
+        writeln!(out, "{}", options.names())?;
+        view.text(out)?;
+    }
+    Ok(())
+}
+
+/// A fold with what is said about its rows.
+#[derive(Debug)]
+struct View {
+    folder: Folder,
+    fold: Fold,
+    usage: Vec<Usage>,
+    op: String,
+    /// The operation, where one is given.
+    chosen: Option<Op>,
+}
+
+impl View {
+    fn of(recording: &Recording, options: &Options) -> Result<Self, Failure> {
+        let trace = &recording.trace;
+        let definitions = trace.definitions();
+        let mut groups = RegionGroups::new().unify(options.unify.unify);
+        for (name, glob) in &options.groups {
+            groups = groups.name(name, glob);
+        }
+        let map: RegionMap = groups.plan(definitions).map_err(input)?;
+        let map = options
+            .depth
+            .map_or(map.clone(), |depth| map.at_depth(depth));
+        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
+        let mut params = Folder::params().columns(options.columns).instants(true);
+        let chosen = match &options.op {
+            Some(operation) => Some(operation.find(&timelines)?),
+            None => None,
+        };
+        if let Some(op) = chosen {
+            params = params.op(op);
+        }
+        if options.exact {
+            params = params.selection(Selection::Exact);
+        }
+        let usage_error = |error: perfkit::fold::Error| Failure::Usage(error.to_string());
+        let groups = Groups::by(&timelines, options.by);
+        let folder = Folder::new(&timelines, groups, params.check().map_err(usage_error)?)
+            .map_err(usage_error)?;
+        let all = timelines.range();
+        if all.is_empty() {
+            return Err(Failure::Input(format!(
+                "{}: no region is entered",
+                options.names()
+            )));
+        }
+        let window = recording::window(
+            all,
+            definitions.clock,
+            options.window.from,
+            options.window.to,
+        )?;
+        let mut fold = folder.empty();
+        let mut scratch = folder.scratch();
+        folder
+            .refold_with(window, &mut scratch, &mut fold, &bar, &cancel)
+            .map_err(input)?;
+        let usage = folder.usage_with(window, &bar, &cancel).map_err(input)?;
+        let op = options
+            .op
+            .as_ref()
+            .map_or("by kind", |operation| &operation.name)
+            .to_string();
+        Ok(View {
+            folder,
+            fold,
+            usage,
+            op,
+            chosen,
+        })
+    }
+
+    fn times(&self, window: TimeRange) -> (Nanos, Nanos) {
+        let clock = self.folder.timelines().clock();
+        let nanos = |at| clock.nanos(at).unwrap_or_default();
+        (nanos(window.start), nanos(window.end))
+    }
+
+    /// Writes the fold as Chrome JSON.
+    fn export(&self, path: &Path) -> Outcome {
+        let failed = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+        let trace = self.fold.to_trace().map_err(input)?;
+        let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
+        let mut file = std::io::BufWriter::new(file);
+        chrome::write(trace.view(), &mut file, &Bar::new(), &CancelToken::new())
+            .map_err(|error| failed(error.to_string()))?;
+        file.flush().map_err(|error| failed(error.to_string()))
+    }
+
+    fn scene(&self, title: &str) -> Result<Scene, Failure> {
+        let picture = Picture::new(&self.folder, &self.fold).map_err(pictures::failed)?;
+        Ok(picture.titled(title).scene())
+    }
+}

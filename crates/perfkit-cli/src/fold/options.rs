@@ -1,0 +1,194 @@
+//! Command line of `fold`.
+
+use crate::failure::Failure;
+use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
+use crate::pictures::{self, Files};
+use crate::suggest::near;
+use clap::Args;
+use perfkit::fold::{Folder, GroupBy, Op, Timelines};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Folds the timeline of a recording: many streams in few rows
+///
+/// Prints a row of letters for each group of streams, and its exact share of busy time.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    #[doc = "Recording with events; several files are the ranks of one job"]
+    #[arg(required = true, value_name = "FILE", long_help = format!(
+        "Recording with events: {TRACE}. Several files are the ranks of one job, all of one format: Chrome JSON, \
+        rocprofv3 or Nsight Systems"
+    ))]
+    pub(crate) files: Vec<PathBuf>,
+    /// Streams that share a row
+    #[arg(long, value_name = "LEVEL", default_value = "all", value_parser = words(&[
+        ("all", GroupBy::All, "all streams of one kind"),
+        ("node", GroupBy::Node, "streams of a node"),
+        ("process", GroupBy::Process, "streams of a process"),
+        ("rank", GroupBy::Process, "the same as process"),
+        ("device", GroupBy::Device, "streams of an accelerator"),
+        ("location", GroupBy::Location, "one stream"),
+    ]))]
+    pub(crate) by: GroupBy,
+    /// State or number that a cell shows: max, min, diff, idle, share, entropy, any=STATE, count=STATE or
+    /// outliers=K [default: idle for accelerator streams, max for all other]
+    #[arg(long, value_name = "OP", value_parser = Operation::parse)]
+    pub(crate) op: Option<Operation>,
+    /// Count the time in each state instead of sampling at the centre of each pixel
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// Make regions whose names match one state NAME, such as MPI=MPI_*; repeatable
+    #[arg(long = "group", value_name = "NAME=GLOB", value_parser = named_glob)]
+    pub(crate) groups: Vec<(String, String)>,
+    /// Show the frame at this depth of the call stack, 0 for the outermost [default: the innermost frame]
+    #[arg(long, value_name = "D")]
+    pub(crate) depth: Option<usize>,
+    #[command(flatten)]
+    pub(crate) unify: UnifyBy,
+    #[command(flatten)]
+    pub(crate) window: Window,
+    /// Columns of the fold and pixels of the picture
+    #[arg(long, value_name = "N", default_value_t = 1200, value_parser = columns)]
+    pub(crate) columns: usize,
+    /// Heading of the picture
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Files,
+    /// Write the fold as Chrome JSON, which chrome://tracing and Perfetto open
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    pub(crate) chrome: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) general: General,
+}
+
+fn columns(text: &str) -> Result<usize, String> {
+    let columns = text.parse().map_err(|_| "not a whole number")?;
+    let params = Folder::params().columns(columns);
+    params.check().map_err(|error| error.to_string())?;
+    Ok(columns)
+}
+
+impl Options {
+    /// All files.
+    pub(crate) fn names(&self) -> String {
+        file_names(&self.files)
+    }
+
+    /// The recording in a word: the first file, and how many follow.
+    pub(crate) fn name(&self) -> String {
+        let first = self
+            .files
+            .first()
+            .map_or_else(String::new, |it| pictures::name(it));
+        match self.files.len() {
+            0 | 1 => first,
+            all => format!("{first} and {} more", all - 1),
+        }
+    }
+
+    /// The command that writes the same page, but for the window.
+    pub(crate) fn again(&self, args: &[OsString]) -> String {
+        const REPLACED: [&str; 7] = [
+            "--from",
+            "--to",
+            "--html",
+            "--png",
+            "--svg",
+            "--chrome",
+            "--threads",
+        ];
+        let words: Vec<String> = args.iter().map(|it| it.to_string_lossy().into()).collect();
+        let (mut kept, mut words) = (Vec::new(), words.iter().map(String::as_str));
+        while let Some(word) = words.next() {
+            let (option, value) = word.split_once('=').unzip();
+            if !REPLACED.contains(&option.unwrap_or(word)) {
+                kept.push(word);
+            } else if value.is_none() {
+                // The value is a word of its own.
+                words.next();
+            }
+        }
+        kept.retain(|word| !["--json", "--quiet", "--verbose"].contains(word));
+        pictures::fold_command(kept)
+    }
+
+    /// What stands above the picture.
+    pub(crate) fn title(&self, op: &str) -> String {
+        let sentence = || format!("{}: {}", self.name(), pictures::words(op));
+        self.title.clone().unwrap_or_else(sentence)
+    }
+}
+
+/// An operation of the fold. States are names until the recording is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    /// Text of the option.
+    pub(crate) name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Known(Op),
+    Any(String),
+    Count(String),
+}
+
+const OPERATIONS: [(&str, Op); 6] = [
+    ("max", Op::Max),
+    ("min", Op::Min),
+    ("diff", Op::Diff),
+    ("idle", Op::Idle),
+    ("share", Op::Share),
+    ("entropy", Op::Entropy),
+];
+
+impl Operation {
+    fn parse(name: &str) -> Result<Self, String> {
+        let wrong = || {
+            let known = OPERATIONS.map(|(name, _)| name);
+            let meant = match near(name, known, 1).first() {
+                Some(meant) => format!("; did you mean `{meant}`?"),
+                None => String::new(),
+            };
+            let known = known.join(", ");
+            format!("expected {known}, any=STATE, count=STATE or outliers=K{meant}")
+        };
+        let kind = match name.split_once('=') {
+            Some(("any", state)) => Kind::Any(state.into()),
+            Some(("count", state)) => Kind::Count(state.into()),
+            Some(("outliers", most)) => {
+                Kind::Known(Op::Outliers(most.parse().map_err(|_| wrong())?))
+            }
+            Some(_) => return Err(wrong()),
+            None => {
+                let found = OPERATIONS.iter().find(|(known, _)| *known == name);
+                Kind::Known(found.ok_or_else(wrong)?.1)
+            }
+        };
+        let name = name.into();
+        Ok(Operation { name, kind })
+    }
+
+    /// The operation, with the states of the recording.
+    pub(crate) fn find(&self, timelines: &Timelines) -> Result<Op, Failure> {
+        let state = |name: &String| {
+            let classes = timelines.classes();
+            let known = || classes.names().iter().map(String::as_str);
+            let alike = || match near(name, known(), 8) {
+                none if none.is_empty() => known().take(8).collect(),
+                alike => alike,
+            };
+            classes.id(name).ok_or_else(|| {
+                let alike = alike().join("`, `");
+                Failure::Usage(format!("--op: there is no state `{name}`, but `{alike}`"))
+            })
+        };
+        Ok(match &self.kind {
+            Kind::Known(op) => *op,
+            Kind::Any(name) => Op::Any(state(name)?),
+            Kind::Count(name) => Op::Count(state(name)?),
+        })
+    }
+}

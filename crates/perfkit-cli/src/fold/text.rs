@@ -1,0 +1,235 @@
+//! The output of `fold`: a strip of letters for each row, or JSON.
+
+use super::View;
+use crate::failure::Outcome;
+use crate::table::{counted, shortened};
+use perfkit::core::TimeRange;
+use perfkit::fold::{Cell, ClassId, State, Usage, Value as Shown};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::ops::Range;
+
+impl View {
+    /// The share of a row's cells that paint each state.
+    fn shares(&self, cells: &[Cell]) -> Vec<(ClassId, f64)> {
+        let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();
+        for class in cells.iter().filter_map(Cell::picture) {
+            *counts.entry(class).or_default() += 1;
+        }
+        let all = cells.len().max(1) as f64;
+        let mut shares: Vec<_> = counts
+            .into_iter()
+            .map(|(class, count)| (class, count as f64 / all))
+            .collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        shares
+    }
+
+    /// The exact busy share of some streams in the time of each character.
+    fn shades(&self, streams: &[u32], pieces: &[Range<usize>]) -> String {
+        let (timelines, edges) = (self.folder.timelines(), self.fold.edges());
+        let shade = |piece: &Range<usize>| {
+            let (start, end) = (*edges.get(piece.start)?, *edges.get(piece.end)?);
+            let usage = Usage::of(timelines, streams, TimeRange { start, end });
+            let steps = (SHADES.len() - 1) as f64;
+            let step = (steps * usage.utilisation.utilisation()).round() as usize;
+            SHADES.chars().nth(step)
+        };
+        pieces.iter().filter_map(shade).collect()
+    }
+
+    /// One object.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        let classes = self.fold.classes();
+        let rows = self.fold.rows().zip(&self.usage).map(|(row, usage)| {
+            let shares = self.shares(row.cells()).into_iter();
+            let states: BTreeMap<_, _> = shares
+                .map(|(class, share)| (classes.name(class), share))
+                .collect();
+            let numbers = row.cells().iter().filter_map(|cell| cell.value.number());
+            let count = numbers.clone().count();
+            let mean = numbers.map(f64::from).sum::<f64>() / count.max(1) as f64;
+            json!({
+                "group": row.label(),
+                "kind": format!("{:?}", row.group().kind),
+                "streams": row.streams(),
+                "utilisation": usage.utilisation.utilisation(),
+                "overlap": usage.utilisation.overlap_share(),
+                "mean_concurrency": usage.utilisation.mean_concurrency(),
+                "cells_idle": row.idle_cells(),
+                "states": states,
+                "time_shares": usage.named_classes(classes).collect::<BTreeMap<_, _>>(),
+                "time_idle": usage.share_of(State::Idle),
+                "time_absent": usage.share_of(State::Absent),
+                "mean": (count > 0).then_some(mean),
+            })
+        });
+        let (start, end) = self.times(self.fold.window());
+        json!({
+            "op": self.op,
+            "start_ns": start.0,
+            "end_ns": end.0,
+            "columns": self.fold.columns(),
+            "rows": rows.collect::<Vec<_>>(),
+        })
+    }
+
+    /// Rows of letters, and what they mean.
+    pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
+        let (start, end) = self.times(self.fold.window());
+        let streams: usize = self.fold.rows().map(|row| row.streams()).sum();
+        let rows = self.folder.groups().rows().len();
+        writeln!(
+            out,
+            "  {streams} streams in {}, {start} to {end}, op {}",
+            counted(rows, "row"),
+            self.op
+        )?;
+        let all = self.shares(self.fold.cells());
+        let numbers = self.fold.cells().iter();
+        let mut letters = Letters {
+            given: all.iter().map(|(class, _)| *class).zip('A'..='Z').collect(),
+            largest: numbers
+                .filter_map(|cell| cell.value.number())
+                .fold(0.0, f32::max),
+            seen: BTreeSet::new(),
+            due: BTreeMap::new(),
+        };
+        let labels = self.fold.rows().map(|row| row.label().chars().count());
+        let width = labels.max().unwrap_or_default().clamp(4, 32);
+        let mut has_shades = false;
+        for (row, usage) in self.fold.rows().zip(&self.usage) {
+            let pieces = pieces(row.cells().len());
+            letters.due.clear();
+            let strip: String = pieces
+                .iter()
+                .filter_map(|piece| row.cells().get(piece.clone()))
+                .map(|cells| letters.of(cells))
+                .collect();
+            let busy = usage.utilisation.utilisation();
+            let name = shortened(row.label(), 32);
+            writeln!(
+                out,
+                "  {name:<width$} |{strip}| {:5.1} % busy",
+                100.0 * busy
+            )?;
+            let painted = strip.chars().filter(|sign| *sign != '.').count();
+            let inked = painted as f64 / pieces.len().max(1) as f64;
+            if (inked - busy).abs() > MAX_INK_ERROR {
+                let shades = self.shades(&row.group().streams, &pieces);
+                writeln!(out, "  {:>width$} |{shades}|", "busy")?;
+                has_shades = true;
+            }
+        }
+        for (class, share) in all {
+            if let Some(letter) = letters.given.get(&class) {
+                let (name, share) = (self.fold.classes().name(class), 100.0 * share);
+                let is_seen =
+                    [*letter, letter.to_ascii_lowercase()].map(|it| letters.seen.contains(&it));
+                let letter = if is_seen.contains(&true) {
+                    *letter
+                } else {
+                    ' '
+                };
+                writeln!(out, "    {letter} {name:<40} {share:5.1} % of cells")?;
+            }
+        }
+        if letters.seen.iter().any(char::is_ascii_lowercase) {
+            let text = "the same states, in less than half of the character's cells";
+            writeln!(out, "    a to z: {text}")?;
+        }
+        for (sign, what) in [
+            ('.', "in no region"),
+            ('=', "all equal"),
+            ('#', "other states"),
+        ] {
+            if letters.seen.contains(&sign) {
+                writeln!(out, "    {sign} {what}")?;
+            }
+        }
+        if letters.largest > 0.0 {
+            let step = letters.largest / 9.0;
+            writeln!(out, "    0 to 9: the mean; a digit is {step:.2}")?;
+        }
+        if has_shades {
+            writeln!(
+                out,
+                "    busy: share of the character's time, `{SHADES}` from 0 to 100 % in equal steps"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Most characters of a strip. Each stands for the same number of cells, or one more.
+const STRIP: usize = 80;
+
+/// Shades for the busy share of a character's time, from 0 to 100 % in equal steps.
+const SHADES: &str = " .:-=+*#%@";
+
+/// Largest difference between the share of a strip that shows a state and the busy share of the row.
+/// Beyond it the busy share is printed character by character as well.
+const MAX_INK_ERROR: f64 = 0.05;
+
+/// The cells that each character of a strip stands for.
+fn pieces(cells: usize) -> Vec<Range<usize>> {
+    let count = cells.min(STRIP);
+    let edge = |at: usize| at * cells / count.max(1);
+    (0..count).map(|at| edge(at)..edge(at + 1)).collect()
+}
+
+/// Letters for the states of most cells, and digits for numbers.
+#[derive(Debug)]
+struct Letters {
+    given: BTreeMap<ClassId, char>,
+    /// The number that is written as 9.
+    largest: f32,
+    seen: BTreeSet<char>,
+    /// Characters that each state of the row is short of, in proportion to its cells.
+    due: BTreeMap<ClassId, f64>,
+}
+
+impl Letters {
+    /// The character for some neighbouring cells: the mean of numbers, else a class.
+    ///
+    /// Of several classes the one that is most due is shown, so that along a row each has as many
+    /// characters as its cells ask for. Cells that show no class outvote none: short events stay
+    /// visible, in lower case if the class has less than half of the cells.
+    fn of(&mut self, cells: &[Cell]) -> char {
+        let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();
+        for class in cells.iter().filter_map(Cell::picture) {
+            *counts.entry(class).or_default() += 1;
+        }
+        let painted = counts.values().sum::<usize>() as f64;
+        for (class, count) in &counts {
+            *self.due.entry(*class).or_default() += *count as f64 / painted;
+        }
+        let due = self.due.iter_mut();
+        let first = due
+            .filter(|(class, _)| counts.contains_key(class))
+            .max_by(|(a, x), (b, y)| x.total_cmp(y).then(b.cmp(a)));
+        let shown = first.map(|(class, due)| {
+            *due -= 1.0;
+            *class
+        });
+        let numbers = || cells.iter().filter_map(|cell| cell.value.number());
+        let uniform = || cells.iter().filter(|cell| cell.value == Shown::Uniform);
+        let sign = match shown {
+            Some(class) => match self.given.get(&class) {
+                Some(letter) if 2 * counts[&class] < cells.len() => letter.to_ascii_lowercase(),
+                Some(letter) => *letter,
+                None => '#',
+            },
+            None if numbers().next().is_some() => {
+                let mean = numbers().sum::<f32>() / numbers().count() as f32;
+                let share = mean / self.largest.max(f32::MIN_POSITIVE);
+                char::from_digit((9.0 * share).round() as u32, 10).unwrap_or('9')
+            }
+            None if 2 * uniform().count() >= cells.len() => '=',
+            None => '.',
+        };
+        self.seen.insert(sign);
+        sign
+    }
+}

@@ -1,0 +1,120 @@
+//! Summary of a recording. Of a trace: locations, regions, events, duration, repairs, the top call
+//! paths. Of a profile: the machine, grids over it, metrics with their severities, the top call paths.
+
+mod profile;
+mod severities;
+pub mod trace;
+
+use crate::failure::{self, Failure, Outcome};
+use crate::findings;
+use crate::options::{General, TRACE, UnifyBy};
+use crate::pictures::{self, Files};
+use crate::recording::{self, Any};
+use clap::Args;
+use perfkit::core::Unify;
+use perfkit::fold::{GroupBy, Groups};
+use perfkit::view::Section;
+use profile::ProfileSummary;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use trace::Summary;
+
+/// Prints what is in a recording: its size, repairs, clocks and top call paths
+///
+/// Of a profile it prints the machine, the grids over it, and the metrics with their severities.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    #[doc = "Recording with events, or profile"]
+    #[arg(long_help = format!("Recording with events: {TRACE}; or a profile: .cubex, .cube, a TAU folder, .ppk"))]
+    file: PathBuf,
+    /// Call paths to list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Metric of a profile by which call paths are ordered [default: the first that is a time]
+    #[arg(long, value_name = "M")]
+    metric: Option<String>,
+    #[command(flatten)]
+    unify: UnifyBy,
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    general: General,
+}
+
+/// Reads the recording and prints the summary.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    options.general.apply()?;
+    let Options {
+        file,
+        top,
+        metric,
+        unify,
+        files,
+        general,
+    } = options;
+    let (top, unify) = (*top, unify.unify);
+    let mut text = Vec::new();
+    for written in files.all() {
+        failure::spare(file, written)?;
+    }
+    let name = pictures::name(file);
+    let title = format!("{name}: where the time goes");
+    let object = match recording::any_by(file, unify)? {
+        Any::Trace(_) if metric.is_some() => {
+            let what = "--metric is for profiles, call paths of a trace are ordered by time";
+            return Err(Failure::Usage(what.into()));
+        }
+        Any::Trace(trace) => {
+            let explain = findings::explain(&trace.diagnostics);
+            let summary = Summary::by(&trace, unify).map_err(explain)?;
+            summary.text(top, &mut text)?;
+            files.write(
+                &name,
+                || Ok(summary.bars(top, &title)),
+                || {
+                    let mut sections = summary.sections(top);
+                    sections.extend(timeline(&trace, &name, file, unify)?);
+                    Ok(sections)
+                },
+            )?;
+            summary.json(top)
+        }
+        Any::Profile(profile) => {
+            let explain = findings::explain(&profile.diagnostics);
+            let summary = ProfileSummary::of(&profile, metric.as_deref(), top).map_err(explain)?;
+            summary.text(&mut text)?;
+            let scene = || Ok(summary.bars(&name));
+            files.write(&name, scene, || Ok(summary.sections()))?;
+            summary.json()
+        }
+    };
+    if general.json {
+        writeln!(out, "{object}")?;
+    } else {
+        writeln!(out, "{}", file.display())?;
+        out.write_all(&text)?;
+    }
+    Ok(())
+}
+
+/// A row a process, where anything was called.
+fn timeline(
+    trace: &recording::Recording,
+    name: &str,
+    file: &Path,
+    unify: Unify,
+) -> Result<Vec<Section>, Failure> {
+    let timelines = pictures::timelines_by(&trace.trace, unify)?;
+    let window = timelines.range();
+    if window.is_empty() {
+        return Ok(Vec::new());
+    }
+    let heading = format!("{name}: what processes do");
+    let rows = (Groups::by(&timelines, GroupBy::Process), None);
+    let of = (&trace.trace, &timelines);
+    let command = pictures::fold_command([&*file.to_string_lossy(), "--by", "process"]);
+    pictures::timeline(of, rows, (window, false), (&heading, "timeline"), &command)
+}

@@ -1,0 +1,465 @@
+//! What is in a call-path profile, as text and as JSON.
+
+use crate::failure::{Failure, Outcome, input};
+use crate::findings::{self, Found};
+use crate::inspect::severities::{About, Spread, about, number};
+use crate::pictures;
+use crate::recording::Profiled;
+use crate::suggest::near;
+use crate::table::{self, counted, grouped, shortened};
+use perfkit::core::{CallPathId, CartMembers, CartTopology, Combine, MetricId, Profile, Scope};
+use perfkit::view::{Bars, Scene, Section};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// A call path with what it has of the metric that was options for.
+#[derive(Debug)]
+struct Path {
+    name: String,
+    exclusive: f64,
+    inclusive: f64,
+    visits: Option<f64>,
+}
+
+/// What is in a profile.
+#[derive(Debug)]
+pub(crate) struct ProfileSummary<'a> {
+    opened: &'a Profiled,
+    metrics: Vec<About>,
+    /// The metric that call paths are ordered by.
+    by: Option<MetricId>,
+    paths: Vec<Path>,
+    /// What all call paths have of it.
+    exclusive: f64,
+    roots: usize,
+    /// Call paths on the way to the deepest one, that included.
+    deepest: usize,
+}
+
+impl<'a> ProfileSummary<'a> {
+    /// Looks at a whole profile. The `top` call paths are those with most of the metric of this name;
+    /// without one of the first that is a time, else of the first that adds up.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] for a metric that is not there, and for rows that cannot be read.
+    pub(crate) fn of(
+        opened: &'a Profiled,
+        metric: Option<&str>,
+        top: usize,
+    ) -> Result<Self, Failure> {
+        let profile = &opened.profile;
+        let all = || (0..profile.metrics().len()).filter_map(MetricId::from_index);
+        let adds_up = |id: &MetricId| profile.metrics()[id.index()].combine == Combine::Sum;
+        let is_time = |id: &MetricId| {
+            let name = profile.metrics()[id.index()].metric.name.to_lowercase();
+            name.contains("time") && adds_up(id)
+        };
+        let by = match metric {
+            Some(name) => Some(profile.metric(name).ok_or_else(|| unknown(profile, name))?),
+            None => all().find(is_time).or_else(|| all().find(adds_up)),
+        };
+        let calls = profile.calls();
+        let mut depths: Vec<usize> = Vec::with_capacity(calls.paths().len());
+        for path in calls.paths() {
+            // A parent comes before its children.
+            let above = path.parent.and_then(|id| depths.get(id.index()).copied());
+            depths.push(above.unwrap_or_default() + 1);
+        }
+        let (paths, exclusive) = match by {
+            Some(by) => paths(profile, by, top)?,
+            None => (Vec::new(), 0.0),
+        };
+        Ok(ProfileSummary {
+            opened,
+            metrics: all().map(|id| about(profile, id)).collect(),
+            by,
+            paths,
+            exclusive,
+            roots: calls.children(None).count(),
+            deepest: depths.into_iter().max().unwrap_or_default(),
+        })
+    }
+
+    fn metric(&self, id: MetricId) -> &perfkit::core::ProfileMetric {
+        &self.opened.profile.metrics()[id.index()]
+    }
+
+    /// Its metrics and its top call paths, as parts of a page.
+    pub(crate) fn sections(&self) -> Vec<Section> {
+        let metrics = self.metrics.iter().map(|about| {
+            let of = &self.metric(about.id).metric;
+            let total = about
+                .severities
+                .as_ref()
+                .map_or(String::new(), |of| number(of.total));
+            vec![
+                of.name.clone(),
+                of.unit.clone(),
+                format!("{:?}", self.metric(about.id).scope).to_lowercase(),
+                grouped(about.rows as u64),
+                total,
+            ]
+        });
+        let metrics: Vec<_> = metrics.collect();
+        let head = ["metric", "unit", "scope", "call paths with values", "total"];
+        let mut sections = vec![Section::table(
+            "metrics",
+            "What was measured",
+            "",
+            &head,
+            &metrics,
+        )];
+        if let Some(by) = self.by {
+            let (unit, factor) = pictures::unit(&self.metric(by).metric.unit);
+            let paths = self.paths.iter().map(|path| {
+                let visits = path.visits.map_or(String::new(), number);
+                vec![
+                    path.name.clone(),
+                    unit.write(path.exclusive * factor),
+                    unit.write(path.inclusive * factor),
+                    visits,
+                ]
+            });
+            let head = ["call path", "exclusive", "inclusive", "visits"];
+            let quantity = self.metric(by).quantity();
+            let words = format!("By exclusive {quantity}, summed over locations.");
+            let paths: Vec<_> = paths.collect();
+            sections.push(Section::table(
+                "paths",
+                "Where it goes",
+                &words,
+                &head,
+                &paths,
+            ));
+        }
+        sections
+    }
+
+    /// The top call paths of the recording `name` as bars of their exclusive values.
+    pub(crate) fn bars(&self, name: &str) -> Scene {
+        let by = self.by.map(|by| self.metric(by));
+        let (unit, factor) = pictures::unit(by.map_or("", |by| &by.metric.unit));
+        let quantity = by.map_or("values", |by| by.quantity());
+        let title = format!("{name}: exclusive {quantity} of call paths, summed over locations");
+        let mut bars = Bars::new(unit).titled(title);
+        for path in &self.paths {
+            bars.push(&path.name, path.exclusive * factor);
+        }
+        bars.scene()
+    }
+
+    /// The summary as one object.
+    pub(crate) fn json(&self) -> Json {
+        let profile = &self.opened.profile;
+        let system = profile.system();
+        let metrics = self.metrics.iter().map(|about| {
+            let metric = self.metric(about.id);
+            let parent = metric.metric.parent.map(|id| &self.metric(id).metric.name);
+            let spread = about.severities.as_ref();
+            json!({
+                "name": metric.metric.name,
+                "unit": metric.metric.unit,
+                "type": format!("{:?}", metric.metric.value_type),
+                "scope": format!("{:?}", metric.scope),
+                "combine": format!("{:?}", metric.combine),
+                "parent": parent,
+                "rows": about.rows,
+                "total": spread.map(|spread| spread.total),
+                "min": spread.map(|spread| spread.min),
+                "mean": spread.map(|spread| spread.mean),
+                "max": spread.map(|spread| spread.max),
+                "error": about.failed,
+            })
+        });
+        let topologies = profile.topologies().iter().map(|cart| {
+            let axes = cart.dimensions.iter().map(
+                |axis| json!({ "name": axis.name, "len": axis.size, "periodic": axis.periodic }),
+            );
+            json!({
+                "name": cart.name,
+                "of": members(cart.of),
+                "axes": axes.collect::<Vec<_>>(),
+                "coordinates": cart.coordinates.len(),
+            })
+        });
+        let paths = self.paths.iter().map(|path| {
+            json!({
+                "path": path.name,
+                "exclusive": path.exclusive,
+                "inclusive": path.inclusive,
+                "visits": path.visits,
+            })
+        });
+        json!({
+            "format": self.opened.format,
+            "locations": system.locations().len(),
+            "groups": system.groups().len(),
+            "nodes": system.nodes().len(),
+            "node_classes": classes(profile),
+            "regions": profile.regions().len(),
+            "call_path_count": profile.calls().paths().len(),
+            "call_path_roots": self.roots,
+            "call_path_depth": self.deepest,
+            "metrics": metrics.collect::<Vec<_>>(),
+            "topologies": topologies.collect::<Vec<_>>(),
+            "properties": profile.properties().len(),
+            "repairs": self.repairs(),
+            "findings": findings::json(&self.opened.diagnostics),
+            "mended_frames": findings::mended_json(&self.opened.counts),
+            "by": self.by.map(|by| &self.metric(by).metric.name),
+            "call_paths": paths.collect::<Vec<_>>(),
+        })
+    }
+
+    fn repairs(&self) -> u64 {
+        self.opened.diagnostics.repairs() + self.opened.counts.repairs()
+    }
+
+    /// The summary as text.
+    ///
+    /// # Errors
+    /// What `out` fails with.
+    pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
+        let profile = &self.opened.profile;
+        let system = profile.system();
+        writeln!(
+            out,
+            "  format      {}, a call-path profile",
+            self.opened.format
+        )?;
+        let groups = counted(system.groups().len(), "group");
+        let classes = classes(profile).into_iter();
+        let nodes: Vec<_> = classes
+            .map(|(class, count)| format!("{count} x {class}"))
+            .collect();
+        let nodes = match nodes.is_empty() {
+            true => "no nodes".into(),
+            false => nodes.join(", "),
+        };
+        writeln!(
+            out,
+            "  locations   {} in {groups} (processes, devices) on {nodes}",
+            system.locations().len()
+        )?;
+        self.machine(out)?;
+        writeln!(out, "  regions     {}", profile.regions().len())?;
+        writeln!(
+            out,
+            "  call paths  {}, {}, at most {} deep",
+            grouped(profile.calls().paths().len() as u64),
+            counted(self.roots, "root"),
+            self.deepest
+        )?;
+        for (at, cart) in profile.topologies().iter().enumerate() {
+            writeln!(out, "  topology    {at} {}", described(cart))?;
+        }
+        writeln!(out, "  repairs     {}", grouped(self.repairs()))?;
+        let (repaired, noted): (Vec<_>, Vec<_>) = findings::found(&self.opened.diagnostics)
+            .into_iter()
+            .partition(Found::is_repair);
+        for found in repaired {
+            writeln!(out, "              {found}")?;
+        }
+        for (what, count) in findings::mended(&self.opened.counts) {
+            if count > 0 {
+                writeln!(out, "              {} x {what}", grouped(count))?;
+            }
+        }
+        let notes = noted.iter().map(|found| found.count).sum();
+        writeln!(out, "  notes       {}", grouped(notes))?;
+        for found in noted {
+            writeln!(out, "              {found}")?;
+        }
+        self.metrics(out)?;
+        self.call_paths(out)
+    }
+
+    /// Nodes with what is on them, as far as a few lines go.
+    fn machine(&self, out: &mut dyn Write) -> Outcome {
+        const MOST: usize = 6;
+        let system = self.opened.profile.system();
+        let mut groups = vec![(0, 0); system.nodes().len()];
+        let mut of_group = vec![0; system.groups().len()];
+        for location in system.locations() {
+            if let Some(count) = location.group.and_then(|id| of_group.get_mut(id.index())) {
+                *count += 1;
+            }
+        }
+        for (group, locations) in system.groups().iter().zip(of_group) {
+            if let Some(of) = group.parent.and_then(|id| groups.get_mut(id.index())) {
+                *of = (of.0 + 1, of.1 + locations);
+            }
+        }
+        let used = system.nodes().iter().zip(groups);
+        let used: Vec<_> = used.filter(|(_, (groups, _))| *groups > 0).collect();
+        for (node, (groups, locations)) in used.iter().take(MOST) {
+            writeln!(
+                out,
+                "              {} {}: {}, {}",
+                node.class,
+                node.name,
+                counted(*groups, "group"),
+                counted(*locations, "location")
+            )?;
+        }
+        if used.len() > MOST {
+            let more = counted(used.len() - MOST, "more node");
+            writeln!(out, "              {more}")?;
+        }
+        Ok(())
+    }
+
+    /// Metrics, parts of others further in.
+    fn metrics(&self, out: &mut dyn Write) -> Outcome {
+        writeln!(
+            out,
+            "  metrics, over all call paths, and their spread over locations"
+        )?;
+        let rows = self.metrics.iter().map(|about| {
+            let metric = self.metric(about.id);
+            let spread = about.severities.as_ref();
+            let of =
+                |value: fn(&Spread) -> f64| spread.map_or_else(String::new, |s| number(value(s)));
+            let kind = match (&about.failed, metric.combine) {
+                (Some(_), _) => "not supported".into(),
+                (None, Combine::Sum) => format!("{:?}", metric.scope).to_lowercase(),
+                (None, other) => format!("{other:?}").to_lowercase(),
+            };
+            vec![
+                format!("  {}{}", "  ".repeat(about.depth), metric.metric.name),
+                metric.metric.unit.clone(),
+                kind,
+                grouped(about.rows as u64),
+                of(|spread| spread.total),
+                of(|spread| spread.min),
+                of(|spread| spread.mean),
+                of(|spread| spread.max),
+            ]
+        });
+        let head = [
+            "  metric", "unit", "kind", "rows", "total", "min", "mean", "max",
+        ];
+        Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
+    }
+
+    fn call_paths(&self, out: &mut dyn Write) -> Outcome {
+        let (Some(by), false) = (self.by, self.paths.is_empty()) else {
+            return Ok(());
+        };
+        let metric = self.metric(by);
+        let unit = match metric.metric.unit.as_str() {
+            "" => String::new(),
+            unit => format!(" in {unit}"),
+        };
+        let quantity = metric.quantity();
+        writeln!(
+            out,
+            "  top call paths by exclusive {quantity}{unit}, summed over locations"
+        )?;
+        let rows = self.paths.iter().map(|path| {
+            let share = match self.exclusive > 0.0 {
+                true => format!("{:.1} %", 100.0 * path.exclusive / self.exclusive),
+                false => String::new(),
+            };
+            vec![
+                format!("  {}", shortened(&path.name, 60)),
+                number(path.exclusive),
+                share,
+                number(path.inclusive),
+                path.visits.map_or_else(String::new, number),
+            ]
+        });
+        let head = ["  call path", "exclusive", "share", "inclusive", "visits"];
+        Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
+    }
+}
+
+fn unknown(profile: &Profile, name: &str) -> Failure {
+    let names = profile.metrics().iter();
+    let alike = near(name, names.map(|metric| metric.metric.name.as_str()), 8);
+    let hint = match alike.is_empty() {
+        true => format!("there are {}", profile.metrics().len()),
+        false => format!("but `{}`", alike.join("`, `")),
+    };
+    Failure::Input(format!(
+        "--metric {name}: there is none of that name, {hint}"
+    ))
+}
+
+/// Nodes by class.
+fn classes(profile: &Profile) -> BTreeMap<String, usize> {
+    let mut classes = BTreeMap::new();
+    for node in profile.system().nodes() {
+        *classes.entry(node.class.clone()).or_insert(0) += 1;
+    }
+    classes
+}
+
+fn members(of: CartMembers) -> &'static str {
+    match of {
+        CartMembers::Locations => "locations",
+        CartMembers::Groups => "processes",
+        CartMembers::Nodes => "nodes",
+        _ => "ranks",
+    }
+}
+
+fn described(cart: &CartTopology) -> String {
+    let lens: Vec<_> = cart
+        .dimensions
+        .iter()
+        .map(|axis| format!("{}{}", axis.size, if axis.periodic { "*" } else { "" }))
+        .collect();
+    let rounds = match cart.dimensions.iter().any(|axis| axis.periodic) {
+        true => " (* is periodic)",
+        false => "",
+    };
+    let name = match cart.name.as_str() {
+        "" => "without a name",
+        name => name,
+    };
+    format!(
+        "{name}: {}{rounds}, {} {}",
+        lens.join(" x "),
+        grouped(cart.coordinates.len() as u64),
+        members(cart.of)
+    )
+}
+
+/// The call paths with most of a metric, the first of them first, and what all have of it.
+fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64), Failure> {
+    let of = |metric: MetricId, path, scope| -> Result<f64, Failure> {
+        let row = profile.scoped(metric, path, scope).map_err(input)?;
+        let combine = profile.metrics()[metric.index()].combine;
+        Ok(row.map_or(0.0, |row| combine.total(&row).as_f64()))
+    };
+    let visits = ["visits", "calls"];
+    let visits = visits.into_iter().find_map(|name| profile.metric(name));
+    let ids = (0..profile.calls().paths().len()).filter_map(CallPathId::from_index);
+    let mut all = Vec::new();
+    for path in ids {
+        all.push((of(by, path, Scope::Exclusive)?, path));
+    }
+    all.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.cmp(b)));
+    let total = all.iter().map(|(exclusive, _)| exclusive).sum();
+    let mut named = Vec::new();
+    for (exclusive, path) in all {
+        if named.len() == top {
+            break;
+        }
+        let inclusive = of(by, path, Scope::Inclusive)?;
+        // Roots whose values all belong to call paths that begin elsewhere.
+        if exclusive == 0.0 && inclusive == 0.0 {
+            continue;
+        }
+        let visits = visits.map(|visits| of(visits, path, Scope::Exclusive));
+        named.push(Path {
+            name: profile.calls().name(path, profile.regions()),
+            exclusive,
+            inclusive,
+            visits: visits.transpose()?,
+        });
+    }
+    Ok((named, total))
+}

@@ -1,0 +1,30 @@
+//! The command `perfkit` as a library, for its tests and for the tour of the examples.
+//!
+//! A subcommand is a module with `Options`, its command line, and a function `run` that writes to a
+//! [`Write`](std::io::Write). [`command::run`] runs a whole command line:
+//!
+//! ```
+//! let mut out = Vec::new();
+//! perfkit_cli::command::run(&["inspect".into(), "--help".into()], &mut out).unwrap_err();
+//! ```
+
+pub mod bursts;
+pub mod cluster;
+pub mod command;
+pub mod correlate;
+pub mod detect;
+pub mod failure;
+pub mod findings;
+pub mod fold;
+pub mod inspect;
+pub mod messages;
+pub mod options;
+pub mod output;
+pub mod phases;
+pub mod pictures;
+pub mod progress;
+pub mod recording;
+pub mod suggest;
+pub mod table;
+pub mod track;
+pub mod utilisation;

@@ -1,0 +1,79 @@
+//! Files that are there whole or not at all.
+
+use crate::failure::{Failure, Outcome};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Writes a file under another name and renames it once it is whole, so that nobody reads half of
+/// it, and what was there before stays if writing fails.
+///
+/// # Errors
+/// [`Failure::Input`] with the path where the system cannot write or rename, and what `write` fails
+/// with.
+pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outcome {
+    let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
+    let told = |failure| match failure {
+        // It is this file that could not be written, not standard output.
+        Failure::Output(error) => failed(error),
+        other => other,
+    };
+    // What is behind a link is replaced, not the link.
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let name = real.file_name().filter(|_| !real.is_dir());
+    let Some(name) = name else {
+        let what = format!("{}: a folder, expected the name of a file", path.display());
+        return Err(Failure::Input(what));
+    };
+    if real.exists() && !real.is_file() {
+        // A pipe or terminal has no other name.
+        let mut to = BufWriter::new(File::create(&real).map_err(failed)?);
+        write(&mut to).map_err(told)?;
+        return to.flush().map_err(failed);
+    }
+    let mut part = OsString::from(".");
+    part.push(name);
+    part.push(format!(".{}.part", std::process::id()));
+    let part = real.with_file_name(part);
+    let fill = || {
+        let mut to = BufWriter::new(File::create(&part).map_err(failed)?);
+        write(&mut to).map_err(told)?;
+        let file = to
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        std::fs::rename(&part, &real).map_err(failed)
+    };
+    let done = fill();
+    if done.is_err() {
+        // It may not be there at all.
+        let _ = std::fs::remove_file(&part);
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_whole_or_as_it_was() {
+        let folder = std::env::temp_dir().join(format!("perfkit-whole-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.csv");
+        whole(&path, |to| Ok(to.write_all(b"first")?)).unwrap();
+        let broken = whole(&path, |to| {
+            to.write_all(b"second")?;
+            Err(Failure::Input("no more".into()))
+        });
+        assert!(matches!(broken, Err(Failure::Input(_))));
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        for nowhere in [folder.join("none/a.csv"), folder.clone(), "/".into()] {
+            let refused = whole(&nowhere, |_| Ok(()));
+            assert!(matches!(refused, Err(Failure::Input(_))), "{nowhere:?}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

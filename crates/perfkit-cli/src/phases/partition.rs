@@ -1,0 +1,221 @@
+//! Points to clusters: radii that all frames of a space share, and a second density for what is left.
+
+use crate::failure::{Failure, input};
+use crate::phases::experiments::usage;
+use crate::phases::series::{ClusterOptions, times};
+use crate::progress::Bar;
+use crate::table::counted;
+use perfkit::core::CancelToken;
+use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch, Remainder};
+use perfkit::track::{Bursts, ClusterId, Error, Labels, Mode, Points, Scaled, ScaledFrame};
+
+/// Largest share of the time of the points that is left in noise without a second density.
+const MAX_NOISE: f64 = 0.1;
+/// Least share of the time of the points that makes a cluster of the second density.
+const MIN_SHARE: f64 = 0.01;
+
+/// The bursts of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The bursts.
+    pub bursts: &'a Bursts,
+    /// The cluster of each burst, where the file has them.
+    pub labels: Option<&'a Labels>,
+}
+
+/// The clusters of the points of a frame.
+#[derive(Clone, Debug, Default)]
+pub struct Partition {
+    /// The cluster of each point.
+    pub labels: Labels,
+    /// Radius of a neighbourhood; `None` where clusters were read.
+    pub eps: Option<f64>,
+    /// Points of a dense neighbourhood.
+    pub min_points: usize,
+    /// How the radius was found, where none was given.
+    pub choice: Option<EpsChoice>,
+    /// Second radius and number of points, with which the noise of the first ones was clustered.
+    pub rest: Option<(f64, usize)>,
+}
+
+impl ClusterOptions {
+    /// Finds the radius of a neighbourhood of so many points. `floor` is the smallest one.
+    fn search(
+        &self,
+        points: Points<'_>,
+        time: &[f64],
+        (floor, min_points): (f64, usize),
+    ) -> Result<EpsChoice, Error> {
+        let search = EpsSearch::params().min_points(min_points).floor(floor);
+        let search = EpsSearch::new(search.check()?);
+        search.choose_weighted(points, time, &Bar::new(), &CancelToken::new())
+    }
+
+    fn dbscan(
+        &self,
+        points: Points<'_>,
+        (eps, min_points): (f64, usize),
+    ) -> Result<Labels, Failure> {
+        let params = Dbscan::params().eps(eps).min_points(min_points);
+        let dbscan = Dbscan::new(self.mode().dbscan(params).check().map_err(usage)?);
+        let found = dbscan.cluster(points, &Bar::new(), &CancelToken::new());
+        found.map_err(input)
+    }
+}
+
+/// Clusters the points of frames, numbered by time. In a space that all frames share the radii are
+/// one for all.
+///
+/// # Errors
+/// [`Failure::Usage`] for parameters that make no sense, [`Failure::Input`] where points give no
+/// radius.
+pub fn partitions(
+    inputs: &[Input<'_>],
+    scaled: &Scaled,
+    options: &ClusterOptions,
+) -> Result<Vec<Partition>, Failure> {
+    let mut all = radii(inputs, scaled, options)?;
+    let mut left = Vec::new();
+    for ((of, frame), found) in inputs.iter().zip(&scaled.frames).zip(&mut all) {
+        let time = times(of.bursts, frame);
+        let (Some(eps), None) = (found.eps, of.labels) else {
+            let known = of.labels.map_or(&[][..], Labels::as_slice);
+            let label = |row: &u32| known.get(*row as usize).copied().unwrap_or_default();
+            found.labels = Labels::new(frame.rows().iter().map(label).collect());
+            left.push(None);
+            continue;
+        };
+        let points = frame.points().map_err(input)?;
+        found.labels = options.dbscan(points, (eps, found.min_points))?;
+        left.push(
+            match found.choice.is_some() && options.mode() == Mode::Optimal {
+                true => Some(remainder(points, &found.labels, &time)?),
+                false => None,
+            },
+        );
+    }
+    let least = Dbscan::min_points_for(0);
+    let mut choices = Vec::new();
+    for (frame, left) in left.iter().enumerate() {
+        let Some((rest, time)) = left.as_ref().and_then(Option::as_ref) else {
+            continue;
+        };
+        let floor = inputs
+            .get(frame)
+            .map_or(0.0, |of| scaled.resolution(frame, of.bursts));
+        let points = rest.points().map_err(input)?;
+        match options.search(points, time, (floor, least)) {
+            Ok(choice) => choices.push(choice),
+            // Too few to be clusters.
+            Err(Error::NoScale) => {}
+            Err(error) => return Err(input(error)),
+        }
+    }
+    let second = EpsChoice::shared(&choices);
+    for (((of, frame), found), left) in inputs.iter().zip(&scaled.frames).zip(&mut all).zip(&left) {
+        let time = times(of.bursts, frame);
+        if let (Some(eps), Some(Some((rest, own)))) = (second, left) {
+            let more = options.dbscan(rest.points().map_err(input)?, (eps, least))?;
+            let more = without_small(&more, own, MIN_SHARE * time.iter().sum::<f64>());
+            if more.clusters() > 0 {
+                found.labels = rest.merged(&found.labels, &more).map_err(input)?;
+                found.rest = Some((eps, least));
+            }
+        }
+        if of.labels.is_none() {
+            found.labels = found.labels.by_weight(&time).map_err(input)?;
+        }
+    }
+    Ok(all)
+}
+
+/// What is left in noise with its time, if that is much.
+fn remainder(
+    points: Points<'_>,
+    labels: &Labels,
+    time: &[f64],
+) -> Result<Option<(Remainder, Vec<f64>)>, Failure> {
+    let rest = Remainder::of(points, labels).map_err(input)?;
+    let own = rest.pick(time);
+    let is_much = own.iter().sum::<f64>() > MAX_NOISE * time.iter().sum::<f64>();
+    Ok(is_much.then_some((rest, own)))
+}
+
+/// Clusters without those that take less than `least` of the time.
+fn without_small(labels: &Labels, time: &[f64], least: f64) -> Labels {
+    let mut sums = vec![0.0; labels.clusters() + 1];
+    for (id, time) in labels.as_slice().iter().zip(time) {
+        if let Some(sum) = sums.get_mut(id.0 as usize) {
+            *sum += time;
+        }
+    }
+    let kept = |id: &ClusterId| match sums.get(id.0 as usize) {
+        Some(sum) if *sum >= least => *id,
+        _ => ClusterId::NOISE,
+    };
+    Labels::new(labels.as_slice().iter().map(kept).collect())
+}
+
+/// The first radius of each frame.
+fn radii(
+    inputs: &[Input<'_>],
+    scaled: &Scaled,
+    options: &ClusterOptions,
+) -> Result<Vec<Partition>, Failure> {
+    let mut all: Vec<Partition> = Vec::new();
+    let mut failed = None;
+    for (at, (of, frame)) in inputs.iter().zip(&scaled.frames).enumerate() {
+        let min_points = options.min_points(frame.rows().len());
+        let mut found = Partition {
+            min_points,
+            ..Partition::default()
+        };
+        match (of.labels, options.eps()) {
+            (Some(_), _) => {}
+            (None, Some(eps)) => found.eps = Some(eps),
+            (None, None) => {
+                let time = times(of.bursts, frame);
+                let floor = scaled.resolution(at, of.bursts);
+                let points = frame.points().map_err(input)?;
+                match options.search(points, &time, (floor, min_points)) {
+                    Ok(choice) => {
+                        found.eps = Some(choice.eps);
+                        found.choice = Some(choice);
+                    }
+                    // A frame of few bursts takes the radius of the others.
+                    Err(Error::NoScale) => {
+                        failed.get_or_insert_with(|| no_scale(of.name, frame, min_points));
+                        found.eps = Some(0.0);
+                    }
+                    Err(error) => return Err(usage(error)),
+                }
+            }
+        }
+        all.push(found);
+    }
+    let choices = all.iter().filter_map(|of| of.choice.as_ref());
+    let shared = EpsChoice::shared(choices).filter(|_| options.mode().shares_a_space());
+    if let Some(shared) = shared {
+        let own = all.iter_mut().filter_map(|of| of.eps.as_mut());
+        own.for_each(|eps| *eps = shared);
+    }
+    match failed.filter(|_| all.iter().any(|of| of.eps == Some(0.0))) {
+        Some(error) => Err(error),
+        None => Ok(all),
+    }
+}
+
+fn no_scale(name: &str, frame: &ScaledFrame, min_points: usize) -> Failure {
+    let others: u64 = frame.left_out.iter().map(|amount| amount.bursts).sum();
+    let others = match others {
+        0 => String::new(),
+        some => format!("{some} bursts more have no finite value or logarithm of an axis; "),
+    };
+    Failure::Input(format!(
+        "{name}: {}, of which a neighbourhood needs {min_points}, give no radius: too few; \
+         {others}give --eps, --metrics or --min-duration",
+        counted(frame.rows().len(), "point"),
+    ))
+}

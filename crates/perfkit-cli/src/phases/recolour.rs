@@ -1,0 +1,74 @@
+//! Traces of Paraver with a cluster or an object for each burst.
+
+use crate::failure::{Failure, input};
+use crate::phases::experiments::Gathered;
+use crate::table::grouped;
+use perfkit::core::{Clock, Nanos};
+use perfkit::formats::OpenOptions;
+use perfkit::formats::paraver::{Cluster, Coloured, Object, recolour_files};
+use perfkit::track::{Bursts, Kind};
+use std::path::Path;
+
+/// Bursts with what they are: by its kind, where that is complete by `of` with its row.
+///
+/// # Errors
+/// [`Failure::Usage`] for bursts that are of no trace of Paraver.
+pub fn coloured(
+    bursts: &Bursts,
+    (objects, clock): (&[Option<Object>], Clock),
+    of: impl Fn(usize) -> Cluster,
+) -> Result<Vec<Coloured>, Failure> {
+    let mut coloured = Vec::with_capacity(bursts.len());
+    let rows = bursts.rows().iter().zip(bursts.kinds());
+    for (row, (burst, kind)) in rows.enumerate() {
+        let object = objects.get(burst.thread as usize).copied().flatten();
+        let Some(object) = object else {
+            return Err(Failure::Usage("--recolour is for traces of Paraver".into()));
+        };
+        let ticks = |at: Nanos| clock.ticks(at).unwrap_or_default();
+        coloured.push(Coloured {
+            object,
+            begin: ticks(burst.begin),
+            end: ticks(burst.end),
+            cluster: match kind {
+                Kind::Complete => of(row),
+                Kind::Duration => Cluster::DurationFiltered,
+                Kind::Range => Cluster::RangeFiltered,
+                Kind::Share => Cluster::ThresholdFiltered,
+                _ => Cluster::MissingData,
+            },
+        });
+    }
+    Ok(coloured)
+}
+
+/// Writes the trace of a recording again with these bursts coloured.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause, [`Failure::Usage`] where the trace would be written
+/// over and for recordings that are no trace of Paraver.
+pub fn write(from: &Gathered, to: &Path, bursts: &[Coloured]) -> Result<(), Failure> {
+    let name = from.path.to_string_lossy();
+    if !(name.ends_with(".prv") || name.ends_with(".prv.gz")) {
+        return Err(Failure::Usage("--recolour is for traces of Paraver".into()));
+    }
+    let done = recolour_files(&from.path, to, bursts, &OpenOptions::new());
+    let (done, _) = done.map_err(|error| match error {
+        perfkit::formats::Error::Usage { what } => Failure::Usage(what),
+        other => input(other),
+    })?;
+    for (count, what) in [
+        (done.copied, "lines that are no records were copied"),
+        (
+            done.removed,
+            "events of an earlier colouring were taken out",
+        ),
+        (done.empty, "bursts last no time and have no colour"),
+    ] {
+        if count > 0 {
+            let count = grouped(count);
+            crate::messages::say(&format!("note: {}: {count} {what}", to.display()));
+        }
+    }
+    Ok(())
+}

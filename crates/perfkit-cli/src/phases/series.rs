@@ -1,0 +1,339 @@
+//! Recordings to tracked objects: bursts, points in one space, clusters, objects, trends.
+
+use crate::failure::{Failure, input};
+use crate::phases::definition;
+use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, usage};
+use crate::phases::partition::{Input, Partition, partitions};
+use crate::progress::Bar;
+use perfkit::core::{CancelToken, Nanos};
+use perfkit::formats::paraver::clustered::Definition;
+use perfkit::track::cluster::Dbscan;
+use perfkit::track::track::{
+    Observation, TrackChecked, Tracking, Windows, split_by_callers, windows,
+};
+use perfkit::track::trend::{Measured, Trends};
+use perfkit::track::{
+    Align, Bursts, ClusterId, Dimension, Frame, Labels, Mode, Scale, Scaled, ScaledFrame,
+    drop_small_clusters,
+};
+use std::path::PathBuf;
+
+/// How recordings are tracked.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// The axes of the space; empty for IPC and instructions where the recording has them, else
+    /// durations and its first counter.
+    pub axes: Vec<Axis>,
+    /// Parameters of the established clustering, for all that is not said otherwise.
+    pub like: Option<Definition>,
+    /// Radius of a neighbourhood; `None` finds one for each frame.
+    pub eps: Option<f64>,
+    /// Points of a dense neighbourhood; `None` takes as many as suit the number of points.
+    pub min_points: Option<usize>,
+    /// Shorter bursts are dropped; `None` drops those that take at most 1 % of the CPU time.
+    pub min_duration: Option<Nanos>,
+    /// As published, or optimal: that as a rule, as published with `like`.
+    pub mode: Option<Mode>,
+    /// Cuts each recording into this many windows.
+    pub windows: usize,
+    /// Whether clusters that mix call sites are split where another frame tells them apart.
+    pub split: bool,
+    /// Confidence below which nothing is stated about the trend of an object; `None` for the
+    /// default of [`Tracking::params`].
+    pub min_confidence: Option<f64>,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        ClusterOptions {
+            axes: Vec::new(),
+            like: None,
+            eps: None,
+            min_points: None,
+            min_duration: None,
+            mode: None,
+            windows: 1,
+            split: true,
+            min_confidence: None,
+        }
+    }
+}
+
+impl ClusterOptions {
+    /// As published, or optimal.
+    pub fn mode(&self) -> Mode {
+        let usual = match self.like {
+            Some(_) => Mode::Published,
+            None => Mode::Optimal,
+        };
+        self.mode.unwrap_or(usual)
+    }
+
+    /// Radius of a neighbourhood, if it is known.
+    pub fn eps(&self) -> Option<f64> {
+        let like = self
+            .like
+            .as_ref()
+            .and_then(|like| definition::density(like).0);
+        self.eps.or(like)
+    }
+
+    /// Points of a dense neighbourhood among so many points.
+    pub fn min_points(&self, points: usize) -> usize {
+        let like = self
+            .like
+            .as_ref()
+            .and_then(|like| definition::density(like).1);
+        let usual = match self.mode() {
+            Mode::Published => 4,
+            _ => Dbscan::min_points_for(points),
+        };
+        self.min_points.or(like).unwrap_or(usual)
+    }
+
+    /// What bursts are made of.
+    pub fn wanted(&self) -> Wanted {
+        let like = self.like.as_ref().map(|like| like.min_duration);
+        Wanted {
+            axes: self.axes.clone(),
+            like: self.like.clone().filter(|_| self.axes.is_empty()),
+            min_duration: self.min_duration.or(like),
+            mode: self.mode(),
+            is_chosen: false,
+        }
+    }
+
+    /// The points of frames in the space of these axes.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for metrics that the bursts do not have.
+    pub fn scale(&self, axes: &[Axis], frames: &[&Bursts]) -> Result<Scaled, Failure> {
+        let mut scale = self.mode().scale(Scale::params());
+        for axis in axes {
+            let dimension = Dimension::new(axis.name()?).log(axis.log);
+            scale = scale.dimension(dimension.factor(axis.factor));
+        }
+        let scale = scale.check().map_err(usage)?;
+        let scaled = scale.fit_with(frames, &Bar::new(), &CancelToken::new());
+        scaled.map_err(input)
+    }
+
+    /// The parameters of tracking.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a confidence out of range.
+    pub fn tracking(&self) -> Result<TrackChecked, Failure> {
+        let mut params = self.mode().track(Tracking::params());
+        if let Some(least) = self.min_confidence {
+            params = params.min_confidence(least);
+        }
+        params.check().map_err(usage)
+    }
+
+    /// Aligns sequences of bursts.
+    ///
+    /// # Errors
+    /// None: the parameters are valid.
+    pub fn align(&self) -> Result<Align, Failure> {
+        self.mode().align(Align::params()).check().map_err(usage)
+    }
+}
+
+/// One frame, clustered.
+#[derive(Debug)]
+pub struct Clustered {
+    /// Bursts of all kinds, and the cluster of each after splitting.
+    pub frame: Frame,
+    /// Which recording it is of: index into [`Series::recordings`].
+    pub recording: usize,
+    /// Which burst each point is.
+    pub rows: Vec<u32>,
+    /// The cluster of each point.
+    pub labels: Vec<ClusterId>,
+    /// Which clusters those past the first ones are parts of.
+    pub parts: Vec<ClusterId>,
+    /// How its clusters came about, before they were split.
+    pub partition: Partition,
+}
+
+/// A series of frames with what tracking found.
+#[derive(Debug)]
+pub struct Series {
+    /// The recordings; their bursts are those of the frames.
+    pub recordings: Vec<Gathered>,
+    /// The frames.
+    pub frames: Vec<Clustered>,
+    /// Their points in one space.
+    pub scaled: Scaled,
+    /// The objects.
+    pub tracking: Tracking,
+    /// How they change.
+    pub trends: Trends,
+    /// The axes of the space.
+    pub metrics: Vec<String>,
+    /// Shortest bursts that were kept.
+    pub min_duration: Nanos,
+    /// Whether it was chosen from the bursts.
+    pub is_chosen: bool,
+}
+
+/// Reads recordings and tracks them.
+///
+/// # Errors
+/// [`Failure::Input`] for recordings, [`Failure::Usage`] for metrics that they do not have and
+/// parameters that make no sense.
+pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Failure> {
+    let mut wanted = options.wanted();
+    let mut recordings = gather_all(paths, &mut wanted)?;
+    let metrics: Result<Vec<String>, Failure> = wanted.axes.iter().map(Axis::name).collect();
+    let mut cut = cut(&mut recordings, options)?;
+    let every: Vec<&Bursts> = cut.iter().map(|cut| &cut.bursts).collect();
+    let scaled = options.scale(&wanted.axes, &every)?;
+    for (cut, scaled) in cut.iter_mut().zip(&scaled.frames) {
+        scaled.mark_left_out(&mut cut.bursts).map_err(input)?;
+    }
+    let inputs = cut.iter().map(|cut| Input {
+        name: &cut.name,
+        bursts: &cut.bursts,
+        labels: cut.labels.as_ref(),
+    });
+    let found = partitions(&inputs.collect::<Vec<_>>(), &scaled, options)?;
+    let mut frames = Vec::new();
+    for ((mut cut, scaled), partition) in cut.into_iter().zip(&scaled.frames).zip(found) {
+        let rows = scaled.rows().to_vec();
+        let mut found = partition.labels.clone();
+        if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
+            found = drop_small(&mut cut.bursts, scaled, &found, like.min_share)?;
+        }
+        let all = scaled
+            .spread(found.as_slice(), &cut.bursts, ClusterId::NOISE)
+            .map_err(input)?;
+        frames.push(Clustered {
+            frame: Frame::new(cut.name, cut.bursts, Labels::new(all)).map_err(input)?,
+            recording: cut.recording,
+            labels: found.as_slice().to_vec(),
+            rows,
+            parts: Vec::new(),
+            partition,
+        });
+    }
+    let tracking = objects(&mut frames, &scaled, options)?;
+    let measured = frames.iter().map(|clustered| {
+        let bursts = clustered.frame.bursts();
+        Measured::of(bursts, &clustered.rows, &clustered.labels)
+    });
+    let measured = measured.collect::<Result<Vec<_>, _>>().map_err(input)?;
+    let trends = Trends::of(&tracking, measured).map_err(input)?;
+    Ok(Series {
+        recordings,
+        frames,
+        scaled,
+        tracking,
+        trends,
+        metrics: metrics?,
+        min_duration: wanted.min_duration.unwrap_or_default(),
+        is_chosen: wanted.is_chosen,
+    })
+}
+
+/// How long the bursts last that are points.
+pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
+    let durations = bursts.durations();
+    let rows = scaled.rows().iter();
+    rows.filter_map(|&row| durations.get(row as usize).copied())
+        .collect()
+}
+
+/// Clusters of points without those that take less than a share of the time.
+///
+/// # Errors
+/// None but that labels are not one a point.
+pub fn drop_small(
+    bursts: &mut Bursts,
+    scaled: &ScaledFrame,
+    found: &Labels,
+    share: f64,
+) -> Result<Labels, Failure> {
+    let all = scaled.spread(found.as_slice(), bursts, ClusterId::NOISE);
+    let all = Labels::new(all.map_err(input)?);
+    let (kept, _) = drop_small_clusters(bursts, &all, share).map_err(input)?;
+    let of = |&row: &u32| kept.as_slice().get(row as usize).copied();
+    Ok(Labels::new(scaled.rows().iter().filter_map(of).collect()))
+}
+
+/// The bursts of a frame before they are points.
+struct Cut {
+    name: String,
+    recording: usize,
+    bursts: Bursts,
+    labels: Option<Labels>,
+}
+
+/// Takes the bursts out of recordings, each as a frame or as several windows.
+fn cut(recordings: &mut [Gathered], options: &ClusterOptions) -> Result<Vec<Cut>, Failure> {
+    let mut all = Vec::new();
+    for (recording, of) in recordings.iter_mut().enumerate() {
+        let (bursts, labels) = (std::mem::take(&mut of.bursts), of.labels.take());
+        if options.windows == 1 {
+            all.push(Cut {
+                name: of.name.clone(),
+                recording,
+                bursts,
+                labels,
+            });
+            continue;
+        }
+        let cut = windows(&bursts, Windows::Count(options.windows)).map_err(usage)?;
+        for (index, (bursts, rows)) in cut.into_iter().enumerate() {
+            let labels = labels.as_ref().map(|labels| {
+                let of = |row: &u32| labels.as_slice().get(*row as usize).copied();
+                Labels::new(rows.iter().filter_map(of).collect())
+            });
+            all.push(Cut {
+                name: format!("{} {}/{}", of.name, index + 1, options.windows),
+                recording,
+                bursts,
+                labels,
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn objects(
+    frames: &mut [Clustered],
+    scaled: &Scaled,
+    options: &ClusterOptions,
+) -> Result<Tracking, Failure> {
+    let (bar, cancel) = (Bar::new(), CancelToken::new());
+    let align = options.align()?;
+    let mut seen = Vec::new();
+    for (clustered, scaled) in frames.iter().zip(&scaled.frames) {
+        let points = scaled.points().map_err(input)?;
+        let rows = &clustered.rows;
+        let one = Observation::of(&clustered.frame, points, rows).map_err(input)?;
+        let one = one.align(clustered.frame.bursts(), rows, &align, &bar, &cancel);
+        seen.push(one.map_err(input)?);
+    }
+    if options.split && options.mode() == Mode::Optimal {
+        let parts = split_by_callers(&seen).map_err(input)?;
+        let mut split = Vec::new();
+        for (one, parts) in seen.into_iter().zip(&parts) {
+            split.push(one.with_labels(&parts.labels).map_err(input)?);
+        }
+        seen = split;
+        for ((clustered, parts), scaled) in frames.iter_mut().zip(parts).zip(&scaled.frames) {
+            let bursts = clustered.frame.bursts().clone();
+            let labels = parts.labels.as_slice();
+            let all = scaled
+                .spread(labels, &bursts, ClusterId::NOISE)
+                .map_err(input)?;
+            let name = clustered.frame.name().to_owned();
+            clustered.labels = labels.to_vec();
+            clustered.parts = parts.of;
+            clustered.frame = Frame::new(name, bursts, Labels::new(all)).map_err(input)?;
+        }
+    }
+    let params = options.tracking()?;
+    Tracking::of(&seen, &params, &bar, &cancel).map_err(input)
+}

@@ -1,0 +1,313 @@
+//! Pictures and pages: where they go, and what several examples draw.
+
+use crate::failure::{Failure, Outcome, input, message};
+use crate::findings;
+use crate::output;
+use crate::phases::experiments;
+use crate::phases::series::Series;
+use crate::progress::Bar;
+use clap::Args;
+use perfkit::core::{CancelToken, LocationKind, TimeRange, Trace, Unify, match_messages};
+use perfkit::fold::{Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines};
+use perfkit::track::{Bursts, ClusterId, ScaledFrame};
+use perfkit::view::track::Clusters;
+use perfkit::view::{Anchor, Error, Mark, Page, Scene, Section, Theme, Unit, timeline};
+use std::path::{Path, PathBuf};
+
+/// Files that a result is drawn to.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output files")]
+pub struct Files {
+    /// Write a page with the results and their pictures, in one file that needs no network
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+    /// Draw the main result as a PNG picture
+    #[arg(long, value_name = "OUT")]
+    pub png: Option<PathBuf>,
+    /// Draw the main result as an SVG picture
+    #[arg(long, value_name = "OUT")]
+    pub svg: Option<PathBuf>,
+}
+
+impl Files {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.html.is_none() && self.png.is_none() && self.svg.is_none()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.html, &self.png, &self.svg].into_iter().flatten()
+    }
+
+    /// Draws and writes what was options for: a picture, and a page of sections with a title.
+    ///
+    /// # Errors
+    /// What drawing fails with, and [`Failure::Input`] for files that cannot be written.
+    pub fn write(
+        &self,
+        title: &str,
+        scene: impl Fn() -> Result<Scene, Failure>,
+        sections: impl Fn() -> Result<Vec<Section>, Failure>,
+    ) -> Outcome {
+        if let Some(path) = &self.png {
+            png(path, &scene()?)?;
+        }
+        if let Some(path) = &self.svg {
+            svg(path, &scene()?)?;
+        }
+        if let Some(path) = &self.html {
+            html(path, Page::new(title), sections()?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a picture.
+///
+/// # Errors
+/// [`Failure::Usage`] if it is too large, [`Failure::Input`] for a file that cannot be written.
+pub fn png(path: &Path, scene: &Scene) -> Outcome {
+    let bytes = scene.png().map_err(failed)?;
+    output::whole(path, |to| Ok(to.write_all(&bytes)?))
+}
+
+/// Writes a picture of lines.
+///
+/// # Errors
+/// [`Failure::Input`] for a file that cannot be written.
+pub fn svg(path: &Path, scene: &Scene) -> Outcome {
+    output::whole(path, |to| Ok(to.write_all(scene.svg().as_bytes())?))
+}
+
+/// Writes a page.
+///
+/// # Errors
+/// [`Failure::Input`] for a file that cannot be written.
+pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
+    let page = sections.into_iter().fold(page, Page::with);
+    output::whole(path, |to| Ok(to.write_all(page.html().as_bytes())?))
+}
+
+/// What drawing fails with: sizes come from the arguments.
+pub fn failed(error: Error) -> Failure {
+    match error {
+        Error::TooLarge { .. } => Failure::Usage(error.to_string()),
+        other => Failure::Input(message(other)),
+    }
+}
+
+/// The name of a recording for titles: that of its file or folder without what tells its format.
+pub fn name(path: &Path) -> String {
+    let name = experiments::name(path);
+    let ends = [
+        ".gz", ".json", ".jsonl", ".ndjson", ".tsv", ".sqlite", ".cubex", ".cube", ".ppk", ".bp",
+    ];
+    let cut = |name: String, end: &&str| match name.strip_suffix(*end) {
+        Some(rest) if !rest.is_empty() => rest.to_string(),
+        _ => name,
+    };
+    ends.iter().fold(name, cut)
+}
+
+/// The timelines of a trace, a state a function.
+///
+/// # Errors
+/// [`Failure::Input`] for a trace whose calls cannot be replayed.
+pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
+    timelines_by(trace, Unify::default())
+}
+
+/// The timelines of a trace, with a rule that decides which regions are one function.
+///
+/// # Errors
+/// As [`timelines`].
+pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
+    let map = RegionGroups::new()
+        .unify(unify)
+        .plan(trace.definitions())
+        .map_err(input)?;
+    Timelines::with(trace.view(), &map, &Bar::new(), &CancelToken::new()).map_err(input)
+}
+
+/// What an operation shows, as the rest of a sentence.
+pub fn words(op: &str) -> String {
+    match op.split_once('=') {
+        Some(("any", state)) => format!("where any stream is in {state}"),
+        Some(("count", state)) => format!("how many streams are in {state}"),
+        Some((_, most)) => format!("where at most {most} streams differ from the rest"),
+        None => String::from(match op {
+            "max" => "what most streams do",
+            "min" => "what the fewest streams do",
+            "diff" => "where streams differ",
+            "idle" => "what streams do that do something",
+            "share" => "what takes the most time",
+            "entropy" => "how much streams differ",
+            _ => "what streams do",
+        }),
+    }
+}
+
+/// Returns a row for the streams of each device, without rows of threads and of annotations.
+///
+/// # Errors
+/// What grouping fails with.
+pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
+    let groups = Groups::by(timelines, GroupBy::Device);
+    let is_device = |id: &&GroupId| {
+        let group = groups.get(**id);
+        group.is_some_and(|group| group.kind == LocationKind::AcceleratorStream)
+    };
+    let rows: Vec<GroupId> = groups.rows().iter().filter(is_device).copied().collect();
+    groups.with_rows(&rows).map_err(input)
+}
+
+/// One fold of a window, by default all of the recording, as a picture. Without an operation each kind of
+/// row has its own.
+///
+/// # Errors
+/// What folding and drawing fail with.
+pub fn folded(
+    timelines: &Timelines,
+    (groups, op): (Groups, Option<Op>),
+    (columns, window): (usize, Option<TimeRange>),
+    picture: impl Fn(timeline::Picture<'_>) -> timeline::Picture<'_>,
+) -> Result<Scene, Failure> {
+    let params = Folder::params().columns(columns).instants(true);
+    let params = op.map_or(params.clone(), |op| params.op(op));
+    let folder = Folder::new(timelines, groups, params.check().map_err(input)?).map_err(input)?;
+    let fold = folder
+        .fold(window.unwrap_or(timelines.range()))
+        .map_err(input)?;
+    let found = timeline::Picture::new(&folder, &fold).map_err(failed)?;
+    Ok(picture(found).scene())
+}
+
+/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
+/// quoted for a shell.
+pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,+:@%".contains(letter);
+    let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    let words: Vec<String> = words.into_iter().map(quoted).collect();
+    let words = words.join(" ");
+    format!("perfkit fold {words} --html closer.html")
+}
+
+/// Draws a timeline in a page, with the messages of the trace. A second section follows if messages or collectives
+/// show that clocks disagree. `command` writes a page of another window, see
+/// [`View::command`](timeline::View::command); it is empty where the trace is in no file.
+/// `has_own_spans` sets the span of busy shares, see [`View::own_spans`](timeline::View::own_spans).
+///
+/// # Errors
+/// What folding and drawing fail with.
+pub fn timeline(
+    (trace, timelines): (&Trace, &Timelines),
+    (groups, op): (Groups, Option<Op>),
+    (window, has_own_spans): (TimeRange, bool),
+    (heading, id): (&str, &str),
+    command: &str,
+) -> Result<Vec<Section>, Failure> {
+    let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
+    let usual = usual.into_iter().filter(|one| Some(*one) != op);
+    let ops: Vec<Op> = op.into_iter().chain(usual).collect();
+    let found = match_messages(trace.view());
+    let view = timeline::View::new(timelines, groups)
+        .named(heading, id)
+        .window(window)
+        .own_spans(has_own_spans)
+        .ops(&ops)
+        .lines(Line::of(&found))
+        .budget(1 << 20);
+    let view = match command {
+        "" => view,
+        command => view.command(command),
+    };
+    let section = view.section(&Bar::new(), &CancelToken::new());
+    let mut sections = vec![section.map_err(failed)?];
+    let said = findings::clocks(&found.clock_violations(), trace.definitions().clock);
+    if !said.is_empty() {
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        sections.push(Section::text(&format!("{id}-clocks"), "Clocks", &said));
+    }
+    Ok(sections)
+}
+
+/// What tracking found, to be drawn.
+///
+/// # Errors
+/// None but that a series does not fit together.
+pub fn series(series: &Series) -> Result<Clusters, Failure> {
+    let labels: Vec<&[ClusterId]> = series
+        .frames
+        .iter()
+        .map(|of| of.labels.as_slice())
+        .collect();
+    let found = Clusters::of(&series.tracking, &series.trends, &series.scaled, &labels);
+    found.map_err(failed)
+}
+
+/// Adds durations and all metrics of bursts that are points of one frame.
+///
+/// # Errors
+/// None but that points and bursts do not fit together.
+pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, frame: &ScaledFrame) -> Outcome {
+    let of = |values: &[f64]| -> Vec<f64> {
+        let row = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);
+        frame.rows().iter().map(row).collect()
+    };
+    let mut add = |name: &str, unit: &str, values: &[f64]| {
+        clusters.metric(name, unit, &of(values)).map_err(failed)
+    };
+    add("duration", "ns", &bursts.durations())?;
+    let columns = bursts.columns().iter();
+    for column in columns.filter(|column| column.name != "duration") {
+        add(&column.name, &column.unit, &column.values)?;
+    }
+    Ok(())
+}
+
+/// Returns the unit to write values of a metric in, and the factor that converts them to it.
+pub fn unit(name: &str) -> (Unit, f64) {
+    match name {
+        "ns" => (Unit::Nanos, 1.0),
+        "usec" | "us" => (Unit::Nanos, 1e3),
+        "sec" | "s" => (Unit::Nanos, 1e9),
+        "bytes" | "B" => (Unit::Bytes, 1.0),
+        _ => (Unit::Number, 1.0),
+    }
+}
+
+/// A line of paper with a title on it.
+pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
+    let mut head = Scene::new(width, 34, theme.paper);
+    let mark = Mark::Title([16.0, 20.0], Anchor::Start, theme.ink, title.into());
+    head.push(mark);
+    head
+}
+
+/// Several pictures: the first at full width, the others beside one another below it.
+pub fn together(title: &str, first: &Scene, others: &[Scene], theme: Theme) -> Scene {
+    const GAP: f64 = 4.0;
+    let below: f64 = others
+        .iter()
+        .map(|scene| f64::from(scene.width) + GAP)
+        .sum();
+    let high = others.iter().map(|scene| scene.height).max().unwrap_or(0);
+    let width = f64::from(first.width).max(below);
+    let mut all = Scene::new(width as u32, first.height + high, theme.paper);
+    let said = std::iter::once(first)
+        .chain(others)
+        .map(|scene| scene.title.as_str());
+    let said: Vec<&str> = said.filter(|words| !words.is_empty()).collect();
+    all.title = format!("{title}. {}", said.join(". "));
+    all.place(first, [0.0, 0.0]);
+    let mut left = 0.0;
+    for scene in others {
+        all.place(scene, [left, f64::from(first.height)]);
+        left += f64::from(scene.width) + GAP;
+    }
+    all
+}

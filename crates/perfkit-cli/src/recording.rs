@@ -1,0 +1,304 @@
+//! Opening of recordings.
+
+use crate::failure::{Failure, input};
+use crate::progress::Bar;
+use perfkit::core::{
+    CancelToken, Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace, Unify,
+};
+use perfkit::formats::{Content, OpenOptions};
+use std::path::{Path, PathBuf};
+
+/// A trace with what its reader said about it.
+#[derive(Debug)]
+pub struct Recording {
+    /// What happened.
+    pub trace: Trace,
+    /// Name of the format.
+    pub format: &'static str,
+    /// What was repaired.
+    pub diagnostics: Diagnostics,
+}
+
+/// A recording of either kind.
+#[derive(Debug)]
+pub enum Any {
+    /// Events.
+    Trace(Box<Recording>),
+    /// Severities.
+    Profile(Profiled),
+}
+
+/// Opens any recording, with a progress bar on a terminal.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn any(path: &Path) -> Result<Any, Failure> {
+    any_by(path, Unify::default())
+}
+
+/// Opens any recording, with a rule that decides which regions are one function.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn any_by(path: &Path, unify: Unify) -> Result<Any, Failure> {
+    let bar = Bar::new();
+    let options = OpenOptions::new().progress(&bar).unify(unify);
+    let opened = perfkit::formats::open(path, &options).map_err(|error| unreadable(path, error))?;
+    let (format, diagnostics) = (opened.format, opened.diagnostics);
+    match opened.content {
+        Content::Trace(trace) => Ok(Any::Trace(Box::new(Recording {
+            trace,
+            format,
+            diagnostics,
+        }))),
+        Content::Profile(profile) => Ok(Any::Profile(Profiled {
+            profile,
+            format,
+            diagnostics,
+            counts: ReplayCounts::default(),
+        })),
+        _ => Err(Failure::Input(format!(
+            "{}: holds neither a trace nor a profile",
+            path.display()
+        ))),
+    }
+}
+
+/// What opening fails with. Of no format is also what is empty: what people have after a run that wrote
+/// nothing.
+pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
+    let is_empty = match std::fs::read_dir(path) {
+        Ok(mut inside) => inside.next().is_none(),
+        Err(_) => std::fs::metadata(path).is_ok_and(|about| about.len() == 0),
+    };
+    match (is_empty, path.is_dir()) {
+        (false, _) => input(error),
+        (true, true) => Failure::Input(format!("{}: the folder is empty", path.display())),
+        (true, false) => Failure::Input(format!("{}: the file is empty", path.display())),
+    }
+}
+
+/// Opens any recording that has a trace, with a progress bar on a terminal.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn open(path: &Path) -> Result<Recording, Failure> {
+    open_by(path, Unify::default())
+}
+
+/// Opens any recording that has a trace, with a rule that decides which regions are one function.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn open_by(path: &Path, unify: Unify) -> Result<Recording, Failure> {
+    match any_by(path, unify)? {
+        Any::Trace(recording) => Ok(*recording),
+        Any::Profile(_) => Err(Failure::Input(format!(
+            "{}: holds no trace",
+            path.display()
+        ))),
+    }
+}
+
+/// A call-path profile with what its reader said about it.
+#[derive(Debug)]
+pub struct Profiled {
+    /// Severities by metric, call path and location.
+    pub profile: Profile,
+    /// Name of the format.
+    pub format: &'static str,
+    /// What was repaired.
+    pub diagnostics: Diagnostics,
+    /// Frames that were mended, where the profile is that of a trace.
+    pub counts: ReplayCounts,
+}
+
+/// Opens any recording as a call-path profile: of a trace, the profile that follows from it.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn profile(path: &Path) -> Result<Profiled, Failure> {
+    match any(path)? {
+        Any::Profile(profiled) => Ok(profiled),
+        Any::Trace(recording) => {
+            let view = recording.trace.view();
+            let made = Profile::from_trace(view, &Bar::new(), &CancelToken::new());
+            let (profile, counts) = made.map_err(input)?;
+            Ok(Profiled {
+                profile,
+                format: recording.format,
+                diagnostics: recording.diagnostics,
+                counts,
+            })
+        }
+    }
+}
+
+/// Opens several recordings as one trace, a file a rank. One file may be of any format; several are
+/// of Chrome JSON, of rocprofv3 or of Nsight Systems.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
+    open_ranks_by(paths, Unify::default())
+}
+
+/// Opens several recordings as [`open_ranks`], with a rule that decides which regions are one function.
+///
+/// # Errors
+/// [`Failure::Input`] with the place and cause.
+pub fn open_ranks_by(paths: &[PathBuf], unify: Unify) -> Result<Recording, Failure> {
+    if let [only] = paths {
+        return open_by(only, unify);
+    }
+    let bar = Bar::new();
+    let options = OpenOptions::new().progress(&bar);
+    let opened = perfkit::formats::open_ranks(paths, &options).map_err(|error| match error {
+        perfkit::formats::Error::Usage { what } => Failure::Usage(what),
+        other => input(other),
+    })?;
+    let (format, diagnostics) = (opened.format, opened.diagnostics.clone());
+    let trace = opened.into_trace();
+    let trace = trace.ok_or_else(|| Failure::Input("the files hold no trace".into()))?;
+    Ok(Recording {
+        trace,
+        format,
+        diagnostics,
+    })
+}
+
+/// A time as people write it: `1.5s`, `20ms`, `7us`, `12ns`; a bare number is in seconds.
+///
+/// # Errors
+/// [`Failure::Usage`] for anything else.
+pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("", 1e9)];
+    let wrong = || {
+        Failure::Usage(format!(
+            "`{text}` is no time, write 1.5s, 20ms, 7us or 12ns"
+        ))
+    };
+    let (number, scale) = units
+        .iter()
+        .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
+        .ok_or_else(wrong)?;
+    // Whole numbers stay whole: a float has 53 bits.
+    if let (Ok(whole), true) = (number.trim().parse::<i64>(), *scale >= 1.0) {
+        let nanos = whole.checked_mul(*scale as i64).ok_or_else(wrong)?;
+        return Ok(Nanos(nanos));
+    }
+    let value: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let nanos = (value * scale).round();
+    if nanos.abs() < 9.2e18 {
+        Ok(Nanos(nanos as i64))
+    } else {
+        Err(wrong())
+    }
+}
+
+/// The window between two times of the clock, which may reach beyond what was recorded: shares are of
+/// all of it. An end that is not given is that of `all`.
+///
+/// # Errors
+/// [`Failure::Usage`] if it is empty, if nothing of `all` lies in it, or if it begins before the clock
+/// does.
+pub fn window(
+    all: TimeRange,
+    clock: Clock,
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+) -> Result<TimeRange, Failure> {
+    let text = |at: Ticks| {
+        let nanos = clock.nanos(at);
+        nanos.map_or_else(String::new, |at| at.to_string())
+    };
+    if let (Some(from), Some(to)) = (from, to)
+        && from >= to
+    {
+        return Err(Failure::Usage(format!(
+            "--from {from} is not before --to {to}"
+        )));
+    }
+    let begins = clock.nanos(Ticks(0)).unwrap_or_default();
+    if let Some(early) = from.filter(|from| *from < begins) {
+        let (early, begins) = (early.to_string(), text(Ticks(0)));
+        return Err(Failure::Usage(format!(
+            "the clock of the recording begins at {begins}, {early} is before that"
+        )));
+    }
+    let tick = |at: Option<Nanos>, otherwise: Ticks| match at {
+        Some(at) => first_tick(clock, at),
+        None => otherwise,
+    };
+    let range = TimeRange::new(tick(from, all.start), tick(to, all.end));
+    let touches = |range: &TimeRange| {
+        let both = range.intersect(all);
+        both.is_some_and(|both| !both.is_empty())
+    };
+    range.filter(touches).ok_or_else(|| {
+        let (start, end) = (text(all.start), text(all.end));
+        Failure::Usage(format!(
+            "nothing lies in that window; the recording runs from {start} to {end}"
+        ))
+    })
+}
+
+/// The first tick at or after a time, so that a time that was printed finds its event again; tick
+/// 0 before there are any.
+fn first_tick(clock: Clock, at: Nanos) -> Ticks {
+    match clock.ticks(at) {
+        Some(tick) if clock.nanos(tick).is_some_and(|nanos| nanos < at) => Ticks(tick.0 + 1),
+        Some(tick) => tick,
+        None if at.0 < 0 => Ticks(0),
+        None => Ticks(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_times_find_their_events() {
+        let clock = Clock::new(2_095_147_102, Ticks(1_000)).unwrap();
+        for tick in (1_000..100_000).step_by(37) {
+            let nanos = clock.nanos(Ticks(tick)).unwrap();
+            let found = first_tick(clock, nanos);
+            assert!(found <= Ticks(tick) && clock.nanos(found) == Some(nanos));
+        }
+    }
+
+    #[test]
+    fn windows_may_reach_beyond_the_recording_but_not_miss_it() {
+        let all = TimeRange::new(Ticks(100), Ticks(200)).unwrap();
+        let window = |from, to| {
+            let found = window(all, Clock::default(), from, to).ok();
+            found.map(|range| (range.start.0, range.end.0))
+        };
+        assert_eq!(window(None, None), Some((100, 200)));
+        assert_eq!(window(Some(Nanos(0)), Some(Nanos(900))), Some((0, 900)));
+        assert_eq!(window(Some(Nanos(150)), None), Some((150, 200)));
+        for (from, to) in [(200, 900), (0, 100), (150, 150), (180, 120), (-5, 150)] {
+            assert_eq!(window(Some(Nanos(from)), Some(Nanos(to))), None);
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, nanos) in [
+            ("1.5s", 1_500_000_000),
+            ("2", 2_000_000_000),
+            ("20ms", 20_000_000),
+            ("-7us", -7_000),
+            ("12ns", 12),
+        ] {
+            assert!(
+                matches!(parse_time(text), Ok(Nanos(parsed)) if parsed == nanos),
+                "{text}"
+            );
+        }
+        for text in ["", "ms", "1 h", "1e30s", "nan"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Suggestions for names that are misspelt.
+
+/// Similarity, 0 to 1, above which a name is suggested.
+const MIN_SIMILARITY: f64 = 0.6;
+
+/// Returns at most `most` of the known names that are similar to one that is not known, the most similar first: those
+/// that contain it or are part of it, in any case of letters, else those of small edit distance.
+///
+/// ```
+/// use perfkit_cli::suggest::near;
+/// let known = ["time", "exclusive time", "visits"];
+/// assert_eq!(near("Time", known, 8), ["time", "exclusive time"]);
+/// assert_eq!(near("vists", known, 8), ["visits"]);
+/// assert!(near("joules", known, 8).is_empty());
+/// ```
+pub fn near<'a>(
+    wanted: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    let wanted = wanted.to_lowercase();
+    let (mut within, mut similar) = (Vec::new(), Vec::new());
+    for name in known {
+        let own = name.to_lowercase();
+        let is_part = own.contains(&wanted) || (!own.is_empty() && wanted.contains(&own));
+        if is_part && !wanted.is_empty() {
+            within.push(name);
+        } else if within.is_empty() {
+            let similarity = strsim::normalized_damerau_levenshtein(&wanted, &own);
+            if similarity > MIN_SIMILARITY {
+                similar.push((similarity, name));
+            }
+        }
+    }
+    if within.is_empty() {
+        similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        within = similar.into_iter().map(|(_, name)| name).collect();
+    }
+    within.truncate(most);
+    within
+}
+
+/// Returns the end of a message about a name that is not known: the names that may be meant, or all if they are few.
+///
+/// ```
+/// use perfkit_cli::suggest::hint;
+/// assert_eq!(hint("vists", ["time", "visits"]), "; did you mean `visits`?");
+/// assert_eq!(hint("joules", ["time", "visits"]), "; there are `time`, `visits`");
+/// assert_eq!(hint("joules", []), "; there are none");
+/// ```
+pub fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    const MOST: usize = 8;
+    let known: Vec<&str> = known.into_iter().collect();
+    let quoted = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let meant = near(wanted, known.iter().copied(), MOST);
+    if !meant.is_empty() {
+        return format!("; did you mean {}?", quoted(&meant));
+    }
+    match known.len() {
+        0 => "; there are none".into(),
+        count if count > MOST => {
+            let more = count - MOST;
+            format!("; there are {} and {more} more", quoted(&known[..MOST]))
+        }
+        _ => format!("; there are {}", quoted(&known)),
+    }
+}

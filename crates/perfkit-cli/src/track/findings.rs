@@ -1,0 +1,372 @@
+//! What is said about a series, as text: its objects and what becomes of them.
+
+use super::{Report, ids, percent};
+use crate::failure::Outcome;
+use crate::table::{self, short};
+use perfkit::track::track::{Event, Mixture};
+use perfkit::track::trend::Flag;
+use std::io::Write;
+
+/// A factor as a signed change.
+fn signed(factor: f64) -> String {
+    format!("{:+.1} %", 100.0 * (factor - 1.0))
+}
+
+/// Call sites as short as they differ: of each the fewest callers, from the innermost on, that no
+/// other has.
+fn sites(chains: &[String]) -> Vec<String> {
+    let head = |chain: &str, depth: usize| -> String {
+        let callers: Vec<&str> = chain.split(" < ").take(depth).collect();
+        callers.join(" < ")
+    };
+    let short = |chain: &String| {
+        let others: Vec<&String> = chains.iter().filter(|other| *other != chain).collect();
+        let is_own = |depth: &usize| {
+            let own = head(chain, *depth);
+            others.iter().all(|other| head(other, *depth) != own)
+        };
+        let depth = (1..=chain.split(" < ").count()).find(is_own);
+        depth.map_or_else(|| chain.clone(), |depth| head(chain, depth))
+    };
+    chains.iter().map(short).collect()
+}
+
+impl Report<'_> {
+    pub(super) fn objects(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let objects = &self.series.tracking.objects;
+        writeln!(
+            out,
+            "\nobjects by CPU time: their clusters in each experiment, and the share of its CPU time"
+        )?;
+        let rows = objects.iter().take(top).map(|object| {
+            let mut row = vec![object.id.to_string()];
+            for (members, share) in object.members.iter().zip(&object.share) {
+                row.push(ids(members));
+                row.push(if members.is_empty() {
+                    String::new()
+                } else {
+                    percent(*share)
+                });
+            }
+            row.push(format!("{:.2}", object.confidence));
+            row
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let mut head = vec!["object"];
+        for frame in &self.series.tracking.frames {
+            head.extend([frame.name.as_str(), "CPU time"]);
+        }
+        head.push("confidence");
+        table::write(out, &head, &rows)?;
+        if objects.len() > top {
+            writeln!(out, "  and {} more", objects.len() - top)?;
+        }
+        for object in objects.iter().take(top) {
+            for event in &object.events {
+                writeln!(out, "  object {} {}", object.id, self.event(event))?;
+            }
+            if let Some(mixture) = &object.mixture {
+                writeln!(out, "  object {} {}", object.id, self.mixture(mixture))?;
+            }
+        }
+        for (frame, clustered) in self.series.frames.iter().enumerate() {
+            let first = self.series.tracking.frames[frame].clusters - clustered.parts.len();
+            for (index, of) in clustered.parts.iter().enumerate() {
+                let name = self.name(frame);
+                let id = first + index + 1;
+                writeln!(
+                    out,
+                    "  {name}: cluster {id} was split off {of} by its callers"
+                )?;
+            }
+        }
+        for frame in self
+            .series
+            .tracking
+            .frames
+            .iter()
+            .filter(|f| !f.untracked.is_empty())
+        {
+            writeln!(out, "  {}: untracked {}", frame.name, ids(&frame.untracked))?;
+        }
+        Ok(())
+    }
+
+    /// The weakest link that each object needs, and what every evaluator says of it.
+    pub(super) fn why(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let linked = self.series.tracking.objects.iter().take(top);
+        if linked.clone().all(|object| object.links.is_empty()) {
+            return Ok(());
+        }
+        writeln!(out, "\nwhy: the weakest link that each object needs")?;
+        for object in self.series.tracking.objects.iter().take(top) {
+            // Weaker ones are there besides bridges that hold the object together.
+            let needed = object.links.iter();
+            let weakest = needed
+                .filter(|link| link.confidence >= object.confidence)
+                .min_by(|a, b| a.confidence.total_cmp(&b.confidence));
+            let Some(link) = weakest else { continue };
+            let votes = link
+                .votes
+                .iter()
+                .map(|(who, value)| format!("{who} {value:.2}"));
+            let (from, to) = (self.name(link.from.0), self.name(link.to.0));
+            writeln!(
+                out,
+                "  object {}: {} of {from} to {} of {to}, {:.2}: {}",
+                object.id,
+                link.from.1,
+                link.to.1,
+                link.confidence,
+                votes.collect::<Vec<_>>().join(", ")
+            )?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn event(&self, event: &Event) -> String {
+        match event {
+            Event::Birth { frame } => format!("begins in {}", self.name(*frame)),
+            Event::Death { frame } => format!("ends after {}", self.name(*frame)),
+            Event::Split { frame, from, into } => {
+                format!("splits in {}: {from} into {}", self.name(*frame), ids(into))
+            }
+            Event::Merge { frame, from, into } => {
+                format!("merges in {}: {} into {into}", self.name(*frame), ids(from))
+            }
+            Event::Gap { frame, hidden_in } => {
+                let name = self.name(*frame);
+                match hidden_in {
+                    Some(host) => format!("is hidden in {name}: within cluster {host}"),
+                    None => format!("is missing from {name}"),
+                }
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The call sites that an object mixes: the innermost callers that tell them apart.
+    fn mixture(&self, mixture: &Mixture) -> String {
+        const MOST: usize = 4;
+        let names = sites(&mixture.sites);
+        let more = match names.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let [frame, other] = mixture.frames.map(|frame| self.name(frame));
+        format!(
+            "mixes computation after {}{more} (seen in {frame} and {other})",
+            names[..names.len().min(MOST)].join(", after ")
+        )
+    }
+
+    pub(super) fn changes(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let Some((work, _)) = &self.counters else {
+            return Ok(());
+        };
+        let by_ipc = work == "instructions";
+        let mut rows = Vec::new();
+        let listed = self.series.tracking.objects.iter().take(top);
+        for object in listed.filter(|object| object.is_reliable) {
+            for (from, to) in Self::steps(object) {
+                let Some(change) = self.change(object, from, to) else {
+                    continue;
+                };
+                let [more, slower, clock] = change.factors();
+                let mut row = vec![
+                    object.id.to_string(),
+                    format!("{} -> {}", self.name(from), self.name(to)),
+                    format!("x {:.3}", change.time.exp()),
+                    format!("x {more:.3}"),
+                    format!("x {slower:.3}"),
+                ];
+                if by_ipc {
+                    row.push(format!("x {clock:.3}"));
+                }
+                row.push(signed(change.ipc.exp()));
+                rows.push(row);
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\nmean time of a burst: its factor, and the factors due to each cause, whose product it is"
+        )?;
+        let due = format!("due to {work}");
+        let mut head = vec!["object", "from -> to", "time", due.as_str()];
+        if by_ipc {
+            head.extend(["due to IPC", "due to frequency", "change in IPC"]);
+        } else {
+            head.extend(["due to rate", "change in rate"]);
+        }
+        table::write(out, &head, &rows)?;
+        Ok(())
+    }
+
+    pub(super) fn laws(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let mut rows = Vec::new();
+        let listed = self.series.tracking.objects.iter().take(top);
+        for object in listed.filter(|object| object.is_reliable) {
+            for metric in self.metrics() {
+                let Ok(Some(law)) = self.series.trends.fit(object.id, metric, 0.95) else {
+                    continue;
+                };
+                let range = |interval: Option<(f64, f64)>, text: fn(f64) -> String| {
+                    interval
+                        .map_or_else(String::new, |(a, b)| format!("{} to {}", text(a), text(b)))
+                };
+                let next = self
+                    .series
+                    .trends
+                    .next_tasks()
+                    .map(|tasks| law.predict(tasks));
+                let [value, interval] = next.map_or_else(Default::default, |next| {
+                    [short(next.value), range(next.interval, short)]
+                });
+                let metrics = self.series.trends.metrics().iter();
+                let unit = metrics.clone().find(|of| of.name == metric);
+                let unit = unit.map_or("", |of| of.unit.as_str());
+                rows.push(vec![
+                    object.id.to_string(),
+                    match unit {
+                        "" | "#" => format!("mean {metric}"),
+                        unit => format!("mean {metric} [{unit}]"),
+                    },
+                    format!("{:+.2}", law.exponent),
+                    range(law.interval, |v| format!("{v:+.2}")),
+                    value,
+                    interval,
+                ]);
+            }
+        }
+        let Some(next) = self.series.trends.next_tasks().filter(|_| !rows.is_empty()) else {
+            return Ok(());
+        };
+        writeln!(
+            out,
+            "\npower laws over tasks, and their values at {next:.0} tasks"
+        )?;
+        let at = format!("at {next:.0} tasks");
+        let head = [
+            "object",
+            "metric",
+            "exponent",
+            "95 % interval",
+            at.as_str(),
+            "95 % interval",
+        ];
+        table::write(out, &head, &rows)?;
+        Ok(())
+    }
+
+    /// Durations and the axes of the space.
+    pub(super) fn metrics(&self) -> Vec<&str> {
+        let axes = self.series.metrics.iter().map(String::as_str);
+        let mut metrics = vec!["duration"];
+        metrics.extend(axes.filter(|name| *name != "duration"));
+        metrics
+    }
+
+    /// The objects that are in all frames, in words.
+    pub(super) fn words(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let (report, series) = (self, self.series);
+        let mut is_first = true;
+        let last = series.frames.len().saturating_sub(1);
+        let first = report.name(0);
+        let whole = series
+            .tracking
+            .objects
+            .iter()
+            .take(top)
+            .filter(|o| o.frames() == series.frames.len() && o.is_reliable);
+        for object in whole {
+            let Some(change) = report.change(object, 0, last) else {
+                continue;
+            };
+            let Some((work, _)) = &report.counters else {
+                continue;
+            };
+            let law = series.trends.fit(object.id, work, 0.95).ok().flatten();
+            let Some(law) = law else { continue };
+            let [_, slower, clock] = change.factors();
+            let rate = slower * clock;
+            if std::mem::take(&mut is_first) {
+                writeln!(out, "\nin words")?;
+            }
+            writeln!(
+                out,
+                "  object {} ({} of the CPU time in {}): {work} goes as tasks to the power of {:.2}, {}; \
+             {}.",
+                object.id,
+                percent(object.share.last().copied().unwrap_or_default()),
+                report.name(last),
+                law.exponent,
+                match law.exponent {
+                    ..-0.9 => "so the tasks divide it",
+                    -0.9..-0.1 => "so a part of it is replicated",
+                    _ => "so more tasks do not divide it",
+                },
+                match rate {
+                    1.05.. => format!(
+                        "a unit of it takes {:.0} % longer than in {first}",
+                        100.0 * rate - 100.0
+                    ),
+                    ..0.95 => format!(
+                        "a unit of it takes {:.0} % less than in {first}",
+                        100.0 - 100.0 * rate
+                    ),
+                    _ => format!("a unit of it takes as long as in {first}, within 5 %"),
+                }
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Objects of several experiments that nothing is stated about, and why.
+    pub(super) fn unstated(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let objects = self.series.tracking.objects.iter().take(top);
+        let unstated = objects.filter(|object| object.frames() > 1 && !object.is_reliable);
+        let mut is_first = true;
+        for object in unstated {
+            if std::mem::take(&mut is_first) {
+                writeln!(out, "\nno trend is stated")?;
+            }
+            let why = match &object.mixture {
+                Some(mixture) => self.mixture(mixture),
+                None => format!(
+                    "has a confidence of {:.2}, below {:.2} (--min-confidence)",
+                    object.confidence, self.min_confidence
+                ),
+            };
+            writeln!(out, "  object {} {why}", object.id)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn worse(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let flags: Vec<&Flag> = self
+            .flags
+            .iter()
+            .filter(|flag| flag.object.0 as usize <= top && self.is_reliable(flag.object))
+            .collect();
+        if flags.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nworse by more than 5 %")?;
+        for flag in flags {
+            let by_tasks = if flag.by_tasks { " times tasks" } else { "" };
+            writeln!(
+                out,
+                "  object {}: {}{by_tasks} x {:.2} from {} to {}",
+                flag.object,
+                flag.metric,
+                flag.factor,
+                self.name(flag.from),
+                self.name(flag.to),
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,290 @@
+//! Tracking of the clusters of CPU bursts through several experiments.
+
+mod findings;
+mod json;
+mod text;
+
+use crate::failure::{self, Failure, Outcome};
+use crate::messages;
+use crate::options::{General, TRACE};
+use crate::phases::options::ClusterArgs;
+use crate::phases::recolour;
+use crate::phases::series::{self, ClusterOptions, Series};
+use crate::pictures::{self, Files};
+use crate::progress::Bar;
+use crate::table;
+use clap::Args;
+use perfkit::core::CancelToken;
+use perfkit::formats::paraver::Cluster;
+use perfkit::track::track::{Object, ObjectId};
+use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
+use perfkit::view::track::{Clusters, Picture, View};
+use perfkit::view::{Section, Theme};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Clusters the CPU bursts of several recordings, and tracks the clusters from one to the next
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    #[doc = "Recordings with events, in their order"]
+    #[arg(required = true, value_name = "TRACE", long_help = format!(
+        "Recordings with events, in their order: {TRACE}; and tables of bursts with their clusters (.DATA.csv of the \
+        BSC clustering suite), which are not clustered"
+    ))]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    clustering: ClusterArgs,
+    /// Cut each recording into N windows of time, 1 or more
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    windows: usize,
+    /// Do not split clusters whose call sites another experiment tells apart
+    #[arg(long)]
+    whole: bool,
+    /// Confidence, 0 to 1, below which a tracked region is listed without its trend [default: 0.5]
+    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    min_confidence: Option<f64>,
+    /// Tracked regions to list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Write every metric of every tracked region and experiment as a table
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
+    /// Write the Paraver traces into this folder, with the tracked region of each burst
+    #[arg(long, value_name = "DIR", help_heading = "Output files")]
+    recolour: Option<PathBuf>,
+    #[command(flatten)]
+    general: General,
+}
+
+impl Options {
+    fn clustering(&self) -> Result<ClusterOptions, Failure> {
+        Ok(ClusterOptions {
+            windows: self.windows,
+            split: !self.whole,
+            min_confidence: self.min_confidence,
+            ..self.clustering.read()?
+        })
+    }
+}
+
+/// Tracks the clusters of recordings and prints the tracked regions.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    options.general.apply()?;
+    let clustering = options.clustering()?;
+    let series = series::track(&options.paths, &clustering)?;
+    if series.frames.len() == 1 {
+        messages::say(
+            "note: one frame has nothing to be tracked to: name several recordings, or --windows N",
+        );
+    }
+    let failed = |path: &PathBuf| {
+        let path = path.display().to_string();
+        move |error: std::io::Error| Failure::Input(format!("{path}: {error}"))
+    };
+    if let Some(path) = &options.csv {
+        let mut table = Vec::new();
+        series.trends.write_csv(&mut table).map_err(failed(path))?;
+        std::fs::write(path, table).map_err(failed(path))?;
+    }
+    if !options.files.is_empty() {
+        let found = pictures::series(&series)?;
+        let title = title(&series);
+        let scene = || Ok(picture(&found, &title, Theme::light()).scene());
+        let sections = || Ok(vec![section(&found, &title)?]);
+        // What moves is for SVG alone: a picture would have an empty place.
+        if let Some(path) = &options.files.svg {
+            let moving = picture(&found, &title, Theme::light()).moving(true);
+            pictures::svg(path, &moving.scene())?;
+        }
+        let still = Files {
+            svg: None,
+            ..options.files.clone()
+        };
+        still.write(&title, scene, sections)?;
+    }
+    if let Some(folder) = &options.recolour {
+        recolour(&series, folder)?;
+    }
+    let report = Report::of(&series, &clustering)?;
+    if options.general.json {
+        writeln!(out, "{}", report.json(clustering.mode()))?;
+        return Ok(());
+    }
+    report.text(options.top, out)
+}
+
+/// What was found, in a sentence.
+fn title(series: &Series) -> String {
+    let names = series.frames.iter().map(|of| of.frame.name());
+    let names: Vec<&str> = names.collect();
+    let count = series.tracking.objects.len();
+    let objects = table::counted(count, "object");
+    match names.as_slice() {
+        [first, .., last] => format!("{objects} from {first} to {last}"),
+        _ => format!("{objects} in {}", names.join(", ")),
+    }
+}
+
+/// Returns the tracked regions as they are drawn.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+pub fn found(options: &Options) -> Result<Clusters, Failure> {
+    pictures::series(&series::track(&options.paths, &options.clustering()?)?)
+}
+
+/// Returns the picture of the experiments and trends.
+pub fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Picture<'a> {
+    Picture::new(found).titled(title).theme(theme)
+}
+
+/// Returns the part of a page.
+///
+/// # Errors
+/// [`Failure::Input`] if drawing fails.
+pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
+    let view = View::new(found).named(title, "phases");
+    let section = view.section(&Bar::new(), &CancelToken::new());
+    section.map_err(pictures::failed)
+}
+
+/// Writes the trace of each recording with the object of each burst.
+fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
+    let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for (number, recording) in series.recordings.iter().enumerate() {
+        let mut bursts = Vec::new();
+        for (at, clustered) in series.frames.iter().enumerate() {
+            if clustered.recording != number {
+                continue;
+            }
+            let colours = series.tracking.colours(at).map_err(failure::input)?;
+            let filtered = series.tracking.objects.iter().filter(|of| of.is_filtered);
+            let small: Vec<_> = filtered.flat_map(|of| of.members[at].clone()).collect();
+            let labels = clustered.frame.labels().as_slice();
+            let of = |row: usize| {
+                let label = labels.get(row).copied().unwrap_or_default();
+                match colours.get(label.0 as usize).copied().flatten() {
+                    Some(object) => Cluster::Id(object.0),
+                    None if small.contains(&label) => Cluster::ThresholdFiltered,
+                    None => Cluster::Noise,
+                }
+            };
+            let trace = (recording.objects.as_slice(), recording.clock);
+            bursts.extend(recolour::coloured(clustered.frame.bursts(), trace, of)?);
+        }
+        let name = recording.path.file_name().unwrap_or_default();
+        let to = folder.join(name);
+        let written: Vec<_> = series.recordings[..number]
+            .iter()
+            .filter(|other| other.path.file_name() == Some(name))
+            .collect();
+        if !written.is_empty() {
+            return Err(Failure::Usage(format!(
+                "--recolour: two recordings are called {}",
+                name.to_string_lossy()
+            )));
+        }
+        recolour::write(recording, &to, &bursts)?;
+    }
+    Ok(())
+}
+
+/// What is said about a series.
+struct Report<'s> {
+    series: &'s Series,
+    /// The metric that is the work, and what time is made of.
+    counters: Option<(String, Counters)>,
+    flags: Vec<Flag>,
+    /// Confidence below which nothing is stated about an object.
+    min_confidence: f64,
+}
+
+impl<'s> Report<'s> {
+    fn of(series: &'s Series, clustering: &ClusterOptions) -> Result<Self, Failure> {
+        let has = |name: &str| {
+            series
+                .trends
+                .metrics()
+                .iter()
+                .any(|metric| metric.name == name)
+        };
+        let work = if has("instructions") && has("ipc") {
+            let counters = Counters::with_ipc("duration", "instructions", "ipc");
+            Some(("instructions".to_owned(), counters))
+        } else {
+            // Any other counter as the work: a rate in place of IPC, and no frequency.
+            let work = series
+                .metrics
+                .iter()
+                .find(|name| *name != "duration" && !name.contains('/'));
+            work.map(|work| {
+                (
+                    work.clone(),
+                    Counters::with_cycles("duration", work, "duration"),
+                )
+            })
+        };
+        let mut expected = vec![Expect::divided("duration")];
+        if let Some((work, _)) = &work {
+            expected.push(Expect::divided(work));
+        }
+        if has("ipc") {
+            expected.push(Expect::higher("ipc"));
+        }
+        let flags = series.trends.flags(&expected, 0.05);
+        Ok(Report {
+            series,
+            counters: work,
+            flags: flags.map_err(failure::input)?,
+            min_confidence: clustering.tracking()?.min_confidence(),
+        })
+    }
+
+    fn is_reliable(&self, object: ObjectId) -> bool {
+        let found = self.series.tracking.object(object);
+        found.is_some_and(|object| object.is_reliable)
+    }
+
+    fn change(&self, object: &Object, from: usize, to: usize) -> Option<TimeChange> {
+        let (_, counters) = self.counters.as_ref()?;
+        self.series
+            .trends
+            .change(object.id, from, to, counters)
+            .ok()
+            .flatten()
+    }
+
+    /// Frames in which an object is seen, and in which it is seen next.
+    fn steps(object: &Object) -> Vec<(usize, usize)> {
+        let seen = object
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(_, m)| !m.is_empty());
+        let seen: Vec<usize> = seen.map(|(frame, _)| frame).collect();
+        seen.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    fn name(&self, frame: usize) -> &str {
+        self.series
+            .frames
+            .get(frame)
+            .map_or("", |frame| frame.frame.name())
+    }
+}
+
+fn ids(ids: &[perfkit::track::ClusterId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    ids.join("+")
+}
+
+fn percent(share: f64) -> String {
+    let share = if share.is_finite() { share } else { 0.0 };
+    format!("{:.1} %", 100.0 * share)
+}

@@ -1,0 +1,172 @@
+//! What is said about a series, as text: its frames and how they came about.
+
+use super::{Report, percent};
+use crate::failure::Outcome;
+use crate::phases::radius;
+use crate::phases::skipped;
+use crate::phases::time_balance;
+use crate::table::{self, grouped};
+use perfkit::track::Amount;
+use std::io::Write;
+
+impl Report<'_> {
+    pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        self.frames(out)?;
+        self.balance(out)?;
+        self.radii(out)?;
+        self.left_out(out)?;
+        self.objects(top, out)?;
+        if self.series.frames.len() < 2 {
+            writeln!(
+                out,
+                "\none frame: there is nothing to track it to; give more recordings, or --windows N"
+            )?;
+            return Ok(());
+        }
+        self.why(top, out)?;
+        self.changes(top, out)?;
+        self.laws(top, out)?;
+        self.worse(top, out)?;
+        self.words(top, out)?;
+        self.unstated(top, out)
+    }
+
+    fn frames(&self, out: &mut dyn Write) -> Outcome {
+        writeln!(
+            out,
+            "experiments, in the space of {}",
+            self.series.metrics.join(" and ")
+        )?;
+        let frames = self.series.frames.iter().zip(&self.series.tracking.frames);
+        let rows = frames.map(|(clustered, found)| {
+            let partition = &clustered.partition;
+            vec![
+                found.name.clone(),
+                found.tasks.to_string(),
+                clustered.rows.len().to_string(),
+                partition
+                    .eps
+                    .map_or_else(|| "read".into(), |eps| format!("{eps:.3}")),
+                (found.clusters - clustered.parts.len()).to_string(),
+                clustered.parts.len().to_string(),
+                found
+                    .score
+                    .map_or_else(String::new, |score| format!("{score:.2}")),
+            ]
+        });
+        let head = [
+            "experiment",
+            "tasks",
+            "clustered bursts",
+            "eps",
+            "clusters",
+            "split off",
+            "SPMD score",
+        ];
+        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        Ok(())
+    }
+
+    /// The CPU time of each frame and of all.
+    fn balance(&self, out: &mut dyn Write) -> Outcome {
+        let tracking = &self.series.tracking;
+        let frames = tracking.frames.iter();
+        let mut all: Vec<_> = frames
+            .filter_map(|frame| Some((frame.name.clone(), frame.balance?)))
+            .collect();
+        if let Some(sum) = tracking.balance().filter(|_| all.len() > 1) {
+            all.push(("all".to_owned(), sum));
+        }
+        writeln!(out, "\n{}", time_balance::TOTAL)?;
+        time_balance::write(&all, tracking.frames.len() > 1, out)?;
+        time_balance::write_min(self.series.min_duration, self.series.is_chosen, out)?;
+        Ok(())
+    }
+
+    /// How the radius was found.
+    fn radii(&self, out: &mut dyn Write) -> Outcome {
+        let found = self.series.frames.iter();
+        let found: Vec<_> = found
+            .filter_map(|of| Some((of.frame.name(), of.partition.choice.as_ref()?)))
+            .collect();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let one = match self.series.frames.first().and_then(|of| of.partition.eps) {
+            Some(eps)
+                if self
+                    .series
+                    .frames
+                    .iter()
+                    .all(|of| of.partition.eps == Some(eps)) =>
+            {
+                format!(", and one for all: {eps:.4}")
+            }
+            _ => String::new(),
+        };
+        writeln!(
+            out,
+            "\nradius of a neighbourhood, as found for each frame{one}"
+        )?;
+        for (name, choice) in found {
+            writeln!(out, "  {name}: {}", radius::sentence(choice))?;
+        }
+        for of in &self.series.frames {
+            if let Some((eps, min_points)) = of.partition.rest {
+                writeln!(
+                    out,
+                    "  {}: what this leaves in noise: eps {eps:.4}, {min_points} points",
+                    of.frame.name()
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bursts of a frame that are no points, by the axis that keeps them from it.
+    pub(super) fn no_points(&self, frame: usize) -> Vec<(&str, Amount)> {
+        let scaled = self.series.scaled.frames.get(frame);
+        let amounts = scaled.map_or(&[][..], |scaled| &scaled.left_out);
+        let all = self.series.metrics.iter().map(String::as_str).zip(amounts);
+        let some = all.filter(|(_, amount)| amount.bursts > 0);
+        some.map(|(name, amount)| (name, *amount)).collect()
+    }
+
+    /// What filters and axes left out of each recording.
+    fn left_out(&self, out: &mut dyn Write) -> Outcome {
+        let mut rows = Vec::new();
+        for of in &self.series.recordings {
+            for (why, amount) in skipped::reasons(&of.dropped) {
+                let share = skipped::share(amount.time, of.dropped.found.time);
+                let time = amount.time.to_string();
+                rows.push(vec![
+                    of.name.clone(),
+                    why,
+                    grouped(amount.bursts),
+                    time,
+                    percent(share),
+                ]);
+            }
+        }
+        for frame in 0..self.series.frames.len() {
+            for (metric, amount) in self.no_points(frame) {
+                let why = format!("no finite value or logarithm of {metric}");
+                let (bursts, time) = (grouped(amount.bursts), amount.time.to_string());
+                rows.push(vec![
+                    self.name(frame).to_owned(),
+                    why,
+                    bursts,
+                    time,
+                    String::new(),
+                ]);
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        let head = ["left out of", "by", "bursts", "time", "share of CPU time"];
+        table::write(out, &head, &rows)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,314 @@
+//! The subcommands `cluster` and `track` on traces of others and on what bursts may be.
+
+use perfkit::formats::OpenOptions;
+use perfkit::formats::paraver::{Cluster, Pcf, Reader, colours};
+use perfkit_cli::command;
+use perfkit_cli::failure::Failure;
+use std::path::{Path, PathBuf};
+
+fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
+    command::output([&[command], words].concat())
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// A trace of two threads that compute twice each step: 20 steps of which each third has a burst
+/// without an instruction, and in the last a burst whose counters were not read.
+fn with_bursts_without_a_logarithm(path: &Path) {
+    let mut text = String::from("#Paraver (1/1/20 at 1:00):200000000_ns:1(2):1:2(1:1,1:1)\n");
+    for step in 0..20_u64 {
+        for task in [1, 2] {
+            let begin = 10_000_000 * step;
+            let line = |from: u64, to: u64, instructions: Option<u64>| {
+                let (from, to) = (begin + from, begin + to);
+                let at = format!("{task}:1:{task}:1");
+                let read = instructions.map_or_else(String::new, |of| {
+                    format!("2:{at}:{to}:42000050:{of}:42000059:{}\n", 2_000_000 + of)
+                });
+                format!(
+                    "1:{at}:{from}:{to}:1\n{read}1:{at}:{to}:{}:15\n",
+                    to + 1_000_000
+                )
+            };
+            let few = if step % 3 == 0 {
+                0
+            } else {
+                900_000 + 100 * step
+            };
+            let last = (step < 19).then_some(few);
+            text += &line(0, 4_000_000, Some(8_000_000 + 1_000 * step));
+            text += &line(5_000_000, 7_000_000, last);
+        }
+    }
+    std::fs::write(path, text).expect("it can be written");
+}
+
+#[test]
+fn bursts_without_a_logarithm_are_missing_data() {
+    let folder = scratch("without-logarithm");
+    std::fs::create_dir_all(&folder).expect("it can be made");
+    let trace = folder.join("zero.prv");
+    with_bursts_without_a_logarithm(&trace);
+    let trace = trace.display().to_string();
+    let check = |path: &Path| {
+        let mut reader = Reader::open(path, &OpenOptions::new()).expect("it is a trace");
+        let found = colours(&mut reader).expect("it is whole");
+        let of = |cluster| found.iter().filter(|of| of.cluster == cluster).count();
+        // 7 steps of two threads without an instruction, and one whose counters were not read.
+        assert_eq!(of(Cluster::MissingData), 16);
+        assert_eq!((of(Cluster::Id(1)), of(Cluster::Id(2))), (40, 24));
+        assert_eq!(of(Cluster::Noise), 0);
+        let pcf = std::fs::read(path.with_extension("pcf")).expect("it was written");
+        let pcf = Pcf::parse(&pcf);
+        assert_eq!(pcf.value(90_000_001, 1), Some("Missing Data"));
+    };
+    let coloured = folder.join("one.prv");
+    let to = coloured.display().to_string();
+    let words = [trace.as_str(), "--eps", "0.1", "--recolour", &to, "--json"];
+    let printed = print("cluster", &words).expect("it clusters");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    check(&coloured);
+    assert_eq!(
+        (&result["bursts"], &result["noise"]),
+        (&64.into(), &0.into())
+    );
+    assert_eq!(result["no_points"][0]["bursts"], 14);
+    let all = folder.join("all");
+    let to = all.display().to_string();
+    print("track", &[&trace, "--eps", "0.1", "--recolour", &to]).expect("it tracks");
+    check(&all.join("zero.prv"));
+}
+
+#[test]
+fn clusters_as_the_established_tool_has_them() {
+    let corpus = |name: &str| perf_testdata::corpus::corpus(&format!("paraver/{name}"));
+    let Some(definition) = corpus("reference/epoch1ms.xml") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let text = |path: Option<PathBuf>| path.expect("the corpus").display().to_string();
+    let definition = text(Some(definition));
+    let names = ["epoch_2proc", "epoch_4proc", "epoch_16proc"];
+    let traces = names.map(|name| text(corpus(&format!("epoch/{name}.prv.gz"))));
+    let tables = ["e2", "e4", "e16"];
+    let tables = tables.map(|name| text(corpus(&format!("reference/{name}.DATA.csv"))));
+    let json = |words: &[&str]| -> serde_json::Value {
+        let printed = print("track", words).expect("it tracks");
+        serde_json::from_str(&printed).expect("it is JSON")
+    };
+    let [a, b, c] = traces.each_ref().map(String::as_str);
+    let folder = scratch("recoloured");
+    let colour = folder.display().to_string();
+    let like = ["--like", &definition, "--json", "--recolour", &colour];
+    let ours = json(&[&[a, b, c], like.as_slice()].concat());
+    let [a, b, c] = tables.each_ref().map(String::as_str);
+    let read = json(&[a, b, c, "--mode", "published", "--json"]);
+    assert_eq!(ours["mode"], "published");
+    for (frame, score) in [0.98332, 0.92344, 0.73945].into_iter().enumerate() {
+        let (ours, read) = (&ours["frames"][frame], &read["frames"][frame]);
+        for of in [ours, read] {
+            let found = of["spmd_score"].as_f64().expect("a score");
+            assert!((found - score).abs() < 2e-5, "{found} {score}");
+        }
+        for key in ["clusters", "bursts", "tasks"] {
+            assert_eq!(ours[key], read[key]);
+        }
+    }
+    let members = |of: &serde_json::Value| -> Vec<serde_json::Value> {
+        let objects = of["objects"].as_array().expect("a list").iter();
+        objects.map(|object| object["members"].clone()).collect()
+    };
+    assert_eq!(members(&ours), members(&read));
+    assert_eq!(ours["recordings"][0]["left_out"][0]["bursts"], 3_336);
+
+    // The traces have their objects as colours, and are packed as they were.
+    let path = folder.join("epoch_2proc.prv.gz");
+    let packed = std::fs::read(&path).expect("it was written");
+    assert!(packed.starts_with(&[0x1f, 0x8b]));
+    let mut reader = Reader::open(&path, &OpenOptions::new()).expect("it is a trace");
+    let colours = colours(&mut reader).expect("it is whole");
+    let of = |cluster| colours.iter().filter(|of| of.cluster == cluster).count();
+    assert_eq!((of(Cluster::Id(1)), of(Cluster::Noise)), (22, 26));
+    let pcf = std::fs::read(folder.join("epoch_2proc.pcf")).expect("it was written");
+    let pcf = Pcf::parse(&pcf);
+    assert_eq!(pcf.value(90_000_001, 6), Some("Cluster 1"));
+
+    // One of them alone, and what cannot be.
+    let words = [traces[2].as_str(), "--like", &definition, "--json"];
+    let printed = print("cluster", &words).expect("it clusters");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    assert_eq!(result["clusters"].as_array().map(Vec::len), Some(19));
+    let refused = print("track", &[a, "--recolour", &colour]).expect_err("a table is no trace");
+    assert!(format!("{refused:?}").contains("Paraver"), "{refused:?}");
+    for (words, expected) in [
+        (
+            &[traces[0].as_str(), "--min-duration", "100s"][..],
+            "3 494 too short",
+        ),
+        (
+            &[traces[0].as_str(), "--metrics", "nothing"],
+            "\\\"nothing\\\"",
+        ),
+        (&[traces[0].as_str(), "--like", a], "clustering_definition"),
+    ] {
+        let failure = format!("{:?}", print("cluster", words).expect_err("it cannot"));
+        assert!(failure.contains(expected), "{failure}");
+    }
+}
+
+#[test]
+fn epoch_on_2_4_and_16_tasks() {
+    let file =
+        |tasks| perf_testdata::corpus::corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz"));
+    let files: Option<Vec<_>> = [2, 4, 16].into_iter().map(file).collect();
+    let Some(files) = files else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let files: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let run = |more: &[&str]| -> serde_json::Value {
+        let words = files.iter().map(String::as_str).chain([
+            "--eps",
+            "0.04",
+            "--min-duration",
+            "1ms",
+            "--json",
+        ]);
+        let words: Vec<&str> = words.chain(more.iter().copied()).collect();
+        let printed = print("track", &words).expect("it tracks");
+        serde_json::from_str(&printed).expect("it is JSON")
+    };
+    let result = run(&[]);
+    let object = |id: usize| &result["objects"][id - 1];
+    // The dominant cluster of 2 and 4 tasks mixes two call sites, which 16 tasks tell apart: split by
+    // callers they are two clean tracks, and each divides its instructions by the tasks.
+    assert_eq!(object(1)["members"], serde_json::json!([[1], [1], [1]]));
+    let second = object(3)["members"].as_array().expect("a set a frame");
+    assert_eq!(second[2], serde_json::json!([3]));
+    for (frame, members) in second.iter().enumerate().take(2) {
+        let parts = result["frames"][frame]["parts"].as_array().expect("parts");
+        let part = parts
+            .iter()
+            .find(|part| part["id"] == members[0])
+            .expect("it was split off");
+        assert_eq!(part["of"], 1);
+    }
+    for id in [1, 3] {
+        let factor = |step: usize| {
+            object(id)["changes"][step]["work"]
+                .as_f64()
+                .expect("a factor")
+        };
+        assert!((factor(0) - 0.5).abs() < 0.01, "{}", factor(0));
+        assert!((factor(1) - 0.25).abs() < 0.01, "{}", factor(1));
+        assert!(
+            object(id)["confidence"]
+                .as_f64()
+                .is_some_and(|confidence| confidence > 0.9)
+        );
+    }
+    // Of the CPU time: on 2 tasks 8.7 % are noise.
+    let coverage = result["coverage"].as_array().expect("one a frame");
+    for (share, least) in coverage.iter().zip([0.9, 0.98, 0.96]) {
+        assert!(share.as_f64().is_some_and(|share| share > least), "{share}");
+    }
+
+    // Whole, it is one object that splits.
+    let result = run(&["--whole"]);
+    let first = &result["objects"][0]["members"];
+    assert_eq!(
+        (&first[0][0], &first[1][0]),
+        (&serde_json::json!(1), &serde_json::json!(1))
+    );
+    let last = first[2].as_array().expect("a set");
+    assert!(
+        [1, 3]
+            .iter()
+            .all(|&id| last.contains(&serde_json::json!(id))),
+        "{first}"
+    );
+
+    // As published: clusters, noise and objects of each frame in its own space.
+    let result = run(&["--mode", "published"]);
+    let clusters: Vec<_> = [0, 1, 2]
+        .map(|frame| result["frames"][frame]["clusters"].as_u64())
+        .to_vec();
+    assert_eq!(clusters, [Some(7), Some(10), Some(19)]);
+    let objects = result["objects"].as_array().expect("some");
+    assert_eq!(objects.len(), 5);
+    assert_eq!(
+        objects[0]["members"],
+        serde_json::json!([[1], [1, 4], [1, 3, 5]])
+    );
+}
+
+/// Without a hand on the radius: little of the time is noise, and both tracks are there.
+#[test]
+fn epoch_needs_no_radius() {
+    let file =
+        |tasks| perf_testdata::corpus::corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz"));
+    let files: Option<Vec<_>> = [2, 4, 16].into_iter().map(file).collect();
+    let Some(files) = files else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let words: Vec<String> = files.iter().map(|of| of.display().to_string()).collect();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    words.push("--json");
+    let printed = print("track", &words).expect("it tracks");
+    let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    for frame in result["frames"].as_array().expect("three") {
+        assert!(frame["noise"].as_f64().is_some_and(|share| share < 0.1));
+    }
+    for share in result["coverage"].as_array().expect("one a frame") {
+        assert!(share.as_f64().is_some_and(|share| share > 0.89), "{share}");
+    }
+    // No more than 1 % of the time of any of them is in bursts that are too short.
+    let min = &result["min_duration"];
+    assert_eq!(min["chosen"], true);
+    let shares = [0, 1, 2].map(|frame| {
+        let parts = &result["frames"][frame]["balance"]["parts"];
+        parts["duration_filter"]["share"].as_f64().expect("a share")
+    });
+    assert!(shares.iter().all(|share| *share <= 0.01), "{shares:?}");
+    assert!(shares[2] > 0.0099, "{shares:?}");
+    for (object, last) in [(0, 1), (2, 3)] {
+        let members = result["objects"][object]["members"]
+            .as_array()
+            .expect("three");
+        assert!(
+            members
+                .iter()
+                .all(|of| of.as_array().is_some_and(|of| of.len() == 1))
+        );
+        assert_eq!(members[2], serde_json::json!([last]));
+    }
+}
+
+/// Bursts of a microsecond take 79 % of the time where a millisecond was the least.
+#[test]
+fn many_short_bursts_are_a_handful_of_clusters() {
+    let file = perf_testdata::bundled::recording("nwchem-md-4");
+    let printed = print("cluster", &[&file.display().to_string(), "--json"]);
+    let result: serde_json::Value =
+        serde_json::from_str(&printed.expect("it clusters")).expect("it is JSON");
+    let parts = &result["balance"]["parts"];
+    let share = |name: &str| parts[name]["share"].as_f64().expect("a share");
+    assert!(share("duration_filter") <= 0.01, "{parts}");
+    assert!(share("in_clusters") > 0.95, "{parts}");
+    let clusters = result["clusters"].as_array().expect("a list");
+    assert!((5..=12).contains(&clusters.len()), "{}", clusters.len());
+    // The four longest, one a rank, are a cluster in spite of 14,355 shorter ones.
+    assert!(clusters.iter().any(|of| {
+        of["size"] == 4
+            && of["share_of_time"]
+                .as_f64()
+                .is_some_and(|share| share > 0.16)
+    }));
+    assert_eq!(result["min_duration"]["ns"], 900);
+}

@@ -1,0 +1,561 @@
+//! `detect` on recorded streams, on one that grows, and what it says to input that does not fit.
+
+use perf_testdata::bundled::recording as bundled;
+use perf_testdata::corpus::corpus;
+use perfkit::anomaly::provenance::{Kind, Query, open};
+use perfkit_cli::command;
+use perfkit_cli::failure::Failure;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+fn run(words: &[&str]) -> Result<String, Failure> {
+    command::output([&["detect"], words].concat())
+}
+
+fn json(words: &[&str]) -> serde_json::Value {
+    match run(&[words, &["--json"]].concat()) {
+        Ok(text) => serde_json::from_str(&text).expect("it is JSON"),
+        Err(failure) => panic!("{words:?}: {failure:?}"),
+    }
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}
+
+#[test]
+fn strict_methods_say_of_streams_what_is_known() {
+    let Some(lammps) = corpus("chimbuko/lammps-0.tsv.gz") else {
+        return println!("skipped: corpus absent");
+    };
+    for (method, anomalies) in [("sstd", 355), ("hbos", 203), ("copod", 1560)] {
+        let found = json(&[text(&lammps), "--method", method]);
+        assert_eq!(found["anomalies"], anomalies, "{method}");
+        assert_eq!(found["events"], 211_839);
+        assert_eq!(found["method"], method);
+    }
+    // Ranks of one program in files of their own.
+    let ranks: Option<Vec<PathBuf>> = (0..6)
+        .map(|rank| corpus(&format!("chimbuko/heat2d-{rank}.tsv.gz")))
+        .collect();
+    let ranks = ranks.expect("they are beside the other");
+    let words: Vec<&str> = ranks.iter().map(|path| text(path)).collect();
+    let found = json(&words);
+    assert_eq!(found["by_rank"].as_array().map(Vec::len), Some(6));
+    assert_eq!(found["health"]["out-of-order"], 6);
+}
+
+#[test]
+fn anomalies_are_written_with_all_that_is_around_them() {
+    let Some(lammps) = corpus("chimbuko/lammps-0.tsv.gz") else {
+        return println!("skipped: corpus absent");
+    };
+    #[allow(unused_mut, reason = "no more kinds without the feature")]
+    let mut names = vec!["detect.jsonl"];
+    #[cfg(feature = "sqlite")]
+    names.push("detect.sqlite");
+    for name in names {
+        let file = scratch(name);
+        let found = json(&[text(&lammps), "--provenance", text(&file)]);
+        let mut store = open(&file).expect("it was just written");
+        let query = Query {
+            kind: Some(Kind::Anomaly),
+            ..Query::default()
+        };
+        let records = store.query(&query).expect("it was just written");
+        assert_eq!(Some(records.len() as u64), found["recorded"].as_u64());
+        assert_eq!(found["anomalies"], found["recorded"]);
+        assert!(
+            records
+                .iter()
+                .all(|one| one.before.len() == 5 && one.after.len() == 5)
+        );
+        assert!(records.iter().any(|one| one.stack.len() == 2));
+        let again = json(&[text(&lammps), "--provenance", text(&file), "--prune"]);
+        let mut store = open(&file).expect("it was just written");
+        let left = store.query(&query).expect("it was just written");
+        assert!(again["pruned"].as_u64() > Some(0) && left.len() < records.len());
+        // All figures are those after.
+        assert_eq!(again["recorded"].as_u64(), Some(left.len() as u64));
+        assert_eq!(again["anomalies"], again["recorded"]);
+        let sum = |key: &str| {
+            let all = again[key].as_array().expect("a list").iter();
+            all.map(|one| one["anomalies"].as_u64().expect("a number"))
+                .sum::<u64>()
+        };
+        assert_eq!((Some(sum("by_rank")), Some(sum("by_function"))), {
+            let all = again["anomalies"].as_u64();
+            (all, all)
+        });
+        assert!(again["kept_bytes"].as_u64() < found["kept_bytes"].as_u64());
+        if name.ends_with("jsonl") {
+            let size = std::fs::metadata(&file).expect("it was just written").len();
+            assert_eq!(again["kept_bytes"], size);
+        }
+    }
+}
+
+/// Rows of a stream: calls of 100 us, with some jitter, and one of 5 ms.
+fn rows(calls: std::ops::Range<usize>) -> String {
+    let row = |at: usize| {
+        let (begin, jitter) = (1000 * 10 * at, at * 37 % 11);
+        let runtime = if at == 150 { 5000 } else { 100 } + jitter;
+        let step = at / 50;
+        format!(
+            "{step}\t{begin}\t0\t2\t0\tENTRY\tsolve\t\t\t\n{step}\t{}\t0\t2\t0\tEXIT\tsolve\t\t\t\n",
+            begin + runtime
+        )
+    };
+    calls.map(row).collect()
+}
+
+const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\tbytes\n";
+
+#[test]
+fn a_stream_is_followed_while_it_grows() {
+    let file = scratch("growing.tsv");
+    std::fs::write(&file, format!("{HEAD}{}", rows(0..60))).expect("tests may write here");
+    let path = file.clone();
+    let writer = std::thread::spawn(move || {
+        let to = std::fs::OpenOptions::new().append(true).open(path);
+        let mut to = to.expect("it was just written");
+        for calls in [60..140, 140..155, 155..250] {
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            to.write_all(rows(calls).as_bytes())
+                .expect("tests may write here");
+        }
+    });
+    let printed = run(&[text(&file), "--follow", "--idle", "2s"]).expect("it ends");
+    writer.join().expect("it writes");
+    let mut lines = printed.lines();
+    let first = lines.next().unwrap_or_default();
+    assert!(
+        first.starts_with("step 3, rank 2, thread 0: solve took 5.0")
+            && first.ends_with("too slow: solve"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("500 events, 250 calls of 1 function on 1 rank in 5 steps"),
+        "{printed}"
+    );
+    // What is not there yet cannot be followed, and what is packed will not grow.
+    let packed = scratch("packed.tsv.gz");
+    std::fs::write(&packed, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("tests may write here");
+    for file in ["/nonexistent/stream.tsv", text(&packed)] {
+        assert!(
+            matches!(run(&[file, "--follow"]), Err(Failure::Input(_))),
+            "{file}"
+        );
+    }
+}
+
+/// Two programs of one workflow have ranks of the same number.
+#[test]
+fn a_followed_stream_says_whose_a_rank_is() {
+    let file = scratch("programs.tsv");
+    let of = |program: u32| {
+        let own = rows(0..250);
+        let lines = own.lines().map(|line| {
+            let mut columns: Vec<&str> = line.split('\t').collect();
+            let program = program.to_string();
+            columns[2] = &program;
+            columns.join("\t") + "\n"
+        });
+        lines.collect::<String>()
+    };
+    std::fs::write(&file, format!("{HEAD}{}{}", of(4), of(7))).expect("tests may write here");
+    let printed = run(&[text(&file), "--follow", "--idle", "0s"]).expect("it ends");
+    for program in [4, 7] {
+        let line = format!("rank 2 of program {program}, thread 0: solve took 5.0");
+        assert!(printed.contains(&line), "{printed}");
+    }
+}
+
+#[test]
+fn functions_have_rules_of_their_own() {
+    let recording = bundled("nwchem-md-4");
+    let file = text(&recording);
+    let plain = json(&[file]);
+    let of = |found: &serde_json::Value, name: &str, field: &str| {
+        let all = found["by_function"].as_array().expect("a list");
+        let one = all.iter().find(|one| one["name"] == name).expect(name);
+        one[field].as_u64().expect("a number")
+    };
+    assert!(of(&plain, "MPI_Barrier", "anomalies") > 0);
+    let quiet = json(&[file, "--ignore", "MPI_Ba*"]);
+    assert_eq!(of(&quiet, "MPI_Barrier", "anomalies"), 0);
+    assert_eq!(
+        of(&quiet, "MPI_Barrier", "calls"),
+        of(&plain, "MPI_Barrier", "calls")
+    );
+    let other = |found| of(found, "MPI_Allreduce", "anomalies");
+    assert_eq!(other(&quiet), other(&plain));
+    let eager = json(&[file, "--threshold", "MPI_Allreduce=1000"]);
+    assert!(other(&eager) > other(&plain));
+    let paths = json(&[file, "--by", "path", "--ignore", "MPI_Ba*"]);
+    assert_eq!(of(&paths, "Working / MPI_Barrier", "anomalies"), 0);
+    assert_eq!(
+        of(&paths, "Working / MPI_Allreduce", "anomalies"),
+        other(&plain)
+    );
+    // Deeper calls have more time that is not their own.
+    let inclusive = json(&[file, "--runtime", "inclusive"]);
+    assert_eq!(inclusive["calls"], plain["calls"]);
+    // In all, nothing is counted twice or lost.
+    let sum = |field: &str| {
+        let all = plain[field].as_array().expect("a list").iter();
+        all.map(|one| one["anomalies"].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    assert_eq!(Some(sum("by_function")), plain["anomalies"].as_u64());
+    assert_eq!(Some(sum("by_rank")), plain["anomalies"].as_u64());
+    // The same events, however fast they come; what was asked for is among what is kept.
+    let mut paced = json(&[file, "--pace", "1000"]);
+    paced["kept_bytes"] = plain["kept_bytes"].clone();
+    assert_eq!(paced, plain);
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let recording = bundled("nwchem-md-4");
+    let file = text(&recording);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/streams");
+    let table = folder.join("miniapp.tsv");
+    let files = folder.join("tau-metrics-miniapp-0.bp");
+    for words in [
+        &[][..],
+        &[file, "--method", "best"],
+        &[file, "--by", "rank"],
+        &[file, "--rank-by", "size"],
+        &[file, "--threshold", "MPI_*"],
+        &[file, "--threshold", "MPI_*=2000"],
+        &[file, "--method", "sstd", "--threshold", "MPI_*=-1"],
+        &[file, "--false-alarms", "0"],
+        &[file, "--period", "0s"],
+        &[file, "--pace", "-1"],
+        &[file, file],
+        &[file, "--follow"],
+        &[file, "--idle", "1s"],
+        &[file, "--method", "sstd", "--false-alarms", "1"],
+        &[text(&table), "--pace", "2"],
+        &[text(&table), "--period", "1s"],
+        &[text(&files), "--pace", "2"],
+        &[text(&files), "--period", "1s"],
+        &[text(&files), text(&table)],
+    ] {
+        let outcome = run(words);
+        assert!(
+            matches!(outcome, Err(Failure::Usage(_))),
+            "{words:?}: {outcome:?}"
+        );
+    }
+    let readme = bundled("README.md");
+    for words in [
+        &["/nonexistent/stream.tsv"][..],
+        &[text(&readme)],
+        &[file, "--provenance", "/nonexistent/out.jsonl"],
+    ] {
+        let outcome = run(words);
+        assert!(
+            matches!(outcome, Err(Failure::Input(_))),
+            "{words:?}: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn files_of_adios_are_judged_as_the_table_beside_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/streams");
+    let table = json(&[text(&folder.join("miniapp.tsv"))]);
+    let files = json(&[text(&folder)]);
+    for key in [
+        "events",
+        "calls",
+        "anomalies",
+        "not_enough_data",
+        "by_function",
+    ] {
+        assert_eq!(files[key], table[key], "{key}");
+    }
+    assert_eq!(files["events"], 592);
+    // A closed file has nothing to wait for.
+    let followed = run(&[text(&folder), "--follow"]);
+    assert!(followed.is_ok(), "{followed:?}");
+    let one = folder.join("tau-metrics-miniapp-1.bp");
+    assert_eq!(
+        json(&[text(&one)])["by_rank"].as_array().map(Vec::len),
+        Some(1)
+    );
+}
+
+#[test]
+fn what_is_there_is_not_written_over_by_mistake() {
+    let source = scratch("spared.tsv");
+    let table = "step\tts_us\tkind\tname\n0\t5\tENTRY\tmain\n0\t9\tEXIT\tmain\n";
+    std::fs::write(&source, table).expect("a file");
+    let words = [text(&source), "--provenance", text(&source)];
+    assert!(matches!(run(&words), Err(Failure::Usage(_))));
+    assert!(matches!(
+        run(&["no-such-stream.tsv", "--provenance", text(&source)]),
+        Err(Failure::Input(_))
+    ));
+    let left = std::fs::read_to_string(&source).expect("it is still there");
+    assert_eq!(left, table);
+}
+
+#[test]
+fn a_folder_of_streams_is_all_of_them() {
+    let folder = scratch("streams");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    for rank in 0..3 {
+        let name = format!("heat2d-{rank}.tsv.gz");
+        let Some(from) = corpus(&format!("chimbuko/{name}")) else {
+            return println!("skipped: corpus absent");
+        };
+        std::fs::copy(from, folder.join(name)).expect("tests may write here");
+    }
+    let table = "step\tts_us\trank\tkind\tname\n0\t5\t9\tENTRY\tmain\n0\t9\t9\tEXIT\tmain\n";
+    std::fs::write(folder.join("heat2d-9.tsv"), table).expect("tests may write here");
+    std::fs::write(folder.join("README.md"), "not one").expect("tests may write here");
+    let found = json(&[text(&folder)]);
+    assert_eq!(found["by_rank"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn calls_that_are_open_at_the_end_make_no_step_and_100_steps_are_100() {
+    let file = scratch("open.tsv");
+    let table = "step\tts_us\tkind\tname\n0\t5\tENTRY\tmain\n0\t7\tENTRY\tf\n0\t9\tEXIT\tf\n";
+    std::fs::write(&file, table).expect("tests may write here");
+    let found = json(&[text(&file)]);
+    assert_eq!(
+        (found["steps"].as_u64(), found["calls"].as_u64()),
+        (Some(1), Some(2))
+    );
+    assert_eq!(found["by_rank"][0]["steps"], 1);
+    assert_eq!(found["health"]["open-at-end"], 1);
+    let recording = json(&[text(&bundled("nwchem-md-4"))]);
+    assert_eq!(recording["steps"], 100);
+    for rank in recording["by_rank"].as_array().expect("a list") {
+        assert!(rank["steps"].as_u64() <= Some(100), "{rank}");
+    }
+}
+
+#[test]
+fn what_was_left_out_and_what_changed_is_told() {
+    let file = scratch("changed.tsv");
+    let row = |at: usize| {
+        let (begin, step) = (1000 * at, at / 50);
+        let runtime = if at < 600 { 100 } else { 160 } + at * 37 % 11;
+        format!(
+            "{step}\t{begin}\tENTRY\tsolve\n{step}\t{}\tEXIT\tsolve\n",
+            begin + runtime
+        )
+    };
+    let rows: String = (0..1500).map(row).collect();
+    let wrong = "0\t0\tDOG\tmain\n0\t0\tEXIT\tmain\n";
+    let table = format!("step\tts_us\tkind\tname\n{wrong}{rows}");
+    std::fs::write(&file, table).expect("tests may write here");
+    let found = json(&[text(&file)]);
+    let [change] = &found["changes"].as_array().expect("a list")[..] else {
+        panic!("{}", found["changes"])
+    };
+    assert_eq!(change["function"], "solve");
+    assert!(
+        (10..=12).contains(&change["step"].as_u64().expect("a number")),
+        "{change}"
+    );
+    let left_out = &found["left_out"];
+    assert_eq!(left_out["reader"], 1, "{left_out}");
+    assert_eq!(left_out["events"], 1, "{left_out}");
+    let printed = run(&[text(&file)]).expect("it ends");
+    assert!(printed.contains("solve slowed from 10"), "{printed}");
+    assert!(
+        printed.contains("left out: 1 reader, 1 events"),
+        "{printed}"
+    );
+    assert!(printed.contains("reader: 1 x "), "{printed}");
+    let again = json(&[text(&file), "--restart"]);
+    assert!(again["not_enough_data"].as_u64() > found["not_enough_data"].as_u64());
+    let followed = run(&[text(&file), "--follow", "--idle", "0s"]).expect("it ends");
+    assert!(followed.contains(": solve slowed from "), "{followed}");
+}
+
+#[test]
+fn files_that_are_not_there_yet_are_followed() {
+    let folder = scratch("later");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    let to = folder.join("tau-metrics-miniapp-0.bp");
+    let writer = std::thread::spawn(move || {
+        let from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/streams/tau-metrics-miniapp-0.bp");
+        std::fs::create_dir_all(&to).expect("tests may write here");
+        for member in ["data.0", "md.0", "md.idx"] {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::fs::copy(from.join(member), to.join(member)).expect("tests may write here");
+        }
+    });
+    let found = json(&[text(&folder), "--follow", "--idle", "20s"]);
+    writer.join().expect("it writes");
+    assert_eq!(found["steps"], 4);
+    assert!(found["calls"].as_u64() > Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_report_is_shown_although_nothing_can_be_written() {
+    // Everything that is written there fails.
+    let full = Path::new("/dev/full");
+    if !full.exists() {
+        return println!("skipped: no such device");
+    }
+    let recording = bundled("nwchem-md-4");
+    let words = [
+        "detect",
+        text(&recording),
+        "--provenance",
+        "/dev/full",
+        "--json",
+    ];
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let mut out = Vec::new();
+    let outcome = command::run(&words, &mut out);
+    assert!(matches!(outcome, Err(Failure::Input(_))), "{outcome:?}");
+    let found: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+    assert!(found["calls"].as_u64() > Some(0));
+    let error = found["error"].as_str().unwrap_or_default();
+    assert!(error.contains("/dev/full"), "{error}");
+    // What was found and could not be kept is counted.
+    let file = scratch("full.tsv");
+    let rows = (0..200).map(|at| {
+        let runtime = if at == 150 { 5000 } else { 100 } + at * 37 % 11;
+        let begin = 10_000 * at;
+        format!(
+            "0\t{begin}\tENTRY\tsolve\n0\t{}\tEXIT\tsolve\n",
+            begin + runtime
+        )
+    });
+    let table = format!("step\tts_us\tkind\tname\n{}", rows.collect::<String>());
+    std::fs::write(&file, table).expect("tests may write here");
+    let words = ["detect", text(&file), "--provenance", "/dev/full", "--json"];
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let mut out = Vec::new();
+    assert!(command::run(&words, &mut out).is_err());
+    let found: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+    assert_eq!(
+        (&found["anomalies"], &found["recorded"]),
+        (&1.into(), &0.into())
+    );
+    assert!(
+        found["left_out"]["records_lost"].as_u64() > Some(0),
+        "{found}"
+    );
+    let (mut out, words) = (Vec::new(), &words[..4]);
+    assert!(command::run(words, &mut out).is_err());
+    let printed = String::from_utf8(out).expect("it is text");
+    assert!(printed.contains(" records lost"), "{printed}");
+}
+
+#[test]
+fn time_lost_is_told_by_path_and_step() {
+    let recording = bundled("nwchem-md-4");
+    let found = json(&[text(&recording)]);
+    let sum = |field: &str, what: &str| {
+        let all = found[field].as_array().expect("a list").iter();
+        all.map(|one| one[what].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    for field in ["by_function", "by_path", "by_step"] {
+        for what in ["anomalies", "time_lost_ns"] {
+            assert_eq!(
+                Some(sum(field, what)),
+                found[what].as_u64(),
+                "{field} {what}"
+            );
+        }
+    }
+    let steps = found["by_step"].as_array().expect("a list");
+    let steps: Vec<_> = steps.iter().map(|one| one["step"].as_u64()).collect();
+    assert!(steps.is_sorted() && steps.len() > 2);
+    let worst = &found["by_path"][0];
+    let name = worst["name"].as_str().expect("a text");
+    assert!(name.contains(" / "), "{worst}");
+}
+
+#[test]
+fn runs_are_compared_by_what_they_recorded() {
+    let Some(lammps) = corpus("chimbuko/lammps-0.tsv.gz") else {
+        return println!("skipped: corpus absent");
+    };
+    let lammps = text(&lammps);
+    let (old, new) = (scratch("old.jsonl"), scratch("new.jsonl"));
+    json(&[lammps, "--provenance", text(&old), "--false-alarms", "1"]);
+    let words = [lammps, "--provenance", text(&new), "--false-alarms", "100"];
+    let found = json(&[&words[..], &["--compare", text(&old)]].concat());
+    let compared = &found["compared"];
+    assert_eq!(compared["with"], text(&old));
+    let all = compared["by_function"].as_array().expect("a list");
+    let sum = |when: &str| {
+        let all = all.iter();
+        all.map(|one| one[when]["anomalies"].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    assert_eq!(Some(sum("now")), found["recorded"].as_u64());
+    assert!(sum("then") > 0 && sum("then") < sum("now"));
+    assert!(compared["by_path"][0]["name"].is_string());
+    let printed = run(&[&words[..], &["--compare", text(&old)]].concat()).expect("it ends");
+    assert!(printed.contains("anomalies then"), "{printed}");
+    let same = run(&[lammps, "--false-alarms", "1", "--compare", text(&old)]).expect("it ends");
+    assert!(same.contains("nothing differs"), "{same}");
+    // What one compares with is neither written over nor missing.
+    let over = run(&[lammps, "--provenance", text(&old), "--compare", text(&old)]);
+    assert!(matches!(over, Err(Failure::Usage(_))), "{over:?}");
+    for other in ["/nonexistent/old.jsonl", "/nonexistent"] {
+        let missing = run(&[lammps, "--compare", other]);
+        assert!(matches!(missing, Err(Failure::Input(_))), "{missing:?}");
+    }
+}
+
+#[test]
+fn what_was_asked_for_is_in_the_records() {
+    let recording = bundled("nwchem-md-4");
+    let file = scratch("asked.jsonl");
+    let words = [
+        text(&recording),
+        "--provenance",
+        text(&file),
+        "--ignore",
+        "MPI_Ba*",
+        "--threshold",
+        "MPI_Bcast=50",
+        "--by",
+        "path",
+        "--false-alarms",
+        "20",
+        "--restart",
+    ];
+    json(&words);
+    let line = std::fs::read_to_string(&file).expect("it was just written");
+    let run: serde_json::Value =
+        serde_json::from_str(line.lines().next().unwrap_or_default()).expect("it is JSON");
+    let facts = &run["facts"];
+    for (name, value) in [
+        ("method", "default"),
+        ("model by", "CallPath"),
+        ("run time", "Exclusive"),
+        ("false positives per million", "20"),
+        ("ignored", "MPI_Ba*"),
+        ("threshold of MPI_Bcast", "50"),
+        ("restart", "true"),
+        ("per function", "1000"),
+    ] {
+        assert_eq!(facts[name], value, "{name}: {facts}");
+    }
+    assert_eq!(facts["source"], text(&recording));
+}

@@ -1,0 +1,316 @@
+//! Tables of what was published and what is found here, for the experiments of the papers.
+
+use clap::{Args, Command, FromArgMatches};
+use perfkit_cli::failure::{Failure, Outcome};
+use perfkit_cli::pictures::Files;
+use perfkit_cli::table;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Options of an experiment.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Asked {
+    /// Measure times, too; they differ from run to run and from machine to machine
+    #[arg(long)]
+    pub(crate) times: bool,
+    /// Folder of the recordings by others; parts that need them are skipped where they are absent [default: the
+    /// folder that PERFKIT_CORPUS names]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) corpus: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Returns the command line of an experiment.
+pub(crate) fn command(name: &'static str, what: &'static str) -> Command {
+    Asked::augment_args(Command::new(name).about(what))
+}
+
+impl Asked {
+    /// Parses the arguments of a command line.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for wrong ones, [`Failure::Input`] for a corpus that is no folder.
+    pub(crate) fn parse(command: Command, args: &[OsString]) -> Result<Self, Failure> {
+        let matches = command.no_binary_name(true).try_get_matches_from(args)?;
+        let mut asked = Asked::from_arg_matches(&matches)?;
+        let folder = || std::env::var_os("PERFKIT_CORPUS").map(PathBuf::from);
+        asked.corpus = asked.corpus.or_else(folder);
+        match &asked.corpus {
+            Some(folder) if !folder.is_dir() => Err(Failure::Input(format!(
+                "{}: the folder of the corpus is not there",
+                folder.display()
+            ))),
+            _ => Ok(asked),
+        }
+    }
+
+    /// A file or folder of the corpus, if it is there.
+    pub(crate) fn corpus(&self, relative: &str) -> Option<PathBuf> {
+        let path = self.corpus.as_ref()?.join(relative);
+        path.exists().then_some(path)
+    }
+}
+
+/// What is found here.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ours {
+    /// A number, with so many digits after the point.
+    Number(f64, usize),
+    /// Anything else.
+    Text(String),
+}
+
+impl From<(f64, usize)> for Ours {
+    fn from((value, digits): (f64, usize)) -> Self {
+        Ours::Number(value, digits)
+    }
+}
+
+impl From<usize> for Ours {
+    fn from(count: usize) -> Self {
+        Ours::Number(count as f64, 0)
+    }
+}
+
+impl From<String> for Ours {
+    fn from(text: String) -> Self {
+        Ours::Text(text)
+    }
+}
+
+impl From<&str> for Ours {
+    fn from(text: &str) -> Self {
+        Ours::Text(text.into())
+    }
+}
+
+impl Ours {
+    fn text(&self) -> String {
+        match self {
+            Ours::Number(value, digits) => format!("{value:.digits$}"),
+            Ours::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// A line of a table.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    what: String,
+    theirs: String,
+    ours: Ours,
+    why: String,
+}
+
+impl Row {
+    fn theirs(&self) -> Option<f64> {
+        self.theirs.replace(' ', "").parse().ok()
+    }
+
+    /// Half of the last digit that was printed: what is closer is the same.
+    fn rounding(&self) -> f64 {
+        let digits = self
+            .theirs
+            .split_once('.')
+            .map_or(0, |(_, rest)| rest.len());
+        0.5 * 0.1_f64.powi(digits as i32) * (1.0 + 1e-6)
+    }
+
+    /// Ours less theirs, as a share of theirs (of 0: as it is); `None` for what is no number, 0 for what is
+    /// the same with the digits that were printed.
+    fn deviation(&self) -> Option<f64> {
+        match (self.theirs(), &self.ours) {
+            (Some(theirs), Ours::Number(ours, _)) => {
+                let by = ours - theirs;
+                Some(match by.abs() <= self.rounding() {
+                    true => 0.0,
+                    false if theirs == 0.0 => by,
+                    false => by / theirs.abs(),
+                })
+            }
+            (_, ours) => (self.theirs == ours.text()).then_some(0.0),
+        }
+    }
+
+    fn deviation_text(&self) -> String {
+        match (self.deviation(), self.theirs()) {
+            (None, _) => String::new(),
+            (Some(0.0), _) => "=".into(),
+            (Some(by), Some(0.0)) => format!("{by:+.2}"),
+            (Some(by), _) if by >= 0.995 => format!("x {:.1}", 1.0 + by),
+            (Some(by), _) if by.abs() < 5e-4 => "< 0.1 %".into(),
+            (Some(by), _) => format!("{:+.1} %", 100.0 * by),
+        }
+    }
+}
+
+/// What was published, and what is found here.
+///
+/// ```
+/// use super::comparison::Compared;
+/// let mut table = Compared::new("Circles", "published");
+/// table.row("circumference of a unit circle", "3.14", (std::f64::consts::PI, 4), "");
+/// table.row("its area", "3.5", (std::f64::consts::PI, 1), "a square was measured");
+/// let mut out = Vec::new();
+/// table.text(&mut out)?;
+/// assert_eq!(
+///     String::from_utf8(out).expect("text"),
+///     "Circles\n  what                            published    ours  deviation\n  \
+///      circumference of a unit circle       3.14  3.1416          =\n  \
+///      its area                              3.5     3.1    -10.2 %  [1]\n  \
+///      [1] a square was measured\n",
+/// );
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub(crate) struct Compared {
+    title: String,
+    against: &'static str,
+    rows: Vec<Row>,
+}
+
+impl Compared {
+    /// A table with a title; `against` says what the figures beside ours are, such as `published`,
+    /// `planted`, or the name of a tool.
+    pub(crate) fn new(title: impl Into<String>, against: &'static str) -> Self {
+        Compared {
+            title: title.into(),
+            against,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a figure: what it is, theirs as it is printed, ours, and why both differ or what else there is
+    /// to know (empty for nothing).
+    pub(crate) fn row(
+        &mut self,
+        what: impl Into<String>,
+        theirs: impl Into<String>,
+        ours: impl Into<Ours>,
+        why: impl Into<String>,
+    ) {
+        self.rows.push(Row {
+            what: what.into(),
+            theirs: theirs.into(),
+            ours: ours.into(),
+            why: why.into(),
+        });
+    }
+
+    /// The table as text, with the reasons below it.
+    ///
+    /// # Errors
+    /// What `out` fails with.
+    pub(crate) fn text(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        writeln!(out, "{}", self.title)?;
+        let mut reasons: Vec<&str> = Vec::new();
+        let rows = self.rows.iter().map(|row| {
+            let mut cells = vec![
+                row.what.clone(),
+                row.theirs.clone(),
+                row.ours.text(),
+                row.deviation_text(),
+            ];
+            if !row.why.is_empty() {
+                let known = reasons.iter().position(|known| *known == row.why);
+                let number = known.unwrap_or_else(|| {
+                    reasons.push(&row.why);
+                    reasons.len() - 1
+                });
+                cells.push(format!("[{}]", number + 1));
+            }
+            cells
+        });
+        let rows: Vec<_> = rows.collect();
+        let head = ["what", self.against, "ours", "deviation", ""];
+        table::write(out, &head, &rows)?;
+        for (number, reason) in reasons.iter().enumerate() {
+            writeln!(out, "  [{}] {reason}", number + 1)?;
+        }
+        Ok(())
+    }
+
+    /// The table as an object; `deviation` is a share of theirs, null where it is no number.
+    pub(crate) fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            let ours = match &row.ours {
+                Ours::Number(value, _) => json!(value),
+                Ours::Text(text) => json!(text),
+            };
+            let theirs = row
+                .theirs()
+                .map_or_else(|| json!(row.theirs), |one| json!(one));
+            json!({
+                "what": row.what, "theirs": theirs, "ours": ours, "deviation": row.deviation(),
+                "why": (!row.why.is_empty()).then_some(&row.why),
+            })
+        });
+        let rows: Vec<_> = rows.collect();
+        json!({ "title": self.title, "against": self.against, "rows": rows })
+    }
+}
+
+/// Prints the tables of an experiment, and what was skipped.
+///
+/// # Errors
+/// What `out` fails with.
+pub(crate) fn write(
+    tables: &[Option<Compared>],
+    skipped: &[String],
+    as_json: bool,
+    out: &mut dyn Write,
+) -> Outcome {
+    let tables = tables.iter().flatten();
+    if as_json {
+        let tables: Vec<_> = tables.map(Compared::json).collect();
+        writeln!(out, "{}", json!({ "tables": tables, "skipped": skipped }))?;
+        return Ok(());
+    }
+    for (number, table) in tables.enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        table.text(out)?;
+    }
+    for what in skipped {
+        writeln!(out, "\nskipped: {what}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(theirs: &str, ours: impl Into<Ours>) -> String {
+        let row = Row {
+            what: String::new(),
+            theirs: theirs.into(),
+            ours: ours.into(),
+            why: String::new(),
+        };
+        row.deviation_text()
+    }
+
+    #[test]
+    fn the_same_with_the_digits_that_were_printed() {
+        assert_eq!(row("0.46", (0.4602, 4)), "=");
+        assert_eq!(row("0.46", (0.465, 4)), "=");
+        assert_eq!(row("0.46", (0.466, 4)), "+1.3 %");
+        assert_eq!(row("1 835 008", 1_835_008_usize), "=");
+        assert_eq!(row("0.0", (0.2, 1)), "+0.20");
+        assert_eq!(row("2", (61.0, 0)), "x 30.5");
+        assert_eq!(row("98.8337", (98.83, 2)), "< 0.1 %");
+        assert_eq!(row("-4", (-5.0, 0)), "-25.0 %");
+        assert_eq!(
+            (row("3, 7", "3, 7"), row("grows", "no")),
+            ("=".into(), String::new())
+        );
+    }
+}
