@@ -12,7 +12,7 @@ mod series;
 #[path = "tracking/wrf.rs"]
 mod wrf;
 
-use comparison::{Asked};
+use comparison::Asked;
 use perfkit::track::track::{Callers, Observation};
 use perfkit::track::{ClusterId, Points, Result as Tracked};
 use perfkit_cli::failure::{self, Outcome, input};

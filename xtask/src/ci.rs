@@ -521,7 +521,9 @@ mod tests {
         ];
         let text = output_of(&mut cargo(&arguments)).expect("cargo is there");
         for heavy in ["libsqlite3-sys", "prost", "axum", "hyper"] {
-            let found = text.lines().find(|line| line.split(' ').next() == Some(heavy));
+            let found = text
+                .lines()
+                .find(|line| line.split(' ').next() == Some(heavy));
             assert_eq!(found, None, "of a default member");
         }
         assert!(text.lines().any(|line| line.starts_with("perfkit-cli ")));

@@ -267,7 +267,7 @@ fn what_does_not_fit_the_grid_is_said() {
             &["--path", "work", "--topology", "2x2", "--axes", "1,2"],
             "--axes: weight 2",
         ),
-        (&["--path", "work", "--axes", "1,x"], '1,x' for '--axes),
+        (&["--path", "work", "--axes", "1,x"], "'1,x' for '--axes"),
         (&["--path", "7"], "numbers go from 0 to 1"),
         (&["--path", "main > WORK"], "but 0 `work`"),
         (
