@@ -181,6 +181,12 @@ pub const UNDEFINED_LOCATION: Rule = rule(
     Weight::Repair,
     "a location has files but no definition; its number stands for its name",
 );
+/// Files of locations that whole definitions do not name.
+pub const STALE_FILES: Rule = rule(
+    "stale-files",
+    Weight::Loss,
+    "a location has files, but the definitions are whole and do not name it; its files are left out",
+);
 /// Text that is not UTF-8.
 pub const BAD_TEXT: Rule = rule(
     "bad-text",
