@@ -29,7 +29,7 @@ pub(crate) fn with_corpus(
     let mut all = vec![("own".to_string(), written(own, options))];
     for name in names {
         match corpus(&format!("otf2/{name}")) {
-            Some(path) => all.push((name.to_string(), MemoryArchive::read(&path).unwrap())),
+            Some(path) => all.push(((*name).to_string(), MemoryArchive::read(&path).unwrap())),
             None => println!("skipped: corpus absent"),
         }
     }
