@@ -8,9 +8,8 @@
 mod common;
 
 use perf_core::{
-    Close, Definitions, Events, Interval, Location, LocationId, LocationKind, LocationView,
-    Paradigm, Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value,
-    intervals,
+    Close, Interval, LocationId, LocationKind, LocationView, Paradigm, Profile, ReplayCounts,
+    Ticks, TimeRange, Trace, Value, intervals,
 };
 use proptest::prelude::*;
 

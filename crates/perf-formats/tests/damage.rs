@@ -16,7 +16,6 @@ use perf_core::{CancelToken, Limits, Ticks, TimeRange};
 use perf_core::{Paradigm, RegionRole};
 use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, rules};
 use perf_formats::{Error, OpenOptions};
-use perf_testdata::corpus::corpus;
 use perf_testdata::wide;
 use std::ops::ControlFlow;
 
