@@ -94,7 +94,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let opened = recording::profile(&asked.file)?;
     findings::tell(&opened.diagnostics, &opened.counts);
     let list = List::of(&opened.profile, &asked)?;
-    for note in list.notes() {
+    for note in list.notes(asked.top) {
         cli::say(&format!("note: {note}"));
     }
     if let Some(path) = &asked.csv {
@@ -110,7 +110,10 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     }
     let title = title(&asked);
     let scene = || list.scene(&title, Theme::light());
-    let sections = || Ok(vec![list.section(&title)?]);
+    let sections = || {
+        let chances = list.chances_section(drawn::TOP);
+        Ok([list.section(&title)?].into_iter().chain(chances).collect())
+    };
     asked.files.write(&title, scene, sections)?;
     if asked.json {
         let mut object = list.json(asked.top);

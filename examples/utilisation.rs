@@ -2,15 +2,16 @@
 //!
 //! `cargo run --release --example utilisation -- data/gpu/planted-6x14.json.gz`
 
-use perfkit::core::{Clock, Event, Nanos, TimeRange};
+use perfkit::core::{Clock, Event, Nanos, TimeRange, TraceView, fits};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
 use perfkit_examples::findings;
+use perfkit_examples::names;
 use perfkit_examples::recording::{self, Recording, parse_time};
 use perfkit_examples::table::{self, counted, grouped};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -82,6 +83,7 @@ fn report(recording: &Recording, asked: &Asked, out: &mut dyn Write) -> Outcome 
     {
         return Err(Failure::Input(no_work(recording, &names)));
     }
+    check_work(view, &devices, &asked.rules)?;
     let hta = match &asked.hta {
         Some(params) => Some(Hta::of(view, params).map_err(input)?),
         None => None,
@@ -180,6 +182,51 @@ fn work(rule: &str) -> Result<(Work, &str), Failure> {
     let (kind, glob) = rule.split_once('=').ok_or_else(wrong)?;
     let work = Work::ALL.into_iter().find(|work| work.name() == kind);
     Ok((work.ok_or_else(wrong)?, glob))
+}
+
+/// Most names of work that the message about a pattern without a match lists.
+const MAX_NAMES: usize = 4;
+
+/// Most letters of each of them.
+const MAX_NAME: usize = 60;
+
+/// Refuses patterns of `--work` that match no work of any device.
+fn check_work(view: TraceView<'_>, devices: &Devices, rules: &WorkRules) -> Outcome {
+    let regions = &view.definitions().regions;
+    let mut is_work = vec![false; regions.len()];
+    if rules.own().next().is_some() {
+        let streams = devices.devices().iter().flat_map(|it| &it.streams);
+        for location in streams.filter_map(|it| view.trace().location(it.location)) {
+            let events = location.all();
+            for index in 0..events.len() {
+                if let Some(Event::Enter { region }) = events.event(index)
+                    && let Some(is_work) = is_work.get_mut(region.index())
+                {
+                    *is_work = true;
+                }
+            }
+        }
+    }
+    let names = regions.iter().zip(is_work).filter(|(_, is_work)| *is_work);
+    let names: BTreeSet<&str> = names.map(|(region, _)| region.name.as_str()).collect();
+    for (work, glob) in rules.own() {
+        if names.iter().any(|name| fits(glob, name)) {
+            continue;
+        }
+        let word = glob.replace(['*', '?'], "");
+        let near = names::near(&word, names.iter().copied(), MAX_NAMES);
+        let short = |name: &&str| format!("`{}`", table::shortened(name, MAX_NAME));
+        let near: Vec<_> = near.iter().map(short).collect();
+        let (work, head) = (work.name(), "no work on any device matches");
+        return Err(Failure::Usage(match near.is_empty() {
+            true => format!("--work {work}={glob}: {head}"),
+            false => format!(
+                "--work {work}={glob}: {head}; did you mean {}?",
+                near.join(" or ")
+            ),
+        }));
+    }
+    Ok(())
 }
 
 fn span(recording: &Recording, asked: &Asked) -> Result<Span, Failure> {
@@ -390,6 +437,7 @@ impl Shown<'_> {
                 share(Work::Compute),
                 share(Work::Communication),
                 share(Work::Copy),
+                share(Work::Set),
             ]
         });
         let head = [
@@ -403,6 +451,7 @@ impl Shown<'_> {
             "compute %",
             "comm. %",
             "copy %",
+            "set %",
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
         writeln!(out, "  idle, % of the span, waiting for")?;
@@ -418,6 +467,7 @@ impl Shown<'_> {
             "late host",
             "launch",
             "copy",
+            "set",
             "comm.",
             "kernel",
             "empty queue",
@@ -425,7 +475,10 @@ impl Shown<'_> {
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
         for device in devices.iter().filter(|_| self.gaps > 0) {
-            writeln!(out, "  longest gaps of {}", name(device))?;
+            match device.gaps.is_empty() {
+                true => writeln!(out, "  no gaps of {}", name(device))?,
+                false => writeln!(out, "  longest gaps of {}", name(device))?,
+            }
             for gap in longest(device, self.gaps) {
                 let start = self.clock().nanos(gap.range.start).unwrap_or_default();
                 let length = Nanos(self.nanos(gap.range.len()));

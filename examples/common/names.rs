@@ -24,6 +24,7 @@ pub fn near<'a>(
             within.push(name);
         } else if within.is_empty() {
             let letters = wanted.chars().count().max(own.chars().count());
+            let letters = letters.min(LONGEST);
             let changes = changes(&wanted, &own);
             if changes * 3 <= letters {
                 alike.push((changes, name));
@@ -38,10 +39,12 @@ pub fn near<'a>(
     within
 }
 
+/// Letters of a name that are compared.
+const LONGEST: usize = 200;
+
 /// The fewest letters to add, drop, replace or swap that lead from one to the other, of the first
-/// 200.
+/// [`LONGEST`].
 fn changes(from: &str, to: &str) -> usize {
-    const LONGEST: usize = 200;
     let [from, to] = [from, to].map(|text| text.chars().take(LONGEST).collect::<Vec<_>>());
     let first: Vec<usize> = (0..=to.len()).collect();
     let mut rows = vec![first];
@@ -64,6 +67,13 @@ fn changes(from: &str, to: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_is_not_near_a_short_one() {
+        let long = "kernel ".repeat(200);
+        assert!(near("zzz", [long.as_str()], 8).is_empty());
+        assert_eq!(near("Kernel", [long.as_str()], 8), [long.as_str()]);
+    }
 
     #[test]
     fn changes_are_counted() {

@@ -5,7 +5,7 @@ use crate::frames::{Axis, Gathered, Wanted, gather_all, usage};
 use crate::like;
 use crate::partition::{Input, Partition, partitions};
 use crate::progress::Bar;
-use perfkit::core::{CancelToken, Nanos};
+use perfkit::core::{CancelToken, Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
 use perfkit::track::track::{
@@ -34,6 +34,8 @@ pub struct Options {
     pub min_duration: Option<Nanos>,
     /// As published, or optimal: that as a rule, as published with `like`.
     pub mode: Option<Mode>,
+    /// The rule that decides which regions are one function.
+    pub unify: Unify,
     /// Cuts each recording into this many windows.
     pub windows: usize,
     /// Whether clusters that mix call sites are split where another frame tells them apart.
@@ -52,6 +54,7 @@ impl Default for Options {
             min_points: None,
             min_duration: None,
             mode: None,
+            unify: Unify::default(),
             windows: 1,
             split: true,
             min_confidence: None,
@@ -93,6 +96,7 @@ impl Options {
             like: self.like.clone().filter(|_| self.axes.is_empty()),
             min_duration: self.min_duration.or(like),
             mode: self.mode(),
+            unify: self.unify,
             is_chosen: false,
         }
     }
