@@ -310,6 +310,7 @@ fn objects(
         let points = scaled.points().map_err(input)?;
         let rows = &clustered.rows;
         let one = Observation::of(&clustered.frame, points, rows).map_err(input)?;
+        let one = one.part_of(clustered.recording);
         let one = one.align(clustered.frame.bursts(), rows, &align, &bar, &cancel);
         seen.push(one.map_err(input)?);
     }

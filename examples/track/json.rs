@@ -2,7 +2,7 @@
 
 use super::Report;
 use perfkit::track::Mode;
-use perfkit::track::track::{LinkKind, Object};
+use perfkit::track::track::{LinkKind, Object, Occurrence};
 use perfkit::track::trend::Summary;
 use perfkit_examples::frames::Gathered;
 use perfkit_examples::{findings, left_out, radius, time_balance};
@@ -139,6 +139,11 @@ impl Report<'_> {
             "members": members,
             "confidence": object.confidence,
             "reliable": object.is_reliable,
+            "occurrence": match object.occurrence {
+                Occurrence::StartUp => "start-up",
+                Occurrence::Once => "once",
+                _ => "repeated",
+            },
             "mixture": object.mixture.as_ref().map(|of| json!({"call_sites": of.sites, "frames": of.frames})),
             "share": object.share,
             "events": object.events.iter().map(|event| self.event(event)).collect::<Vec<_>>(),
