@@ -22,12 +22,28 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Weight {
+    /// Usual in recordings of the format, changes no answer: a flow with one end, a wrong count that many
+    /// tools write. Commands count such rules in one line.
+    Ordinary,
     /// Worth knowing, nothing was changed: a wrong count that nothing relies on.
     Note,
     /// The recording broke a rule of its format and was mended.
     Repair,
     /// Something of the recording could not be kept.
     Loss,
+}
+
+impl Weight {
+    /// Returns `true` if something was changed or lost, and not only noted.
+    ///
+    /// ```
+    /// use perf_core::Weight;
+    /// assert!(Weight::Repair.is_repair() && Weight::Loss.is_repair());
+    /// assert!(!Weight::Note.is_repair() && !Weight::Ordinary.is_repair());
+    /// ```
+    pub fn is_repair(self) -> bool {
+        matches!(self, Weight::Repair | Weight::Loss)
+    }
 }
 
 /// Where in the input something was found. All parts are optional but the file.
@@ -136,7 +152,7 @@ impl Diagnostics {
     /// What was repaired or lost, without the notes.
     pub fn repairs(&self) -> u64 {
         self.iter()
-            .filter(|(rule, _)| rule.weight != Weight::Note)
+            .filter(|(rule, _)| rule.weight.is_repair())
             .fold(0, |sum, (_, finding)| sum.saturating_add(finding.count))
     }
 
@@ -227,7 +243,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RULES: [Rule; 3] = [
+    const RULES: [Rule; 4] = [
+        rule("0", Weight::Ordinary),
         rule("a", Weight::Note),
         rule("b", Weight::Repair),
         rule("c", Weight::Loss),
@@ -242,7 +259,7 @@ mod tests {
     }
 
     fn some() -> impl Strategy<Value = Diagnostics> {
-        prop::collection::vec((0usize..3, 0u64..40), 0..40).prop_map(|entries| {
+        prop::collection::vec((0usize..4, 0u64..40), 0..40).prop_map(|entries| {
             let mut all = Diagnostics::default();
             for (rule, offset) in entries {
                 all.add(RULES[rule], Place::file("f").at(offset));

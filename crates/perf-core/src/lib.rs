@@ -61,6 +61,7 @@
 //! | what happened? | [`Trace`], [`Event`], [`TraceView`] |
 //! | what is happening? | [`EventSource`], [`EventSink`], [`StreamEvent`] |
 //! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
+//! | in which rows and columns? | [`Table`], [`Column`], [`Cell`] |
 //! | how far is it, and can it stop? | [`Progress`], [`CancelToken`] |
 //!
 //! # Cost
@@ -81,6 +82,7 @@
 //! # Features
 //! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
 //!   is checked as it is read; `Serialize` alone for [`Diagnostics`], whose rules are constants.
+//! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 
 mod children;
@@ -104,6 +106,7 @@ mod replay;
 mod sort;
 mod stream;
 mod system;
+mod table;
 mod time;
 mod trace;
 mod unify;
@@ -135,6 +138,7 @@ pub use properties::{Properties, PropertiesIter};
 pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay, replay_with};
 pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
+pub use table::{Cell, Column, IntoCell, Table, Values};
 pub use time::{Clock, Nanos, Ticks, TimeRange};
 pub use trace::{
     AttributeValue, Collective, CollectiveOp, Definitions, Event, EventId, Events, Link, LinkKind,

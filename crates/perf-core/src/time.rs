@@ -3,7 +3,10 @@
 //! A recording counts ticks of its own clock and is kept so, because a clock faster than 1 GHz
 //! cannot be written in nanoseconds and read back. What leaves an analysis is in [`Nanos`].
 
+use std::cmp::Ordering;
 use std::num::NonZeroU64;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+use std::time::Duration;
 
 /// A point in time, in ticks of the [`Clock`] of its recording.
 ///
@@ -38,15 +41,158 @@ impl std::fmt::Display for Ticks {
 /// Nanoseconds: a duration, or a point in time relative to the origin of a [`Clock`].
 ///
 /// Signed, since a location whose clock was corrected may hold events before the origin.
+///
+/// Times add, subtract, scale and compare, also with [`Duration`]. The operators panic on overflow, as those of
+/// `Duration` do; the methods `checked_*` and `saturating_*` do not.
+///
+/// ```
+/// use perf_core::Nanos;
+/// use std::time::Duration;
+/// let wait = Nanos::try_from(Duration::from_micros(3))?;
+/// assert_eq!(wait + Nanos(500) - 2 * Nanos(250), Nanos(3_000));
+/// assert!(wait > Duration::from_micros(2) && wait == Duration::from_micros(3));
+/// assert_eq!([wait, wait].into_iter().sum::<Nanos>() / 3, Nanos(2_000));
+/// assert_eq!(Duration::try_from(wait)?, Duration::from_micros(3));
+/// # Ok::<(), std::num::TryFromIntError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct Nanos(pub i64);
 
 impl Nanos {
-    /// In seconds, for printing only.
+    /// No time.
+    pub const ZERO: Nanos = Nanos(0);
+
+    /// Returns the time in seconds, for printing only.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
+    }
+
+    /// Returns the sum, `None` if it is beyond 292 years.
+    pub fn checked_add(self, other: Nanos) -> Option<Nanos> {
+        self.0.checked_add(other.0).map(Nanos)
+    }
+
+    /// Returns the difference, `None` if it is beyond 292 years.
+    pub fn checked_sub(self, other: Nanos) -> Option<Nanos> {
+        self.0.checked_sub(other.0).map(Nanos)
+    }
+
+    /// Returns the sum, at most 292 years.
+    pub fn saturating_add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+
+    /// Returns the difference, at most 292 years.
+    pub fn saturating_sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+
+    /// Returns the time without its sign.
+    pub fn abs(self) -> Nanos {
+        Nanos(self.0.saturating_abs())
+    }
+}
+
+/// Panics with the operator where a result is beyond 292 years.
+fn in_range(result: Option<i64>, operation: &str) -> Nanos {
+    match result {
+        Some(result) => Nanos(result),
+        None => panic!("overflow when {operation} times"),
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        in_range(self.0.checked_add(other.0), "adding")
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        in_range(self.0.checked_sub(other.0), "subtracting")
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Nanos {
+    fn sub_assign(&mut self, other: Nanos) {
+        *self = *self - other;
+    }
+}
+
+impl Neg for Nanos {
+    type Output = Nanos;
+    fn neg(self) -> Nanos {
+        in_range(self.0.checked_neg(), "negating")
+    }
+}
+
+impl Mul<i64> for Nanos {
+    type Output = Nanos;
+    fn mul(self, factor: i64) -> Nanos {
+        in_range(self.0.checked_mul(factor), "multiplying")
+    }
+}
+
+impl Mul<Nanos> for i64 {
+    type Output = Nanos;
+    fn mul(self, time: Nanos) -> Nanos {
+        time * self
+    }
+}
+
+/// Rounds towards zero.
+impl Div<i64> for Nanos {
+    type Output = Nanos;
+    fn div(self, divisor: i64) -> Nanos {
+        in_range(self.0.checked_div(divisor), "dividing")
+    }
+}
+
+impl std::iter::Sum for Nanos {
+    fn sum<I: Iterator<Item = Nanos>>(times: I) -> Nanos {
+        times.fold(Nanos::ZERO, Add::add)
+    }
+}
+
+/// Fails beyond 292 years.
+impl TryFrom<Duration> for Nanos {
+    type Error = std::num::TryFromIntError;
+    fn try_from(duration: Duration) -> Result<Self, Self::Error> {
+        i64::try_from(duration.as_nanos()).map(Nanos)
+    }
+}
+
+/// Fails for times below zero.
+impl TryFrom<Nanos> for Duration {
+    type Error = std::num::TryFromIntError;
+    fn try_from(time: Nanos) -> Result<Self, Self::Error> {
+        u64::try_from(time.0).map(Duration::from_nanos)
+    }
+}
+
+impl PartialEq<Duration> for Nanos {
+    fn eq(&self, other: &Duration) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd<Duration> for Nanos {
+    fn partial_cmp(&self, other: &Duration) -> Option<Ordering> {
+        Some(match Duration::try_from(*self) {
+            Ok(own) => own.cmp(other),
+            // Below zero.
+            Err(_) => Ordering::Less,
+        })
     }
 }
 
@@ -240,6 +386,22 @@ mod tests {
             let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap();
             prop_assert!((1..=3).contains(&digits), "{}", text);
         }
+    }
+
+    #[test]
+    fn nanos_compare_with_durations_beyond_their_range() {
+        let longest = Duration::MAX;
+        assert!(Nanos(i64::MAX) < longest && Nanos(-1) < Duration::ZERO);
+        assert!(Nanos::try_from(longest).is_err() && Duration::try_from(Nanos(-1)).is_err());
+        assert_eq!(Nanos(i64::MAX).checked_add(Nanos(1)), None);
+        assert_eq!(Nanos(i64::MIN).saturating_sub(Nanos(1)), Nanos(i64::MIN));
+        assert_eq!((-Nanos(7)).abs(), Nanos(7));
+    }
+
+    #[test]
+    #[should_panic(expected = "overflow when adding times")]
+    fn sums_of_nanos_do_not_wrap() {
+        let _ = Nanos(i64::MAX) + Nanos(1);
     }
 
     #[test]

@@ -5,31 +5,17 @@
     reason = "a test that unwraps says what it expects"
 )]
 
+mod common;
+
 use perf_core::{
-    Close, Definitions, Events, Interval, Location, LocationId, LocationKind, LocationView,
-    Paradigm, Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value,
-    intervals,
+    Close, Interval, LocationId, LocationKind, LocationView, Paradigm, Profile, ReplayCounts,
+    Ticks, TimeRange, Trace, Value, intervals,
 };
 use proptest::prelude::*;
 
 fn trace(kind: LocationKind, calls: &[(u64, bool, u32)]) -> Trace {
-    let mut definitions = Definitions::default();
-    let kernel = |name| Region {
-        paradigm: Paradigm::Cuda,
-        ..Region::named(name)
-    };
-    definitions.regions = ["a", "b", "c"].map(kernel).to_vec();
-    let location = Location {
-        kind,
-        ..Location::default()
-    };
-    definitions.system =
-        SystemTree::new(vec![], vec![], vec![location], &Default::default()).unwrap();
-    let mut events = Events::default();
-    for (at, is_leave, region) in calls {
-        events.push_call(Ticks(*at), *is_leave, RegionId(*region));
-    }
-    Trace::new(definitions, vec![events]).unwrap()
+    let calls = calls.iter().copied();
+    common::one_location(kind, Paradigm::Cuda, ["a", "b", "c"], calls)
 }
 
 fn found(location: LocationView<'_>) -> (Vec<Interval>, ReplayCounts) {

@@ -5,31 +5,21 @@
     reason = "a test that unwraps says what it expects"
 )]
 
+mod common;
+
 use perf_core::{
-    CallPathId, CancelToken, Definitions, Event, Events, Location, LocationId, LocationKind,
-    LocationView, Paradigm, Profile, Region, RegionId, SystemTree, Ticks, TimeRange, Trace, Value,
+    CallPathId, CancelToken, Event, LocationId, LocationKind, LocationView, Paradigm, Profile,
+    RegionId, Ticks, TimeRange, Trace, Value,
 };
 
 /// Enters (upper case) and leaves (lower case) of `a` to `d`, a tick apart.
 fn trace(kind: LocationKind, paradigm: Paradigm, calls: &str) -> Trace {
-    let mut definitions = Definitions::default();
-    let region = |name| Region {
-        paradigm,
-        ..Region::named(name)
+    let call = |(at, call): (u64, u8)| {
+        let region = call.to_ascii_lowercase() - b'a';
+        (at, call.is_ascii_lowercase(), region.into())
     };
-    definitions.regions = ["a", "b", "c", "d"].map(region).to_vec();
-    let location = Location {
-        kind,
-        ..Location::default()
-    };
-    definitions.system =
-        SystemTree::new(vec![], vec![], vec![location], &Default::default()).unwrap();
-    let mut events = Events::default();
-    for (at, call) in (0..).zip(calls.bytes()) {
-        let region = RegionId(u32::from(call.to_ascii_lowercase() - b'a'));
-        events.push_call(Ticks(at), call.is_ascii_lowercase(), region);
-    }
-    Trace::new(definitions, vec![events]).unwrap()
+    let calls = (0..).zip(calls.bytes()).map(call);
+    common::one_location(kind, paradigm, ["a", "b", "c", "d"], calls)
 }
 
 fn overlaps(kind: LocationKind, paradigm: Paradigm, calls: &str) -> bool {

@@ -105,8 +105,8 @@ impl<'a> Tree<'a> {
             let device = self.processes.get(&device).map_or("", String::as_str);
             // Annotations of a device lie beside its streams: they are a row of their own, and no work.
             let label = match kind {
-                LocationKind::AcceleratorStream => format!("{name}, {device}"),
-                _ => format!("{name}, {device}, other {}", plural(kind)),
+                LocationKind::AcceleratorStream => of_process(&name, device),
+                _ => format!("{}, other {}", of_process(&name, device), plural(kind)),
             };
             let level = Some(GroupBy::Device);
             let id = self.groups.push(label, kind, level, streams, leaves);
@@ -177,6 +177,16 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<u32, String> {
         names.insert(id, unique);
     }
     names
+}
+
+/// The label of a device of a process. What both names begin with, such as `rank 0, `, is named once.
+fn of_process(process: &str, device: &str) -> String {
+    let own = device.split_once(", ").filter(|(first, _)| {
+        let rest = process.strip_prefix(first);
+        rest.is_some_and(|rest| rest.starts_with(", "))
+    });
+    let own = own.map_or(device, |(_, own)| own);
+    format!("{process}, {own}")
 }
 
 fn plural(kind: LocationKind) -> &'static str {

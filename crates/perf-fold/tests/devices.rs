@@ -10,7 +10,7 @@ use perf_fold::{
     Cause, Device, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Op, Span,
     Timelines, Usage, Work, WorkRules, device_copies,
 };
-use perf_testdata::device::{PIECES, Piece, build, trace};
+use perf_testdata::device::{PIECES, Piece, build, build_with_calls, trace};
 use proptest::prelude::*;
 
 fn range(start: u64, end: u64) -> TimeRange {
@@ -142,8 +142,36 @@ fn what_ends_or_begins_beside_a_gap_names_it() {
     assert_eq!(gap("a", "b"), Cause::Kernel);
     assert_eq!(gap("a", "ncclDevKernel_SendRecv"), Cause::Communication);
     assert_eq!(gap("Memcpy DtoH", "ncclDevKernel_SendRecv"), Cause::Copy);
-    assert_eq!(gap("Memset (Device)", "b"), Cause::Copy);
+    assert_eq!(gap("Memset (Device)", "b"), Cause::Set);
+    assert_eq!(gap("Memset (Device)", "Memcpy DtoH"), Cause::Copy);
+    assert_eq!(gap("Memset (Device)", "ncclDevKernel_SendRecv"), Cause::Set);
     assert_eq!(gap("__amd_rocclr_copyBuffer.kd", "b"), Cause::Copy);
+}
+
+#[test]
+fn a_gap_during_the_launch_call_waits_for_the_launch() {
+    let parts = |next: &'static str, length: u64| {
+        let pieces = [(Some(0), 0, "a", 1, 10), (Some(8), 0, next, 30, 40)];
+        let trace = build_with_calls(&pieces, length);
+        let device = one(&trace, &DeviceParams::new().keep_gaps(true));
+        assert_eq!(device.gaps.len(), 1);
+        device.gaps[0].parts().collect::<Vec<_>>()
+    };
+    let whole = |cause| vec![(cause, range(10, 30))];
+    // The call ends before the gap, at its begin, within it, at its end, after it.
+    assert_eq!(parts("b", 1), whole(Cause::Kernel));
+    assert_eq!(parts("b", 2), whole(Cause::Kernel));
+    let both = [
+        (Cause::Launch, range(10, 15)),
+        (Cause::Kernel, range(15, 30)),
+    ];
+    assert_eq!(parts("b", 7), both);
+    assert_eq!(parts("b", 22), whole(Cause::Launch));
+    assert_eq!(parts("b", 90), whole(Cause::Launch));
+    assert_eq!(parts("ncclDevKernel_SendRecv", 90), whole(Cause::Launch));
+    // Calls that copy or set may wait for their work.
+    assert_eq!(parts("Memcpy DtoH", 90), whole(Cause::Copy));
+    assert_eq!(parts("Memset (Device)", 90), whole(Cause::Set));
 }
 
 #[test]
@@ -208,16 +236,26 @@ fn work(name: &str) -> Work {
     }
 }
 
+/// The end of the call that launches a piece, where calls have this length or end with the next one.
+fn launched(pieces: &[Piece], piece: usize, length: u64) -> Option<u64> {
+    let launch = pieces[piece].0?;
+    let others = pieces.iter().enumerate();
+    let later = others.filter_map(|(index, it)| it.0.map(|at| (at, index)));
+    let next = later.filter(|it| *it > (launch, piece)).min();
+    Some(next.map_or(launch + length, |next| next.0.min(launch + length)))
+}
+
 /// The cause of the idle tick [at, at + 1), as the documentation defines it.
-fn cause(pieces: &[Piece], at: u64) -> Cause {
+fn cause(pieces: &[Piece], length: u64, at: u64) -> Cause {
     let begins = pieces.iter().map(|it| it.3).filter(|begin| *begin > at);
     let ended = pieces.iter().filter(|it| it.4 <= at);
     let Some(next) = begins.min() else {
         return Cause::QueueEmpty;
     };
-    let nexts = pieces.iter().filter(|it| it.3 == next);
-    let first = nexts
-        .min_by_key(|it| (it.0.is_none(), it.0, work(it.2)))
+    let nexts = pieces.iter().enumerate().filter(|(_, it)| it.3 == next);
+    let nexts = nexts.map(|(index, it)| (launched(pieces, index, length), it));
+    let (call_end, first) = nexts
+        .min_by_key(|(end, it)| (it.0.is_none(), it.0, work(it.2), *end))
         .unwrap();
     let Some(dry) = ended.clone().map(|it| it.4).max() else {
         return match first.0 {
@@ -235,13 +273,18 @@ fn cause(pieces: &[Piece], at: u64) -> Cause {
             Cause::Launch
         };
     }
+    let is_kernel = matches!(work(first.2), Work::Compute | Work::Communication);
+    if is_kernel && call_end.is_some_and(|end| at < end) {
+        return Cause::Launch;
+    }
     let sides: Vec<Work> = ended
         .filter(|it| it.4 == dry)
         .chain([first])
         .map(|it| work(it.2))
         .collect();
     match () {
-        () if sides.contains(&Work::Copy) || sides.contains(&Work::Set) => Cause::Copy,
+        () if sides.contains(&Work::Copy) => Cause::Copy,
+        () if sides.contains(&Work::Set) => Cause::Set,
         () if sides.contains(&Work::Communication) => Cause::Communication,
         () => Cause::Kernel,
     }
@@ -297,7 +340,7 @@ proptest! {
     }
 
     #[test]
-    fn causes_are_those_of_each_tick(pieces in any_pieces()) {
+    fn causes_are_those_of_each_tick(pieces in any_pieces(), length in 0u64..40) {
         // Names are unique a piece, so that no two regions of one name overlap.
         let mut pieces = pieces;
         pieces.sort_by_key(|it| it.3);
@@ -309,11 +352,11 @@ proptest! {
             }
             is_after
         });
-        let trace = build(&pieces);
+        let trace = build_with_calls(&pieces, length);
         let device = one(&trace, &DeviceParams::new().span(Span::Window(range(0, 120))));
         for wanted in Cause::ALL {
             let idle = (0..120).filter(|at| !pieces.iter().any(|it| it.3 <= *at && *at < it.4));
-            let found = idle.filter(|at| cause(&pieces, *at) == wanted).count() as u64;
+            let found = idle.filter(|at| cause(&pieces, length, *at) == wanted).count() as u64;
             prop_assert_eq!(device.idle(wanted), found, "{:?}", wanted);
         }
     }

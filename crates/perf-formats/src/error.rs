@@ -70,6 +70,28 @@ pub enum Error {
         /// The names of the formats that were tried.
         tried: String,
     },
+    /// The file is of a known kind that cannot be read as it is.
+    #[error("{place}: this is {kind}; {remedy}")]
+    Foreign {
+        /// The input.
+        place: Place,
+        /// Its kind, such as `a report of Nsight Systems`.
+        kind: &'static str,
+        /// The command that converts it, or the feature that reads it.
+        remedy: String,
+    },
+    /// A recording holds a profile where a trace is needed, or the other way round.
+    #[error("{place}: holds a {got}, expected a {expected}; {remedy}")]
+    Content {
+        /// The input.
+        place: Place,
+        /// `trace` or `profile`.
+        expected: &'static str,
+        /// `trace` or `profile`.
+        got: &'static str,
+        /// A way to the expected one.
+        remedy: &'static str,
+    },
     /// A caller asked for something that cannot be done.
     #[error("{what}")]
     Usage {
@@ -104,7 +126,9 @@ impl Error {
             | Error::Unsupported { place, .. }
             | Error::Limit { place, .. }
             | Error::Strict { place, .. }
-            | Error::UnknownFormat { place, .. } => Some(place),
+            | Error::UnknownFormat { place, .. }
+            | Error::Foreign { place, .. }
+            | Error::Content { place, .. } => Some(place),
             Error::Usage { .. } | Error::Core(_) | Error::Cancelled(_) => None,
         }
     }

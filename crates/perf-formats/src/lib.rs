@@ -110,6 +110,7 @@ pub mod chrome;
 #[cfg(feature = "cube")]
 pub mod cube;
 mod error;
+mod foreign;
 #[cfg(any(feature = "chrome", feature = "rocprof"))]
 #[cfg_attr(
     not(feature = "chrome"),

@@ -1,7 +1,7 @@
 //! How a recording is opened.
 
 use crate::{Error, Result};
-use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Unify, Weight};
+use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Unify};
 
 /// How a recording is opened: what to read of it, and what to put up with.
 ///
@@ -188,7 +188,7 @@ impl OpenOptions<'_> {
 
 /// The first repair or loss, as an error.
 pub(crate) fn judge(found: &Diagnostics) -> Result<()> {
-    let mut bad = found.iter().filter(|(rule, _)| rule.weight != Weight::Note);
+    let mut bad = found.iter().filter(|(rule, _)| rule.weight.is_repair());
     match bad.next() {
         Some((rule, finding)) => Err(Error::Strict {
             rule,

@@ -281,7 +281,8 @@ impl Formats {
     /// The format that is surest of a path; the first of those equally sure.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::UnknownFormat`] if none takes it.
+    /// [`Error::Io`] where the system cannot read, [`Error::Foreign`] for files of other tools and of formats
+    /// that were not compiled in, [`Error::UnknownFormat`] for any other file that no format takes.
     pub fn probe(&self, path: &Path) -> Result<&Format> {
         let input = Input::look(path)?;
         let sure = self.0.iter().map(|format| ((format.probe)(&input), format));
@@ -292,6 +293,13 @@ impl Formats {
         let place = Place::file(path.to_string_lossy().into_owned());
         if let Err(source) = std::fs::metadata(&input.path) {
             return Err(Error::Io { place, source });
+        }
+        if let Some((kind, remedy)) = crate::foreign::kind(&input) {
+            return Err(Error::Foreign {
+                place,
+                kind,
+                remedy,
+            });
         }
         let names: Vec<_> = self.0.iter().map(|format| format.name).collect();
         Err(Error::UnknownFormat {

@@ -209,6 +209,8 @@ fn what_is_left_of_an_aborted_run_is_read() {
         assert_eq!(trace.events(), whole.events());
         assert_eq!(found.count(rules::NO_ANCHOR), 1);
 
+        assert_eq!(found.count(rules::STALE_FILES), 0);
+
         members.remove(&format!("{name}.def"));
         let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
         let (trace, found) = reader.read().unwrap();
@@ -236,6 +238,23 @@ fn what_is_left_of_an_aborted_run_is_read() {
             merged.definitions().regions.len(),
             trace.definitions().regions.len()
         );
+    }
+}
+
+/// A folder that holds files of an earlier run as well, to which nothing leads but their names.
+#[test]
+fn stale_files_are_left_out_without_an_anchor() {
+    for path in archives(&["casita-2_cuda_simple"]) {
+        let whole = read(&path, OpenOptions::new());
+        let mut members = MemoryArchive::read(&path).unwrap();
+        let files = members.iter().filter(|(name, _)| name.ends_with(".evt"));
+        let stale = files.count() - whole.events().len();
+        members.remove("traces.otf2");
+        let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
+        let (trace, found) = reader.read().unwrap();
+        assert_eq!(trace.events(), whole.events());
+        assert!(stale > 0);
+        assert_eq!(found.count(rules::STALE_FILES), stale as u64);
     }
 }
 

@@ -7,47 +7,28 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+#[path = "common/archives.rs"]
+mod archives;
+
+use archives::Random;
 use perf_core::Members as Ranks;
 use perf_core::{CancelToken, Limits, Ticks, TimeRange};
 use perf_core::{Paradigm, RegionRole};
-use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, rules, write};
+use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, rules};
 use perf_formats::{Error, OpenOptions};
-use perf_testdata::corpus::corpus;
 use perf_testdata::wide;
 use std::ops::ControlFlow;
 
 /// Small archives, as (name, bytes): real ones where the corpus is, and one of our own.
 fn archives() -> Vec<(String, MemoryArchive)> {
-    let mut all = Vec::new();
-    let mut own = MemoryArchive::default();
     let trace = wide::trace(3, 400);
     let options = WriteOptions::default().with_chunks(2048, 1 << 12);
-    write(trace.view(), &mut own, &options, &(), &Default::default()).unwrap();
-    all.push(("own".to_string(), own));
-    for name in [
+    let names = [
         "pipit-pingpong",
         "casita-1_scorep-ompt-host-nested",
         "casita-4_mpi_ls_barr",
-    ] {
-        match corpus(&format!("otf2/{name}")) {
-            Some(path) => all.push((name.to_string(), MemoryArchive::read(&path).unwrap())),
-            None => println!("skipped: corpus absent"),
-        }
-    }
-    all
-}
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let value = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        value as usize % most.max(1)
-    }
+    ];
+    archives::with_corpus(&trace, &options, &names)
 }
 
 /// Reads in all ways. Whatever comes out must be small: an event takes a byte at least, and a token is looked at

@@ -351,6 +351,52 @@ fn an_archive_is_found_from_any_of_its_paths() {
     assert_eq!(reader.read().unwrap().0.len(), 2);
 }
 
+/// Without an anchor, files of an earlier run in the same folder are told from those of locations whose
+/// definition was lost.
+#[test]
+fn files_that_whole_definitions_do_not_name_are_stale() {
+    let mut events = one_call().events().to_vec();
+    events.extend(events.clone());
+    let trace = Trace::new(definitions(2), events).unwrap();
+    let mut archive = written(trace.view(), &WriteOptions::default());
+    for stale in ["7", "9"] {
+        for of in ["evt", "def"] {
+            let bytes = archive.get(&format!("traces/0.{of}")).unwrap().to_vec();
+            archive.insert(format!("traces/{stale}.{of}"), bytes);
+        }
+    }
+    let counts = |archive: &MemoryArchive| {
+        let (trace, found) = read(archive, OpenOptions::new());
+        let count = |rule| found.count(rule);
+        let rules = [rules::STALE_FILES, rules::UNDEFINED_LOCATION];
+        (trace.len(), rules.map(count))
+    };
+    assert_eq!(counts(&archive), (4, [0, 0]));
+    archive.remove("traces.otf2");
+    assert_eq!(counts(&archive), (4, [2, 0]));
+
+    // Definitions that are cut, garbled or gone.
+    let whole = archive.get("traces.def").unwrap().to_vec();
+    let mut damaged = archive.clone();
+    damaged.insert("traces.def", whole[..whole.len() - 2].to_vec());
+    assert_eq!(counts(&damaged), (8, [0, 2]));
+    damaged.remove("traces.def");
+    assert_eq!(counts(&damaged), (8, [0, 4]));
+    // Another kind of record in place of location 1, and another key: 0, which is taken, or 5, which has no
+    // files.
+    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let locations = reader.definition_file().records();
+    let locations = locations.filter(|it| it.name() == "Location");
+    let at = locations.last().unwrap().offset as usize;
+    assert_eq!(whole[at + 2..at + 4], [1, 1], "a key of one byte");
+    for (offset, byte, undefined) in [(0, 200, 3), (3, 0, 3), (3, 5, 3)] {
+        let mut bytes = whole.clone();
+        bytes[at + offset] = byte;
+        damaged.insert("traces.def", bytes);
+        assert_eq!(counts(&damaged), (8, [0, undefined]), "{offset} {byte}");
+    }
+}
+
 #[test]
 fn a_renamed_anchor_finds_its_files() {
     let folder = on_disk("renamed");

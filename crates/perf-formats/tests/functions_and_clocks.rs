@@ -8,9 +8,12 @@
     reason = "a test that unwraps says what it expects"
 )]
 
+#[path = "common/archives.rs"]
+mod archives;
+
 use perf_core::{
     CallPathId, CancelToken, ClockCount, Definitions, Event, Events, LocationId, Profile, Region,
-    RegionId, SystemTree, Ticks, Trace, Unify, Value, match_messages,
+    RegionId, Ticks, Trace, Unify, Value, match_messages,
 };
 use perf_formats::{OpenOptions, otf2};
 use perf_testdata::corpus::corpus;
@@ -96,12 +99,7 @@ fn archive() -> otf2::MemoryArchive {
         ..Region::named("init")
     };
     definitions.regions = vec![at("a.c"), at("a.c"), at("b.c")];
-    let locations = (0..2).map(|key| perf_core::Location {
-        key,
-        ..Default::default()
-    });
-    definitions.system =
-        SystemTree::new(vec![], vec![], locations.collect(), &Default::default()).unwrap();
+    definitions.system = archives::locations(0..2);
     let rank = |regions: &[u32]| {
         let mut events = Events::default();
         for (at, region) in (0..).step_by(10).zip(regions) {
@@ -111,17 +109,7 @@ fn archive() -> otf2::MemoryArchive {
         events
     };
     let trace = Trace::new(definitions, vec![rank(&[0, 2]), rank(&[1])]).unwrap();
-    let mut archive = otf2::MemoryArchive::default();
-    let options = otf2::WriteOptions::default();
-    otf2::write(
-        trace.view(),
-        &mut archive,
-        &options,
-        &(),
-        &CancelToken::new(),
-    )
-    .unwrap();
-    archive
+    archives::written(&trace, &otf2::WriteOptions::default())
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn strange_records_are_counted() {
     for (body, rule) in cases {
         let (_, found) = read(body, &OpenOptions::new()).unwrap();
         assert_eq!(found.count(rule), 1, "{body}: {found}");
-        let is_strict = rule.weight == perf_core::Weight::Note;
+        let is_strict = !rule.weight.is_repair();
         let strict = read(body, &OpenOptions::new().strict(true));
         assert_eq!(strict.is_ok(), is_strict, "{body}");
     }
@@ -703,6 +703,21 @@ fn records_out_of_order_are_sorted_with_their_times() {
 }
 
 #[test]
+fn records_beyond_the_duration_are_counted_and_kept() {
+    let lines = ordered_lines(60);
+    let (truth, found) = both("truth", &lines, &OpenOptions::new());
+    assert_eq!(found.count(rules::BEYOND_DURATION), 0, "{found}");
+    let mut longer = lines.clone();
+    longer.push("2:1:1:1:1:10001:50000001:7".into());
+    longer.push("3:1:1:1:1:9000:9000:2:1:2:1:9500:10500:8:7".into());
+    let (trace, found) = both("longer", &longer, &OpenOptions::new());
+    assert_eq!(found.count(rules::BEYOND_DURATION), 2, "{found}");
+    assert_eq!(found.repairs(), 0, "{found}");
+    assert_eq!(trace.range().unwrap().end, Ticks(10_501));
+    assert!(trace.len() > truth.len());
+}
+
+#[test]
 fn a_time_far_beyond_the_trace_is_repaired() {
     let lines = ordered_lines(60);
     let truth = both("truth", &lines, &OpenOptions::new()).0;
@@ -759,11 +774,14 @@ fn a_time_far_beyond_the_trace_is_repaired() {
     assert_eq!(seen(&sound), (60, 0, 0));
     let own = (0..sound.len()).filter(|at| sound[*at].starts_with("3:"));
     for at in own.step_by(7) {
-        let mut damaged = sound.clone();
-        let mut fields: Vec<&str> = damaged[at].split(':').collect();
-        fields[5] = "14400000000000000";
-        damaged[at] = fields.join(":");
-        assert_eq!(seen(&damaged), (60, 0, 1), "{at}");
+        // The times of the calls and of the message itself, of the send and of the receive.
+        for field in [5, 6, 11, 12] {
+            let mut damaged = sound.clone();
+            let mut fields: Vec<&str> = damaged[at].split(':').collect();
+            fields[field] = "14400000000000000";
+            damaged[at] = fields.join(":");
+            assert_eq!(seen(&damaged), (60, 0, 1), "{at} {field}");
+        }
     }
     // A header whose duration is wrong says nothing.
     let short = LONG.replace("10000", "10");

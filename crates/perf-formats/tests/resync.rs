@@ -6,26 +6,17 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+#[path = "common/archives.rs"]
+mod archives;
+
+use archives::Random;
 use perf_core::{Diagnostics, Events, Trace};
-use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
+use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions};
 use perf_formats::{OpenOptions, chrome};
 use perf_testdata::corpus::corpus;
 use perf_testdata::wide;
 use std::collections::HashMap;
 use std::io::Read;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let value = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        value as usize % most.max(1)
-    }
-}
 
 /// Damages one byte: a flipped bit, another value, a byte too few or one too many.
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
@@ -106,25 +97,17 @@ fn read(members: &MemoryArchive) -> perf_formats::Result<(Trace, Diagnostics)> {
 }
 
 fn archives() -> Vec<(String, MemoryArchive)> {
-    let mut own = MemoryArchive::default();
     let trace = wide::trace(2, 6_000);
     let options = WriteOptions::default().with_chunks(1 << 14, 1 << 16);
-    write(trace.view(), &mut own, &options, &(), &Default::default()).unwrap();
-    let mut all = vec![("own".to_string(), own)];
-    for name in [
+    let names = [
         "pipit-pingpong",
         "tracer-stencil4d-32",
         "casita-4_mpi_ls_barr",
         "casita-2_cuda_simple",
         "eztrace-heat4",
         "apex-json-converter",
-    ] {
-        match corpus(&format!("otf2/{name}")) {
-            Some(path) => all.push((name.to_string(), MemoryArchive::read(&path).unwrap())),
-            None => println!("skipped: corpus absent"),
-        }
-    }
-    all
+    ];
+    archives::with_corpus(&trace, &options, &names)
 }
 
 #[test]

@@ -34,14 +34,25 @@ pub fn trace() -> Trace {
     build(&PIECES)
 }
 
-/// The trace of any pieces, each launched by a call of no length. Work of one stream may overlap, but
+/// The trace of any pieces, each launched by a call of no length.
+///
+/// See [`build_with_calls`].
+///
+/// # Panics
+/// For pieces that end before they begin.
+pub fn build(pieces: &[Piece]) -> Trace {
+    build_with_calls(pieces, 0)
+}
+
+/// The trace of any pieces, each launched by a call of this length, or one that ends where the next begins.
+/// Work of one stream may overlap, but
 /// pieces of one name must not lie within each other.
 ///
 /// The thread is location 0, stream `s` is location `s` + 1. Copies carry 4096 bytes.
 ///
 /// # Panics
 /// For pieces that end before they begin.
-pub fn build(pieces: &[Piece]) -> Trace {
+pub fn build_with_calls(pieces: &[Piece], length: u64) -> Trace {
     let mut definitions = Definitions::default();
     definitions.attributes = vec![Attribute {
         name: "bytes".into(),
@@ -77,10 +88,11 @@ pub fn build(pieces: &[Piece]) -> Trace {
     launches.sort_unstable();
     let mut host = Events::default();
     let mut from = vec![None; pieces.len()];
-    for (at, piece) in launches {
+    for (number, (at, piece)) in launches.iter().copied().enumerate() {
         from[piece] = Some(host.len() as u32);
+        let next = launches.get(number + 1).map_or(u64::MAX, |next| next.0);
         host.push_call(Ticks(at), false, RegionId(0));
-        host.push_call(Ticks(at), true, RegionId(0));
+        host.push_call(Ticks(next.min(at + length)), true, RegionId(0));
     }
     let mut columns = vec![host];
     let mut links = Vec::new();

@@ -161,3 +161,34 @@ fn what_makes_no_sense_is_told() {
     let none = choose(&phases.values, &[0.0; 600], four()).expect("there is a scale");
     assert_eq!(none.noise_weight, 0.0);
 }
+
+/// A frame of two modes near each other, and one whose long bursts are sparse and need a radius
+/// beyond that.
+#[test]
+fn noise_of_one_frame_ties_no_modes_of_another() {
+    for seed in 1..=20 {
+        let mut random = Xorshift::new(seed);
+        let mut near = Vec::new();
+        for at in 0..600 {
+            let (x, y) = clusters::normal(&mut random);
+            near.extend([0.01 * x + 0.15 * f64::from(at % 2), 0.01 * y]);
+        }
+        let (mut sparse, mut weights) = (Vec::new(), Vec::new());
+        for at in 0..616 {
+            let (x, y) = clusters::normal(&mut random);
+            let (centre, width, weight) = match at {
+                0..300 => (0.0, 0.01, 1.0),
+                300..600 => (3.0, 0.01, 1.0),
+                _ => (6.0, 0.2, 200.0),
+            };
+            sparse.extend([centre + width * x, width * y]);
+            weights.push(weight);
+        }
+        let one = choose(&near, &[1.0; 600], four()).expect("there is a scale");
+        let other = choose(&sparse, &weights, four()).expect("there is a scale");
+        assert_eq!(one.clusters, 2, "{seed}: {one:?}");
+        assert!(other.least > one.ties, "{seed}: {other:?}");
+        let shared = EpsChoice::shared([&one, &other]).expect("two");
+        assert_eq!(cluster(&near, shared).clusters(), 2, "{seed}: {shared}");
+    }
+}

@@ -32,7 +32,12 @@ impl Found {
 
     /// Whether something was changed or left out, and not only noted.
     pub fn is_repair(&self) -> bool {
-        self.rule.weight != Weight::Note
+        self.rule.weight.is_repair()
+    }
+
+    /// Whether it is usual in recordings of its format and changes no answer.
+    pub fn is_ordinary(&self) -> bool {
+        self.rule.weight == Weight::Ordinary
     }
 
     /// What a line about it begins with.
@@ -57,12 +62,38 @@ pub fn found(diagnostics: &Diagnostics) -> Vec<Found> {
     diagnostics.iter().map(Found::of).collect()
 }
 
+/// Lines about what was found: one a rule, each with the word that it begins with, and one for all rules that
+/// are ordinary.
+pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
+    let (ordinary, others): (Vec<_>, Vec<_>) =
+        found(diagnostics).into_iter().partition(Found::is_ordinary);
+    let others = others.into_iter();
+    let mut lines: Vec<_> = others
+        .map(|found| (found.word(), found.to_string()))
+        .collect();
+    if !ordinary.is_empty() {
+        let count = ordinary
+            .iter()
+            .map(|found| found.count)
+            .fold(0, u64::saturating_add);
+        let names: Vec<_> = ordinary.iter().map(|found| found.rule.name).collect();
+        let line = format!(
+            "{} x ordinary for the format, without effect on the result: {}; `inspect` lists them",
+            grouped(count),
+            names.join(", ")
+        );
+        lines.push(("note", line));
+    }
+    lines
+}
+
 /// What was found as a list of objects.
 pub fn json(diagnostics: &Diagnostics) -> serde_json::Value {
     let all = found(diagnostics).into_iter().map(|found| {
         json!({
             "rule": found.rule.name,
             "repair": found.is_repair(),
+            "ordinary": found.is_ordinary(),
             "count": found.count,
             "what": found.rule.what,
             "first": found.first,
@@ -123,7 +154,7 @@ pub fn clocks_json(found: &ClockViolations, clock: Clock) -> serde_json::Value {
     })
 }
 
-/// Writes a line for each rule and each kind of mended frames; none where all is well.
+/// Writes the [`lines`] and one for each kind of mended frames; none where all is well.
 ///
 /// # Errors
 /// What `out` fails with.
@@ -132,8 +163,8 @@ pub fn write(
     counts: &ReplayCounts,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for found in found(diagnostics) {
-        writeln!(out, "{}: {found}", found.word())?;
+    for (word, line) in lines(diagnostics) {
+        writeln!(out, "{word}: {line}")?;
     }
     for (what, count) in mended(counts) {
         if count > 0 {
@@ -166,6 +197,28 @@ pub fn explain(diagnostics: &Diagnostics) -> impl Fn(Failure) -> Failure + use<>
 mod tests {
     use super::*;
     use perfkit::core::Place;
+
+    #[test]
+    fn ordinary_findings_are_one_line() {
+        let rule = |name, weight| Rule {
+            name,
+            what: "as it is",
+            weight,
+        };
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.add_many(rule("loose", Weight::Ordinary), 12, Place::file("a"));
+        diagnostics.add_many(rule("spare", Weight::Ordinary), 1_000, Place::file("a"));
+        diagnostics.add(rule("worth", Weight::Note), Place::file("a"));
+        let mut out = Vec::new();
+        write(&diagnostics, &ReplayCounts::default(), &mut out).unwrap();
+        let expected = "note: 1 x worth: as it is (first: a)\n\
+                        note: 1 012 x ordinary for the format, without effect on the result: loose, spare; \
+                        `inspect` lists them\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        assert_eq!(found(&diagnostics).len(), 3);
+        assert_eq!(json(&diagnostics)[0]["ordinary"], true);
+        assert_eq!(json(&diagnostics)[2]["ordinary"], false);
+    }
 
     #[test]
     fn repairs_warn_and_notes_do_not() {

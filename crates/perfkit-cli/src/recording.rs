@@ -118,11 +118,19 @@ pub struct Profiled {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn profile(path: &Path) -> Result<Profiled, Failure> {
-    match any(path)? {
+    profile_by(path, Unify::default())
+}
+
+/// As [`profile`], with a rule that decides which regions of a trace are one function.
+///
+/// # Errors
+/// As [`profile`].
+pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
+    match any_by(path, unify)? {
         Any::Profile(profiled) => Ok(profiled),
         Any::Trace(recording) => {
             let view = recording.trace.view();
-            let made = Profile::from_trace(view, &Bar::new(), &CancelToken::new());
+            let made = Profile::from_trace_by(view, unify, &Bar::new(), &CancelToken::new());
             let (profile, counts) = made.map_err(input)?;
             Ok(Profiled {
                 profile,

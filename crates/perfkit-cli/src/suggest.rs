@@ -1,5 +1,8 @@
 //! Suggestions for names that are misspelt.
 
+/// Letters of a name that are compared, since names of files are of any length and the distance takes quadratic time.
+const MAX_LETTERS: usize = 200;
+
 /// Similarity, 0 to 1, above which a name is suggested.
 const MIN_SIMILARITY: f64 = 0.6;
 
@@ -26,7 +29,7 @@ pub fn near<'a>(
         if is_part && !wanted.is_empty() {
             within.push(name);
         } else if within.is_empty() {
-            let similarity = strsim::normalized_damerau_levenshtein(&wanted, &own);
+            let similarity = strsim::normalized_damerau_levenshtein(start(&wanted), start(&own));
             if similarity > MIN_SIMILARITY {
                 similar.push((similarity, name));
             }
@@ -38,6 +41,12 @@ pub fn near<'a>(
     }
     within.truncate(most);
     within
+}
+
+/// Returns the first [`MAX_LETTERS`] of a name.
+fn start(name: &str) -> &str {
+    let end = name.char_indices().nth(MAX_LETTERS);
+    &name[..end.map_or(name.len(), |(end, _)| end)]
 }
 
 /// Returns the end of a message about a name that is not known: the names that may be meant, or all if they are few.
@@ -66,5 +75,22 @@ pub fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Strin
             format!("; there are {} and {more} more", quoted(&known[..MOST]))
         }
         _ => format!("; there are {}", quoted(&known)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_not_near_a_short_one() {
+        let long = "kernel ".repeat(200);
+        assert!(near("zzz", [long.as_str()], 8).is_empty());
+        assert_eq!(near("Kernel", [long.as_str()], 8), [long.as_str()]);
+    }
+
+    #[test]
+    fn the_most_similar_is_first() {
+        assert_eq!(near("wrok", ["worm", "work", "wind"], 8)[0], "work");
     }
 }

@@ -5,12 +5,13 @@ use crate::findings;
 use crate::options::{General, Window, file_names};
 use crate::pictures::{self, Files};
 use crate::recording::{self, Recording};
+use crate::suggest;
 use crate::table::{self, counted, grouped};
 use clap::Args;
-use perfkit::core::{Clock, Event, Nanos, TimeRange};
+use perfkit::core::{Clock, Event, Nanos, TimeRange, TraceView, fits};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -72,7 +73,7 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     let rules = rules.fold(WorkRules::default(), |rules, (work, glob)| {
         rules.before(*work, glob)
     });
-    let params = DeviceParams::new().span(span).rules(rules);
+    let params = DeviceParams::new().span(span).rules(rules.clone());
     let devices = Devices::new(view, &params.keep_gaps(options.gaps > 0)).map_err(input)?;
     if devices
         .devices()
@@ -81,6 +82,7 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     {
         return Err(Failure::Input(no_work(recording, &names)));
     }
+    check_work(view, &devices, &rules)?;
     let hta = HtaParams::default().include_last_profiler_step(options.hta_all);
     let hta = match options.hta || options.hta_all {
         true => Some(Hta::of(view, &hta).map_err(input)?),
@@ -147,6 +149,51 @@ fn work(rule: &str) -> Result<(Work, String), String> {
     let work = Work::ALL.into_iter().find(|work| work.name() == kind);
     let work = work.ok_or("KIND is none of compute, communication, copy, set")?;
     Ok((work, glob.into()))
+}
+
+/// Most names of work that the message about a pattern without a match lists.
+const MAX_NAMES: usize = 4;
+
+/// Most letters of each of them.
+const MAX_NAME: usize = 60;
+
+/// Refuses patterns of `--work` that match no work of any device.
+fn check_work(view: TraceView<'_>, devices: &Devices, rules: &WorkRules) -> Outcome {
+    let regions = &view.definitions().regions;
+    let mut is_work = vec![false; regions.len()];
+    if rules.own().next().is_some() {
+        let streams = devices.devices().iter().flat_map(|it| &it.streams);
+        for location in streams.filter_map(|it| view.trace().location(it.location)) {
+            let events = location.all();
+            for index in 0..events.len() {
+                if let Some(Event::Enter { region }) = events.event(index)
+                    && let Some(is_work) = is_work.get_mut(region.index())
+                {
+                    *is_work = true;
+                }
+            }
+        }
+    }
+    let names = regions.iter().zip(is_work).filter(|(_, is_work)| *is_work);
+    let names: BTreeSet<&str> = names.map(|(region, _)| region.name.as_str()).collect();
+    for (work, glob) in rules.own() {
+        if names.iter().any(|name| fits(glob, name)) {
+            continue;
+        }
+        let word = glob.replace(['*', '?'], "");
+        let near = suggest::near(&word, names.iter().copied(), MAX_NAMES);
+        let short = |name: &&str| format!("`{}`", table::shortened(name, MAX_NAME));
+        let near: Vec<_> = near.iter().map(short).collect();
+        let (work, head) = (work.name(), "no work on any device matches");
+        return Err(Failure::Usage(match near.is_empty() {
+            true => format!("--work {work}={glob}: {head}"),
+            false => format!(
+                "--work {work}={glob}: {head}; did you mean {}?",
+                near.join(" or ")
+            ),
+        }));
+    }
+    Ok(())
 }
 
 fn span(recording: &Recording, options: &Options) -> Result<Span, Failure> {
@@ -357,6 +404,7 @@ impl Shown<'_> {
                 share(Work::Compute),
                 share(Work::Communication),
                 share(Work::Copy),
+                share(Work::Set),
             ]
         });
         let head = [
@@ -370,6 +418,7 @@ impl Shown<'_> {
             "compute %",
             "comm. %",
             "copy %",
+            "set %",
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
         writeln!(out, "  idle, % of the span, waiting for")?;
@@ -385,6 +434,7 @@ impl Shown<'_> {
             "late host",
             "launch",
             "copy",
+            "set",
             "comm.",
             "kernel",
             "empty queue",
@@ -392,7 +442,10 @@ impl Shown<'_> {
         ];
         table::write(out, &head, &rows.collect::<Vec<_>>())?;
         for device in devices.iter().filter(|_| self.gaps > 0) {
-            writeln!(out, "  longest gaps of {}", name(device))?;
+            match device.gaps.is_empty() {
+                true => writeln!(out, "  no gaps of {}", name(device))?,
+                false => writeln!(out, "  longest gaps of {}", name(device))?,
+            }
             for gap in longest(device, self.gaps) {
                 let start = self.clock().nanos(gap.range.start).unwrap_or_default();
                 let length = Nanos(self.nanos(gap.range.len()));

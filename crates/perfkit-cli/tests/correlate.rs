@@ -484,6 +484,48 @@ fn opposites_are_last_in_the_order_of_the_paper() {
 }
 
 #[test]
+fn a_tolerance_out_of_range_names_option_and_range() {
+    let words = ["--path", "Working > radiation", "--topology", "4x4x4"];
+    for wrong in ["1", "-0.1", "7", "NaN"] {
+        let option = format!("--tolerance={wrong}");
+        let words = [&words[..], &[option.as_str()]].concat();
+        let said = complaint(&bundled("jacobi-64"), &words);
+        let expected = format!("--tolerance {wrong}: not a number from 0 to below 1");
+        assert_eq!(said, expected);
+    }
+}
+
+#[test]
+fn one_axis_has_nothing_behind_it() {
+    let text = |grid: &str| {
+        let words = ["--path", "Working > radiation", "--topology", grid];
+        run(&bundled("jacobi-64"), &words).expect("it correlates")
+    };
+    for grid in ["64", "1x64"] {
+        assert!(!text(grid).contains("--axes"), "{}", text(grid));
+    }
+    assert!(text("4x4x4").contains("what lies behind: --axes"));
+}
+
+/// Notes are about the views that are listed.
+#[test]
+fn notes_count_listed_views() {
+    let list = |top: &str| {
+        let words = [
+            "--path",
+            "Working > radiation",
+            "--topology",
+            "4x4x4",
+            "--top",
+            top,
+        ];
+        json(&bundled("jacobi-64"), &words)["notes"].to_string()
+    };
+    assert!(list("1000").contains("listed view"), "{}", list("1000"));
+    assert!(!list("0").contains("listed view"), "{}", list("0"));
+}
+
+#[test]
 fn surrogates_tell_what_a_correlation_is_worth() {
     let words = [
         "--metric",
@@ -519,7 +561,20 @@ fn surrogates_tell_what_a_correlation_is_worth() {
         &bundled("jacobi-64"),
         &[&words[..], &["--surrogates", "9"]].concat(),
     );
-    assert!(text.expect("it correlates").contains("p of all"));
+    let text = text.expect("it correlates");
+    assert!(text.contains("p of all"));
+    // None of nine is as close: one in ten, the reference counted among them.
+    assert!(text.contains("<= 0.100"), "{text}");
+    let page = scratch("chances.html");
+    let page_words = ["--surrogates", "9", "--html", &page.display().to_string()];
+    run(
+        &bundled("jacobi-64"),
+        &[&words[..], &page_words[..]].concat(),
+    )
+    .expect("it draws");
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(page.contains("Correlations by chance"));
+    assert!(page.contains("9 surrogates: 95 % of them"));
     let said = complaint(
         &bundled("jacobi-64"),
         &[&words[..], &["--surrogates", "0"]].concat(),

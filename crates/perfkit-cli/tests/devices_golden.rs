@@ -129,6 +129,52 @@ fn planted_numbers_come_out() {
     );
 }
 
+#[test]
+fn all_kinds_of_work_have_columns_and_patterns_must_match() {
+    let text = perf_testdata::corpus::corpus("gpu/tracelens/tests/traces/b200/eager_trace.json.gz");
+    let Some(path) = text else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let file = path.display().to_string();
+    let text = print("utilisation", &[&file]).expect("it has a device");
+    assert!(text.contains("copy %  set %"), "{text}");
+    // Arguments and flows of Kineto are ordinary: one line, and `inspect` has a line a rule.
+    assert_eq!(text.matches("arguments-left-out").count(), 1, "{text}");
+    let ordinary =
+        "ordinary for the format, without effect on the result: arguments-left-out, loose-flow;";
+    assert!(text.contains(ordinary), "{text}");
+    // The rank is named once, not for the process and the device.
+    let rows = print("fold", &[&file, "--by", "device"]).expect("it folds");
+    let row = rows.lines().find(|line| line.contains("GPU 0"));
+    assert_eq!(
+        row.map(|row| row.matches("rank 0").count()),
+        Some(1),
+        "{rows}"
+    );
+    let rule = |rule: &str| rule.to_owned() + "=AllReduce*";
+    let failure = print("utilisation", &[&file, "--work", &rule("copy")]);
+    let Err(Failure::Usage(message)) = failure else {
+        panic!("no name begins so: {failure:?}");
+    };
+    assert!(
+        message.contains("no work on any device matches"),
+        "{message}"
+    );
+
+    // A device that is busy all of the window has no gap.
+    let file = planted().display().to_string();
+    let result = json(&[&file, "--json", "--gaps", "1"]);
+    let gap = &result["devices"][0]["gaps"][0];
+    let end = gap["start_ns"].as_i64().unwrap_or_default()
+        + gap["length_ns"].as_i64().unwrap_or_default();
+    let words = [format!("{end}ns"), format!("{}ns", end + 1_000)];
+    let words = [&file, "--from", &words[0], "--to", &words[1], "--gaps", "2"];
+    let text = print("utilisation", &words).expect("it has devices");
+    assert!(text.contains("\n  no gaps of device 0\n"), "{text}");
+    assert!(!text.contains("longest gaps of device 0"), "{text}");
+}
+
 const ROCPROF: &str = r#"{"rocprofiler-sdk-tool": [{"metadata": {"pid": 7},
     "agents": [{"id": {"handle": 9}, "type": 2, "logical_node_type_id": 0, "name": "gfx90a"}],
     "kernel_symbols": [{"kernel_id": 3, "formatted_kernel_name": "axpy"}],

@@ -93,6 +93,49 @@ pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
     formats::open(path, &formats::OpenOptions::new())
 }
 
+/// Opens a trace: a recording with events.
+///
+/// ```
+/// let trace = perfkit::open_trace("../../data/recordings/jacobi-4")?;
+/// assert_eq!(trace.definitions().system.locations().len(), 4);
+/// # Ok::<(), perfkit::formats::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`open`], and [`Error::Content`](formats::Error::Content) if the recording is a profile.
+pub fn open_trace(path: impl AsRef<Path>) -> formats::Result<core::Trace> {
+    match open(&path)?.content {
+        formats::Content::Trace(trace) => Ok(trace),
+        _ => Err(formats::Error::Content {
+            place: core::Place::file(path.as_ref().to_string_lossy()),
+            expected: "trace",
+            got: "profile",
+            remedy: "a profile has no events: record a trace",
+        }),
+    }
+}
+
+/// Opens a profile: a recording of sums, such as Cube's and TAU's.
+///
+/// ```
+/// let error = perfkit::open_profile("../../data/recordings/jacobi-4").expect_err("it is a trace");
+/// assert!(error.to_string().contains("holds a trace, expected a profile"));
+/// ```
+///
+/// # Errors
+/// Those of [`open`], and [`Error::Content`](formats::Error::Content) if the recording is a trace.
+pub fn open_profile(path: impl AsRef<Path>) -> formats::Result<core::Profile> {
+    match open(&path)?.content {
+        formats::Content::Profile(profile) => Ok(profile),
+        _ => Err(formats::Error::Content {
+            place: core::Place::file(path.as_ref().to_string_lossy()),
+            expected: "profile",
+            got: "trace",
+            remedy: "`Profile::from_trace` sums up a trace",
+        }),
+    }
+}
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

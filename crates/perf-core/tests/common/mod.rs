@@ -1,11 +1,12 @@
 //! Traces for the tests, from lists of events.
 
 use perf_core::{
-    Definitions, Event, Events, Location, LocationGroup, LocationGroupId, Region, RegionId,
-    SystemTree, Ticks, Trace,
+    Definitions, Event, Events, Location, LocationGroup, LocationGroupId, LocationKind, Paradigm,
+    Region, RegionId, SystemTree, Ticks, Trace,
 };
 
 /// One process a location, eight regions.
+#[allow(dead_code, reason = "not every test has several locations")]
 pub(crate) fn trace(locations: Vec<Events>) -> Trace {
     let mut definitions = Definitions::default();
     let groups = (0..locations.len()).map(|rank| LocationGroup {
@@ -29,6 +30,34 @@ pub(crate) fn trace(locations: Vec<Events>) -> Trace {
     Trace::new(definitions, locations).unwrap()
 }
 
+/// One location with regions of these names, of calls as time, whether it is a leave, and region.
+#[allow(dead_code, reason = "not every test has a device")]
+pub(crate) fn one_location<const N: usize>(
+    kind: LocationKind,
+    paradigm: Paradigm,
+    names: [&str; N],
+    calls: impl IntoIterator<Item = (u64, bool, u32)>,
+) -> Trace {
+    let mut definitions = Definitions::default();
+    let region = |name| Region {
+        paradigm,
+        ..Region::named(name)
+    };
+    definitions.regions = names.map(region).to_vec();
+    let location = Location {
+        kind,
+        ..Location::default()
+    };
+    definitions.system =
+        SystemTree::new(vec![], vec![], vec![location], &Default::default()).unwrap();
+    let mut events = Events::default();
+    for (at, is_leave, region) in calls {
+        events.push_call(Ticks(at), is_leave, RegionId(region));
+    }
+    Trace::new(definitions, vec![events]).unwrap()
+}
+
+#[allow(dead_code, reason = "not every test has events of all kinds")]
 pub(crate) fn events(list: &[(u64, Event<'_>)]) -> Events {
     let mut events = Events::default();
     for (at, event) in list {

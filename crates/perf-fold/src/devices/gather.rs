@@ -2,11 +2,11 @@
 
 use super::Piece;
 use super::work::WorkTable;
-use crate::Result;
+use crate::{Result, par};
 use perf_core::{
-    CancelToken, Close, Definitions, Event, GroupKind, Interval, Link, LinkKind, LocationGroupId,
-    LocationId, LocationView, Looks, Merge, RegionId, ReplayCounts, SystemTree, Ticks, TraceView,
-    Visitor, intervals_with, replay_with,
+    CancelToken, Close, Definitions, Event, EventId, GroupKind, Interval, Link, LinkKind,
+    LocationGroupId, LocationId, LocationView, Looks, Merge, RegionId, ReplayCounts, SystemTree,
+    Ticks, TraceView, Visitor, intervals_with, replay_with,
 };
 use std::collections::BTreeMap;
 
@@ -76,8 +76,19 @@ fn name(system: &SystemTree, group: Option<LocationGroupId>, streams: &[Location
     said.unwrap_or_default().to_owned()
 }
 
-/// When the launch of work began, by location and number of its enter.
-pub(super) type Launches = BTreeMap<LocationId, Vec<(u32, Ticks)>>;
+/// The call on the host that launched a piece of work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Launch {
+    kind: LinkKind,
+    begin: Ticks,
+    /// The end of the call; its begin as long as [`add_ends`] has not been called, and for arrows that say
+    /// no more.
+    end: Ticks,
+    from: EventId,
+}
+
+/// Launches by location and number of the enter of the work.
+pub(super) type Launches = BTreeMap<LocationId, Vec<(u32, Launch)>>;
 
 /// The launches of all work that links of these kinds tell. One of kind `Launch` counts before any
 /// other, the first before later.
@@ -92,7 +103,7 @@ pub(super) fn launches(
         let location = system.location(id);
         location.is_some_and(|location| location.kind.may_overlap())
     };
-    let mut found: BTreeMap<LocationId, Vec<(u32, bool, Ticks)>> = BTreeMap::new();
+    let mut found = Launches::new();
     let from_host = |link: &&Link| {
         let is_launch = is_stream(link.to.location) && !is_stream(link.from.location);
         is_launch && counts(link.kind)
@@ -104,17 +115,69 @@ pub(super) fn launches(
         let Some(at) = events.and_then(|events| events.time(link.from.index as usize)) else {
             continue;
         };
+        let launch = Launch {
+            kind: link.kind,
+            begin: at,
+            end: at,
+            from: link.from,
+        };
         let of = found.entry(link.to.location).or_default();
-        of.push((link.to.index, link.kind != LinkKind::Launch, at));
+        of.push((link.to.index, launch));
     }
-    let first = |mut all: Vec<(u32, bool, Ticks)>| {
-        cancel.sort_by(&mut all, Ord::cmp)?;
-        all.dedup_by_key(|(index, ..)| *index);
-        let all = all.into_iter().map(|(index, _, at)| (index, at));
-        Ok::<Vec<(u32, Ticks)>, crate::Error>(all.collect())
+    let order = |(index, it): &(u32, Launch)| {
+        let is_other = it.kind != LinkKind::Launch;
+        (*index, is_other, it.begin, it.from)
     };
-    let found = found.into_iter();
-    found.map(|(id, all)| Ok((id, first(all)?))).collect()
+    for all in found.values_mut() {
+        cancel.sort_by(all, |a, b| order(a).cmp(&order(b)))?;
+        all.dedup_by_key(|(index, _)| *index);
+    }
+    Ok(found)
+}
+
+/// Adds the ends of the calls that links of kind `Launch` lead from.
+pub(super) fn add_ends(
+    view: TraceView<'_>,
+    launches: &mut Launches,
+    cancel: &CancelToken,
+) -> Result<()> {
+    let mut looks = Looks::new(cancel);
+    let mut calls: BTreeMap<LocationId, Vec<usize>> = BTreeMap::new();
+    let all = launches.values().flatten().map(|(_, launch)| launch);
+    for launch in all.filter(|launch| launch.kind == LinkKind::Launch) {
+        looks.next(1)?;
+        let of = calls.entry(launch.from.location).or_default();
+        of.push(launch.from.index as usize);
+    }
+    let calls: Vec<_> = calls.into_iter().collect();
+    let ends = par::map(&calls, |(id, enters)| {
+        let mut enters = enters.clone();
+        cancel.sort_by(&mut enters, Ord::cmp)?;
+        enters.dedup();
+        let mut ends: Vec<(usize, Ticks)> = Vec::with_capacity(enters.len());
+        if let Some(location) = view.trace().location(*id) {
+            frames(location, cancel, |call, _| {
+                if enters.binary_search(&call.enter).is_ok() {
+                    ends.push((call.enter, call.end));
+                }
+            })?;
+        }
+        cancel.sort_by(&mut ends, Ord::cmp)?;
+        Ok((*id, ends))
+    })?;
+    let ends: BTreeMap<_, _> = ends.into_iter().collect();
+    let all = launches.values_mut().flatten().map(|(_, launch)| launch);
+    for launch in all.filter(|launch| launch.kind == LinkKind::Launch) {
+        looks.next(1)?;
+        let enter = launch.from.index as usize;
+        if let Some(of) = ends.get(&launch.from.location)
+            && let Ok(at) = of.binary_search_by_key(&enter, |(enter, _)| *enter)
+            && let Some((_, end)) = of.get(at)
+        {
+            launch.end = *end;
+        }
+    }
+    Ok(())
 }
 
 /// The work of one device.
@@ -164,7 +227,8 @@ pub(super) fn each(
             let piece = Piece {
                 start: call.start.0,
                 end: call.end.0,
-                launch: at.map(|(_, at)| at.0),
+                launch: at.map(|(_, launch)| launch.begin.0),
+                launch_end: at.map_or(0, |(_, launch)| launch.end.0),
                 stream,
                 work: table.work(call.region),
             };
@@ -180,50 +244,58 @@ fn offloads(
     definitions: &Definitions,
     location: LocationView<'_>,
     cancel: &CancelToken,
-    found: impl FnMut(Interval),
+    mut found: impl FnMut(Interval),
 ) -> Result<ReplayCounts> {
     if location.overlaps(definitions, cancel)? {
         return Ok(intervals_with(location, cancel, found)?);
     }
-    let events = location.all();
-    let is_enter = |index: &usize| matches!(events.event(*index), Some(Event::Enter { .. }));
-    let mut outermost = Outermost {
-        enters: location.range().filter(is_enter),
-        begun: None,
-        found,
-    };
-    Ok(replay_with(location, &mut outermost, cancel)?)
+    frames(location, cancel, |call, depth| {
+        if depth == 0 {
+            found(call);
+        }
+    })
 }
 
-/// Finds the outermost frames of a whole location.
-struct Outermost<I, F> {
+/// Finds the frames of a whole location, with their depths.
+fn frames(
+    location: LocationView<'_>,
+    cancel: &CancelToken,
+    found: impl FnMut(Interval, usize),
+) -> Result<ReplayCounts> {
+    let events = location.all();
+    let is_enter = |index: &usize| matches!(events.event(*index), Some(Event::Enter { .. }));
+    let mut frames = Frames {
+        enters: location.range().filter(is_enter),
+        open: Vec::new(),
+        found,
+    };
+    Ok(replay_with(location, &mut frames, cancel)?)
+}
+
+/// Finds frames with the numbers of their enters.
+struct Frames<I, F> {
     /// Numbers of the enters that are still to come.
     enters: I,
-    /// Time and number of the enter of the open frame.
-    begun: Option<(Ticks, usize)>,
+    /// Time and number of the enter of each open frame.
+    open: Vec<(Ticks, Option<usize>)>,
     found: F,
 }
 
-impl<I: Iterator<Item = usize>, F: FnMut(Interval)> Visitor for Outermost<I, F> {
-    fn enter(&mut self, at: Ticks, _region: RegionId, depth: usize) {
-        let enter = self.enters.next();
-        if depth == 0 {
-            self.begun = enter.map(|enter| (at, enter));
-        }
+impl<I: Iterator<Item = usize>, F: FnMut(Interval, usize)> Visitor for Frames<I, F> {
+    fn enter(&mut self, at: Ticks, _region: RegionId, _depth: usize) {
+        self.open.push((at, self.enters.next()));
     }
 
     fn leave(&mut self, at: Ticks, region: RegionId, depth: usize, why: Close) {
-        if depth > 0 {
-            return;
-        }
-        if let Some((start, enter)) = self.begun.take() {
-            (self.found)(Interval {
+        if let Some((start, Some(enter))) = self.open.pop() {
+            let call = Interval {
                 region,
                 start,
                 end: at,
                 enter,
                 why,
-            });
+            };
+            (self.found)(call, depth);
         }
     }
 }

@@ -10,10 +10,12 @@ use perf_core::{CancelToken, Looks, Ticks, TimeRange};
 pub enum Cause {
     /// The host is late: the device ran dry before the call that launches the next work began.
     HostLate,
-    /// The launch came after the device ran dry, and work does not begin at once.
+    /// The launch is under way when the device runs dry or begins later, and work does not begin at once.
     Launch,
-    /// The next work was launched in time; it or what ended last is a copy or a set.
+    /// The next work was launched in time; it or what ended last is a copy.
     Copy,
+    /// The next work was launched in time; it or what ended last is a set, and neither is a copy.
+    Set,
     /// The next work was launched in time; it or what ended last is communication.
     Communication,
     /// The next work was launched in time, and kernels that compute are on both sides.
@@ -26,10 +28,11 @@ pub enum Cause {
 
 impl Cause {
     /// All, in order.
-    pub const ALL: [Cause; 7] = [
+    pub const ALL: [Cause; 8] = [
         Cause::HostLate,
         Cause::Launch,
         Cause::Copy,
+        Cause::Set,
         Cause::Communication,
         Cause::Kernel,
         Cause::QueueEmpty,
@@ -42,6 +45,7 @@ impl Cause {
             Cause::HostLate => "host_late",
             Cause::Launch => "launch",
             Cause::Copy => "copy",
+            Cause::Set => "set",
             Cause::Communication => "communication",
             Cause::Kernel => "kernel",
             Cause::QueueEmpty => "queue_empty",
@@ -68,7 +72,8 @@ impl Gap {
     /// Returns the parts of the gap in order, each with its cause. They cover it without overlap, none is
     /// empty, and their causes differ.
     ///
-    /// A gap that a late host and then the launch account for has two parts, all others have one.
+    /// A gap that a late host and then the launch account for has two parts, and so has one that begins during
+    /// the launch and ends after it. All others have one.
     ///
     /// ```
     /// use perf_fold::{Cause, DeviceParams, Devices};
@@ -145,7 +150,10 @@ pub(super) fn gaps(
 
 /// Of several that begin at one time, the one that was launched first ends the gap.
 fn next(group: &[Piece]) -> Piece {
-    let launched = |piece: &&Piece| (piece.launch.is_none(), piece.launch, piece.work);
+    let launched = |piece: &&Piece| {
+        let is_unknown = piece.launch.is_none();
+        (is_unknown, piece.launch, piece.work, piece.launch_end)
+    };
     group
         .iter()
         .min_by_key(launched)
@@ -164,11 +172,19 @@ fn split(start: u64, end: u64, before: &Before, next: Piece) -> ((u64, u64, u64)
     }
     let has = |work: Work| next.work == work || before.ended[work as usize];
     let cause = match () {
-        () if has(Work::Copy) || has(Work::Set) => Cause::Copy,
+        () if has(Work::Copy) => Cause::Copy,
+        () if has(Work::Set) => Cause::Set,
         () if has(Work::Communication) => Cause::Communication,
         () => Cause::Kernel,
     };
-    ((start, end, end), [cause; 2])
+    let is_kernel = matches!(next.work, Work::Compute | Work::Communication);
+    match next.launch_end {
+        launched if is_kernel && launched > start => {
+            let times = (start, launched.min(end), end);
+            (times, [Cause::Launch, cause])
+        }
+        _ => ((start, end, end), [cause; 2]),
+    }
 }
 
 /// Until when work was open, and of which kinds that was which ended then.

@@ -27,6 +27,8 @@ struct Piece {
     end: u64,
     /// When the call began that launched it, where the recording links the two.
     launch: Option<u64>,
+    /// When that call ended, where that is known.
+    launch_end: u64,
     /// The number of the stream in its device.
     stream: u32,
     work: Work,
@@ -106,7 +108,9 @@ impl DeviceParams {
 /// `g1`, where the next begins. Work of no length ends a gap as well. Of several pieces of work that
 /// begin at `g1`, the one that was launched first is the next. `l` is the begin of the call on the
 /// host that a [`Link`](perf_core::Link) leads from: one of kind `Launch`, or else any from a location
-/// that is no stream.
+/// that is no stream. `e` is the end of that call if the link is of kind `Launch` and the next work is a
+/// kernel, and `l` otherwise: a call that copies or sets may wait for its work, so that its end does
+/// not tell when it had launched it.
 ///
 /// A gap is one [`Gap`], whose [`parts`](Gap::parts) have these causes:
 ///
@@ -115,9 +119,11 @@ impl DeviceParams {
 /// | no link leads to the next work | [`Cause::Unknown`], all of the gap |
 /// | `l > g0`: from `g0` to `l` (or `g1`, if clocks are off) | [`Cause::HostLate`] |
 /// | `l > g0`: from `l` to `g1` | [`Cause::Launch`] |
-/// | `l <= g0`, and the next work or any that ended at `g0` is a copy or a set | [`Cause::Copy`] |
-/// | else `l <= g0`, and any of these is communication | [`Cause::Communication`] |
-/// | else `l <= g0` | [`Cause::Kernel`] |
+/// | `l <= g0`: from `g0` to `e`, if that is later, or to `g1`, if that comes first | [`Cause::Launch`] |
+/// | `l <= g0`: the rest, if the next work or any that ended at `g0` is a copy | [`Cause::Copy`] |
+/// | the same, if any of these is a set and none is a copy | [`Cause::Set`] |
+/// | the same, if any of these is communication and none is a copy or a set | [`Cause::Communication`] |
+/// | the same, if all of these compute | [`Cause::Kernel`] |
 /// | before the launch of the first work of all (its begin if that is not known), and after the end of the last | [`Cause::QueueEmpty`] |
 /// | between the launch of the first work of all and its begin | [`Cause::Launch`] |
 ///
@@ -244,7 +250,8 @@ impl Devices {
         cancel: &CancelToken,
     ) -> Result<Self> {
         let parts = gather::parts(view);
-        let launches = gather::launches(view, |_| true, cancel)?;
+        let mut launches = gather::launches(view, |_| true, cancel)?;
+        gather::add_ends(view, &mut launches, cancel)?;
         let table = WorkTable::new(&params.rules, view.definitions());
         let total = view.locations().map(|it| it.all().len() as u64).sum();
         let gathered = par::map(&parts, |part| {

@@ -221,6 +221,19 @@ impl WorkRules {
         self
     }
 
+    /// The rules that [`before`](Self::before) added, the last one first.
+    ///
+    /// ```
+    /// use perf_fold::{Work, WorkRules};
+    /// let rules = WorkRules::default().before(Work::Communication, "halo_*");
+    /// assert!(rules.own().eq([(Work::Communication, "halo_*")]));
+    /// ```
+    pub fn own(&self) -> impl Iterator<Item = (Work, &str)> {
+        self.own
+            .iter()
+            .map(|(work, pattern)| (*work, pattern.as_str()))
+    }
+
     /// What work of a region is.
     pub fn work(&self, region: &Region) -> Work {
         let own = self.own.iter();

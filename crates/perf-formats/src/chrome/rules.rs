@@ -16,7 +16,7 @@ pub const PHASE: Rule = rule(
 /// An element that is no event.
 pub const EMPTY: Rule = rule(
     "empty-event",
-    Weight::Note,
+    Weight::Ordinary,
     "an event is empty, as some writers end their list",
 );
 /// A complete event without its duration.
@@ -40,6 +40,6 @@ pub const TRAILING: Rule = rule(
 /// A bare array without its bracket, which the format allows.
 pub const UNCLOSED: Rule = rule(
     "unclosed-array",
-    Weight::Note,
+    Weight::Ordinary,
     "the array of events has no closing bracket, which its format allows",
 );

@@ -28,7 +28,7 @@ pub const BAD_NESTING: Rule = rule(
 /// Columns that are numbered with gaps.
 pub const SPARSE_LOCATIONS: Rule = rule(
     "sparse-locations",
-    Weight::Note,
+    Weight::Ordinary,
     "ids of locations have gaps; columns are taken in order of the ids",
 );
 /// A type that is not known.
@@ -124,7 +124,7 @@ pub const MEMBER_NOT_WRITTEN: Rule = rule(
 /// A free member of a size that the reference library does not expect.
 pub const MEMBER_LENGTHENED: Rule = rule(
     "member-lengthened",
-    Weight::Note,
+    Weight::Ordinary,
     "the size of a free member is a multiple of 512; a line break is put behind it for the reference library",
 );
 /// A part of the machine that had to be made up.

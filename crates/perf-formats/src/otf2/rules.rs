@@ -16,7 +16,7 @@ pub const DUPLICATE_DEFINITION: Rule = rule(
 /// A definition refers to a later one.
 pub const FORWARD_REFERENCE: Rule = rule(
     "forward-reference",
-    Weight::Note,
+    Weight::Ordinary,
     "a definition refers to a later one",
 );
 /// A definition refers to an id that is not defined.
@@ -64,13 +64,13 @@ pub const UNKNOWN_VALUE: Rule = rule(
 /// The anchor or a location declares another number of events than there are.
 pub const DECLARED_EVENTS: Rule = rule(
     "declared-events",
-    Weight::Note,
+    Weight::Ordinary,
     "a location declares another number of events than it has",
 );
 /// The anchor declares another number of definitions than there are.
 pub const DECLARED_DEFINITIONS: Rule = rule(
     "declared-definitions",
-    Weight::Note,
+    Weight::Ordinary,
     "the anchor declares another number of definitions than there are",
 );
 /// The anchor declares another number of locations than are defined.
@@ -94,7 +94,7 @@ pub const MISSING_LOCAL: Rule = rule(
 /// A local file defines things of its own.
 pub const LOCAL_DEFINITION: Rule = rule(
     "local-definition",
-    Weight::Note,
+    Weight::Ordinary,
     "a local file defines more than mapping tables and clock offsets; skipped",
 );
 /// An event is earlier than the one before.
@@ -180,6 +180,12 @@ pub const UNDEFINED_LOCATION: Rule = rule(
     "undefined-location",
     Weight::Repair,
     "a location has files but no definition; its number stands for its name",
+);
+/// Files of locations that whole definitions do not name.
+pub const STALE_FILES: Rule = rule(
+    "stale-files",
+    Weight::Loss,
+    "a location has files, but the definitions are whole and do not name it; its files are left out",
 );
 /// Text that is not UTF-8.
 pub const BAD_TEXT: Rule = rule(

@@ -48,7 +48,7 @@
 //! second time, and the records of the threads concerned are kept in memory meanwhile, about 60 bytes
 //! each. A trace from another source cannot be read twice: all its records are kept. A time beyond twice
 //! the duration in the header, where few records have one, is damaged and taken at the time of the record
-//! before.
+//! before, or for a message at the other time of the same end. Records beyond the duration are counted and kept.
 
 pub mod clustered;
 mod export;

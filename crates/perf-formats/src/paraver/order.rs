@@ -192,9 +192,15 @@ impl Beyond {
     #[inline]
     pub(super) fn is_beyond(&mut self, time: u64) -> bool {
         self.records += 1;
-        let is_beyond = time > self.latest;
+        let is_beyond = self.is_later(time);
         self.beyond += u64::from(is_beyond);
         is_beyond
+    }
+
+    /// Returns `true` if a time lies beyond, without counting it.
+    #[inline]
+    pub(super) fn is_later(&self, time: u64) -> bool {
+        time > self.latest
     }
 
     /// The latest time that is plausible; `None` where nothing lies beyond it, or so much that the

@@ -68,6 +68,8 @@ struct Account<'a> {
     line: u64,
     records: u64,
     last: u64,
+    /// The duration in the header; the largest number where it has none.
+    duration: u64,
     found: Diagnostics,
     /// Size of what is read, where known.
     size: u64,
@@ -147,6 +149,10 @@ impl<'a> Reader<'a> {
             },
         };
         let line = 1 + header_text.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let duration = match header.duration.0 {
+            0 => u64::MAX,
+            duration => duration,
+        };
         Ok(Reader {
             path: None,
             header,
@@ -166,6 +172,7 @@ impl<'a> Reader<'a> {
                 line,
                 records: 0,
                 last: 0,
+                duration,
                 found: Diagnostics::default(),
                 size: 0,
                 is_packed,
@@ -328,14 +335,26 @@ impl Account<'_> {
     fn absorb(&mut self, batch: &mut Batch) -> Result<()> {
         batch.first_line = self.line;
         self.line += batch.lines;
-        for entry in &batch.entries {
+        let (mut beyond, mut first) = (0, None);
+        for (index, entry) in batch.entries.iter().enumerate() {
             let end = match entry.kind {
                 Kind::State => entry.payload.max(entry.time),
-                Kind::Events | Kind::Communication => entry.time,
+                Kind::Events => entry.time,
+                Kind::Communication => batch.last_of_message(entry),
                 _ => continue,
             };
             self.records += 1;
             self.last = self.last.max(end);
+            if end > self.duration {
+                beyond += 1;
+                first = first.or(Some(index));
+            }
+        }
+        if let Some(first) = first {
+            let line = format!("line {}", batch.line(first));
+            let place = Place::file(Arc::clone(&self.name));
+            let place = place.at(batch.offset(first)).record(line);
+            self.found.add_many(rules::BEYOND_DURATION, beyond, place);
         }
         let is_last = batch.is_unterminated;
         let cut = batch.skips.last().filter(|skip| is_last && skip.is_cut);

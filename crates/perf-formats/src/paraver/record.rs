@@ -268,6 +268,16 @@ impl Batch {
         self.first_line + (index + skipped) as u64
     }
 
+    /// The latest time of a message.
+    pub(super) fn last_of_message(&self, entry: &Entry) -> u64 {
+        let message = self.communications.get(entry.payload as usize);
+        message.map_or(entry.time, |message| {
+            let sent = message.logical_send.max(message.physical_send);
+            let received = message.logical_receive.max(message.physical_receive);
+            sent.max(received).0
+        })
+    }
+
     /// Where the line of record `index` starts, in bytes of the unpacked trace.
     pub fn offset(&self, index: usize) -> u64 {
         let entry = self.entries.get(index);

@@ -42,7 +42,13 @@ pub const TIME_JUMP: Rule = rule(
     "time-jump",
     Weight::Repair,
     "a time lies beyond twice the duration in the header; taken at that of the record before, \
-     or of the one after for the end of a state",
+     of the one after for the end of a state, or at the other time of the same end of a message",
+);
+/// A record after the end that the header gives.
+pub const BEYOND_DURATION: Rule = rule(
+    "beyond-duration",
+    Weight::Note,
+    "a record lies beyond the duration in the header; kept",
 );
 /// A state that ends before it begins.
 pub const NEGATIVE_STATE: Rule = rule(
@@ -83,13 +89,13 @@ pub const STRANGE_LINE: Rule = rule(
 /// A thread that moved to another CPU.
 pub const CPU_CHANGED: Rule = rule(
     "cpu-changed",
-    Weight::Note,
+    Weight::Ordinary,
     "records of a thread name another CPU than those before; locations do not tell",
 );
 /// A state inside an MPI call.
 pub const STATE_IN_CALL: Rule = rule(
     "state-in-call",
-    Weight::Note,
+    Weight::Ordinary,
     "a state lies within an MPI call, which stands for it",
 );
 /// A function nested deeper than the limit.

@@ -119,6 +119,7 @@ fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result
         has_beyond: Vec::new(),
         logs: Vec::new(),
         requests: 0,
+        damaged: Vec::new(),
         comments: Vec::new(),
         calls: Vec::new(),
         name: &name,
@@ -185,10 +186,22 @@ struct Sweep<'a, 'p> {
     /// The records of threads that are sorted.
     logs: Vec<Option<Log>>,
     requests: u64,
+    /// Times of messages that lie beyond the trace if its header is right.
+    damaged: Vec<DamagedTime>,
     comments: Vec<(String, String)>,
     /// Events of a thread that is not read, for their memory.
     calls: Vec<Pair>,
     name: &'a str,
+}
+
+/// A time of a message that lies beyond the trace if its header is right.
+#[derive(Clone, Copy, Debug)]
+struct DamagedTime {
+    stream: usize,
+    /// The late event of that time; `None` for a receive without the time of its call.
+    late: Option<usize>,
+    /// The other time of the same end of the message, at which the event is taken.
+    other: Ticks,
 }
 
 /// Whether an event says that an MPI call begins or ends, or a fact of a collective one.
@@ -372,19 +385,31 @@ impl<'p> Sweep<'_, 'p> {
             bytes: message.size,
             request,
         };
-        let mut add = |stream: usize, time: Ticks, is_end: bool, event: Event<'static>| {
-            let window = self.shared.window;
-            if let Some(stream) = self.streams.get_mut(stream)
-                && stream.is_wanted
-            {
-                let late = Late {
-                    time: time.0,
-                    is_end,
-                    event,
-                };
-                stream.push_late(late, window);
-            }
-        };
+        let beyond = self.beyond;
+        let damaged = &mut self.damaged;
+        let mut add =
+            |number: usize, (time, other): (Ticks, Ticks), is_end: bool, event: Event<'static>| {
+                let window = self.shared.window;
+                if let Some(stream) = self.streams.get_mut(number)
+                    && stream.is_wanted
+                {
+                    let before = stream.late.len();
+                    let late = Late {
+                        time: time.0,
+                        is_end,
+                        event,
+                    };
+                    stream.push_late(late, window);
+                    let is_damaged = beyond.is_later(time.0) && !beyond.is_later(other.0);
+                    if is_damaged && stream.late.len() > before {
+                        damaged.push(DamagedTime {
+                            stream: number,
+                            late: Some(before),
+                            other,
+                        });
+                    }
+                }
+            };
         let mut request = |first: Ticks, second: Ticks| {
             (first < second).then(|| {
                 self.requests += 1;
@@ -393,18 +418,51 @@ impl<'p> Sweep<'_, 'p> {
         };
         let sending = request(message.logical_send, message.physical_send);
         let send = Event::Send(transfer(receiver.task, sending));
-        add(from, message.logical_send, false, send);
+        let (called, left) = (message.logical_send, message.physical_send);
+        add(from, (called, left), false, send);
         if let Some(request) = sending {
             let done = Event::SendComplete { request };
-            add(from, message.physical_send, true, done);
+            add(from, (left, called), true, done);
         }
-        let receiving = request(message.logical_receive, message.physical_receive);
+        let (called, arrived) = (message.logical_receive, message.physical_receive);
+        let receiving = request(called, arrived);
         if let Some(request) = receiving {
             let posted = Event::RecvPost { request };
-            add(to, message.logical_receive, false, posted);
+            add(to, (called, arrived), false, posted);
         }
         let received = Event::Recv(transfer(sender.task, receiving));
-        add(to, message.physical_receive, true, received);
+        // A message arrives after it left.
+        let other = match beyond.is_later(left.0) {
+            true => called,
+            false => called.max(left),
+        };
+        add(to, (arrived, other), true, received);
+        let is_wanted = self.streams.get(to).is_some_and(|stream| stream.is_wanted);
+        if is_wanted && beyond.is_later(called.0) && !beyond.is_later(arrived.0) {
+            self.damaged.push(DamagedTime {
+                stream: to,
+                late: None,
+                other: arrived,
+            });
+        }
+    }
+
+    /// Takes damaged times of messages at the other time of the same end, if the header is right.
+    fn repair_messages(&mut self, latest: Option<u64>) {
+        if latest.is_none() {
+            return;
+        }
+        for damaged in std::mem::take(&mut self.damaged) {
+            let stream = self.streams.get_mut(damaged.stream);
+            let late = stream.zip(damaged.late);
+            if let Some(late) = late.and_then(|(stream, at)| stream.late.get_mut(at)) {
+                late.time = damaged.other.0;
+                // Behind the event of the same message that begins there.
+                late.is_end = false;
+            }
+            let place = Place::file(self.name).record("a message");
+            self.shared.found.add(rules::TIME_JUMP, place);
+        }
     }
 
     fn check_memory(&self, limit: u64) -> Result<()> {
@@ -432,6 +490,7 @@ impl<'p> Sweep<'_, 'p> {
     ) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
         let latest = self.beyond.latest();
         self.give_sorted()?;
+        self.repair_messages(latest);
         for (stream, log) in self.streams.iter_mut().zip(&mut self.logs) {
             options.advance(0, 0)?;
             if let Some(log) = log.take() {

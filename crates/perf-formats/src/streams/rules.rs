@@ -57,7 +57,7 @@ pub const TRUNCATED: Rule = rule(
 /// The last line has no end.
 pub const UNFINISHED: Rule = rule(
     "unfinished-line",
-    Weight::Note,
+    Weight::Ordinary,
     "the last line does not end with a line feed; read all the same",
 );
 /// More definitions than the limit.

@@ -41,7 +41,7 @@ pub const TRAILING: Rule = rule(
 /// User events beside the profile.
 pub const USER_EVENTS: Rule = rule(
     "user-events",
-    Weight::Note,
+    Weight::Ordinary,
     "user events belong to no call path; kept beside the profile",
 );
 /// Call paths that do not add up to their functions.

@@ -51,7 +51,7 @@ pub const ENCODING: Rule = rule(
 /// Commas that are missing or too many.
 pub const COMMA: Rule = rule(
     "comma",
-    Weight::Note,
+    Weight::Ordinary,
     "a comma is missing or one too many; read all the same",
 );
 /// A time that is none.
@@ -87,7 +87,7 @@ pub const UNLINKED: Rule = rule(
 /// Flows with one end.
 pub const FLOW: Rule = rule(
     "loose-flow",
-    Weight::Note,
+    Weight::Ordinary,
     "a flow has one end only or leads to no event; not kept",
 );
 /// An end without a begin.
@@ -156,6 +156,6 @@ pub const BAD_VALUE: Rule = rule(
 /// Arguments without a noun.
 pub const ARGUMENTS: Rule = rule(
     "arguments-left-out",
-    Weight::Note,
+    Weight::Ordinary,
     "an event has arguments that are not kept",
 );

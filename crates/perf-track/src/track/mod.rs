@@ -48,6 +48,7 @@ mod grouped;
 mod matrix;
 mod mixture;
 mod observe;
+mod occurrence;
 mod optimal;
 mod params;
 mod published;
@@ -55,6 +56,7 @@ mod result;
 mod run;
 mod side;
 mod split;
+mod unclustered;
 mod windows;
 
 pub use crate::Mode;
@@ -63,6 +65,7 @@ pub use callers::{CallerWeight, Callers};
 pub use matrix::Matrix;
 pub use mixture::Mixture;
 pub use observe::{MOST_CLUSTERS, Observation};
+pub use occurrence::Occurrence;
 pub use params::{Threshold, TrackChecked, TrackParams};
 pub use result::{
     Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,

@@ -1,5 +1,6 @@
 //! [`Observation`]: what tracking knows of one frame.
 
+use super::unclustered::Unclustered;
 use super::{AlignedBursts, Callers};
 use crate::{
     Align, Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result, Sequences, TimeBalance,
@@ -33,6 +34,7 @@ pub struct Observation<'a> {
     pub(super) before: Option<Callers>,
     pub(super) after: Option<Callers>,
     pub(super) alignment: Option<AlignedBursts>,
+    pub(super) recording: Option<usize>,
     counted: Option<Counted>,
 }
 
@@ -43,10 +45,15 @@ struct Counted {
     others: TimeBalance,
     /// Kind and duration of the burst of each point.
     points: Vec<(Kind, Nanos)>,
+    /// Thread and begin of the burst of each point.
+    places: Vec<(u32, Nanos)>,
+    /// Bursts in no cluster.
+    unclustered: Unclustered,
 }
 
 impl Counted {
-    fn of(bursts: &Bursts, rows: &[u32]) -> Self {
+    fn of(frame: &Frame, rows: &[u32]) -> Result<Self> {
+        let bursts = frame.bursts();
         let duration = |row: usize| {
             let burst = bursts.rows().get(row);
             Nanos(burst.map_or(0, |burst| burst.end.0.saturating_sub(burst.begin.0)))
@@ -70,7 +77,16 @@ impl Counted {
             };
             others.add(kind, ClusterId::NOISE, duration(row), |_| false);
         }
-        Counted { others, points }
+        let burst = |&row: &u32| bursts.rows().get(row as usize);
+        let bursts_of_points = rows.iter().filter_map(burst);
+        Ok(Counted {
+            others,
+            points,
+            places: bursts_of_points
+                .map(|burst| (burst.thread, burst.begin))
+                .collect(),
+            unclustered: Unclustered::of(bursts, frame.labels())?,
+        })
     }
 }
 
@@ -132,6 +148,7 @@ impl<'a> Observation<'a> {
             before: None,
             after: None,
             alignment: None,
+            recording: None,
             counted: None,
         })
     }
@@ -156,7 +173,7 @@ impl<'a> Observation<'a> {
         let durations = bursts.durations();
         let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
         let mut seen = Observation::new(frame.name(), frame.tasks(), points, &labels, &time)?;
-        seen.counted = Some(Counted::of(bursts, rows));
+        seen.counted = Some(Counted::of(frame, rows)?);
         let before = Callers::before(bursts, rows)?;
         seen.with_callers(before, Callers::after(bursts, rows)?)
     }
@@ -177,6 +194,13 @@ impl<'a> Observation<'a> {
         }
         (self.before, self.after) = (before, after);
         Ok(self)
+    }
+
+    /// Declares the frame a window of the recording of this number. Frames are recordings of their
+    /// own by default.
+    pub fn part_of(mut self, recording: usize) -> Self {
+        self.recording = Some(recording);
+        self
     }
 
     /// Adds the alignment of the ranks' sequences of bursts.
@@ -263,7 +287,7 @@ impl<'a> Observation<'a> {
             &self.time,
         )?;
         (new.before, new.after, new.alignment) = (self.before, self.after, self.alignment);
-        new.counted = self.counted;
+        (new.recording, new.counted) = (self.recording, self.counted);
         Ok(new)
     }
 
@@ -276,6 +300,17 @@ impl<'a> Observation<'a> {
             balance.add(kind, label, duration, &is_tracked);
         }
         Some(balance)
+    }
+
+    /// Thread and begin of the burst of each point. `None` for an observation that was made of points
+    /// alone.
+    pub(super) fn places(&self) -> Option<&[(u32, Nanos)]> {
+        self.counted.as_ref().map(|of| of.places.as_slice())
+    }
+
+    /// Bursts in no cluster. `None` for an observation that was made of points alone.
+    pub(super) fn unclustered(&self) -> Option<&Unclustered> {
+        self.counted.as_ref().map(|of| &of.unclustered)
     }
 
     /// Its name.

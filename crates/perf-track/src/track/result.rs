@@ -2,6 +2,7 @@
 
 use super::matrix::Matrix;
 use super::mixture::Mixture;
+use super::occurrence::Occurrence;
 use crate::{ClusterId, Error, Labels, Result, TimeBalance};
 use perf_core::Merge;
 
@@ -180,6 +181,16 @@ pub enum Event {
         /// The cluster of another object that it is hidden in; `None` if it is lost, as in noise.
         hidden_in: Option<ClusterId>,
     },
+    /// A neighbouring frame has it, but in no cluster: bursts of its call sites are noise there or
+    /// were dropped by a filter. Takes the place of a birth, death or gap.
+    Unclustered {
+        /// The frame.
+        frame: usize,
+        /// Bursts of its call sites that are noise.
+        noise: usize,
+        /// Bursts of its call sites that a filter dropped or that lack a metric.
+        dropped: usize,
+    },
 }
 
 /// One phase of the program through all frames.
@@ -208,8 +219,10 @@ pub struct Object {
     pub is_filtered: bool,
     /// Call sites that it mixes, if it does and callers are known.
     pub mixture: Option<Mixture>,
-    /// Whether its trend can be stated: it is no mixture, and its confidence is not below
-    /// [`min_confidence`](super::TrackParams::min_confidence).
+    /// Part of the run in which it occurs.
+    pub occurrence: Occurrence,
+    /// Whether its trend can be stated: it is no mixture, it is repeated, and its confidence is not
+    /// below [`min_confidence`](super::TrackParams::min_confidence).
     pub is_reliable: bool,
 }
 

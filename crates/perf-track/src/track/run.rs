@@ -8,12 +8,14 @@ use super::grouped::grouped;
 use super::matrix::Matrix;
 use super::mixture::mixtures;
 use super::observe::Observation;
+use super::occurrence::{Occurrence, occurrences};
 use super::optimal;
 use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
 use super::published::{self, Group, Into, Set, Together};
 use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
 use super::side::Side;
+use super::unclustered;
 use crate::{ClusterId, Error, Mode, Result};
 use perf_core::{CancelToken, Progress};
 
@@ -94,10 +96,14 @@ impl Tracking {
             }
         };
         let mut objects = number(drafts, &ready, (frames, params));
+        unclustered::explain(frames, &mut objects);
         let mixed = mixtures(frames, &objects);
-        for (object, mixture) in objects.iter_mut().zip(mixed) {
-            object.is_reliable = mixture.is_none() && object.confidence >= params.min_confidence();
-            object.mixture = mixture;
+        let occurrences = occurrences(frames, &objects);
+        for ((object, mixture), occurrence) in objects.iter_mut().zip(mixed).zip(occurrences) {
+            object.is_reliable = mixture.is_none()
+                && occurrence == Occurrence::Repeated
+                && object.confidence >= params.min_confidence();
+            (object.mixture, object.occurrence) = (mixture, occurrence);
         }
         Ok(Tracking {
             frames: summarise(frames, &ready, simultaneity, &objects),
@@ -260,6 +266,7 @@ fn number(
             events: draft.events,
             is_filtered: small > 1,
             mixture: None,
+            occurrence: Occurrence::default(),
             is_reliable: false,
         }
     });

@@ -2,7 +2,7 @@
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
-use perf_track::track::{Event, Link, LinkKind, Mixture, Object, Pair, Tracking};
+use perf_track::track::{Event, Link, LinkKind, Mixture, Object, Occurrence, Pair, Tracking};
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 
@@ -52,6 +52,7 @@ impl Clusters {
                 .iter()
                 .map(|event| said(event, tracking))
                 .chain(object.mixture.as_ref().map(|of| mixed(of, tracking)))
+                .chain(occurrence(object.occurrence))
                 .collect();
             shown.links = links(object);
             found.objects.push(shown);
@@ -112,7 +113,24 @@ fn said(event: &Event, tracking: &Tracking) -> String {
             Some(id) => format!("is hidden in cluster {id} of {}", name(frame)),
             None => format!("is missing from {}", name(frame)),
         },
+        Event::Unclustered {
+            frame,
+            noise,
+            dropped,
+        } => format!(
+            "is in no cluster of {}: {noise} bursts of its call sites in noise, {dropped} dropped",
+            name(frame)
+        ),
         _ => String::new(),
+    }
+}
+
+/// The part of the run in which an object occurs, unless it is repeated.
+fn occurrence(of: Occurrence) -> Option<String> {
+    match of {
+        Occurrence::StartUp => Some("occurs only at start-up, before the main loop".to_owned()),
+        Occurrence::Once => Some("occurs only once on each thread".to_owned()),
+        _ => None,
     }
 }
 

@@ -68,7 +68,7 @@ impl Found {
         writeln!(out, "\n{}", time_balance::TOTAL)?;
         let balance = [(self.from.name.clone(), self.balance)];
         time_balance::write(&balance, false, out)?;
-        time_balance::write_min(self.min_duration, self.is_chosen, out)?;
+        time_balance::write_min(self.min_duration, self.is_chosen, None, out)?;
         skipped::write(&self.from.dropped, out)?;
         for (metric, amount) in self.no_points() {
             let bursts = grouped(amount.bursts);

@@ -11,6 +11,7 @@ use perfkit::spectral::{
     Spectra, TOLERANCE, stored_rows,
 };
 use perfkit::topology::Topology;
+use perfkit::view::Section;
 use serde_json::json;
 use std::io::Write;
 
@@ -68,6 +69,17 @@ impl<'a> List<'a> {
         let usage = |error: perfkit::spectral::Error| Failure::Usage(error.to_string());
         let filter = AxisFilter::new(&axes);
         let filter = filter.map_err(|error| Failure::Usage(format!("--axes: {error}")))?;
+        let score = match options.paper {
+            true => Score::Paper,
+            false => Score::Magnitude,
+        };
+        let tolerance = options.tolerance.unwrap_or(TOLERANCE);
+        let params = RankParams::default().score(score).tolerance(tolerance);
+        let params = params.check().map_err(|_| {
+            Failure::Usage(format!(
+                "--tolerance {tolerance}: not a number from 0 to below 1"
+            ))
+        })?;
         let metrics: Vec<MetricId> = match options.same_metric {
             true => vec![metric],
             false => (0..profile.metrics().len())
@@ -87,13 +99,6 @@ impl<'a> List<'a> {
             .add_rows(profile, &topology, &rows, Missing::Fill, &bar, &cancel)
             .map_err(input)?;
         let spectra = builder.finish();
-        let score = match options.paper {
-            true => Score::Paper,
-            false => Score::Magnitude,
-        };
-        let tolerance = options.tolerance.unwrap_or(TOLERANCE);
-        let params = RankParams::default().score(score).tolerance(tolerance);
-        let params = params.check().map_err(usage)?;
         let ranked = ranked(&spectra, own, &filter, &params, &bar);
         let (matches, has_ties) = ranked.map_err(usage)?;
         let power = spectra.axis_power(own).map_err(usage)?;
@@ -127,8 +132,9 @@ impl<'a> List<'a> {
         })
     }
 
-    /// What one should know about the grid, the filter and the order, in whole sentences.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// What one should know about the grid, the filter and the order of the first `top` views, in whole
+    /// sentences.
+    pub(super) fn notes(&self, top: usize) -> Vec<String> {
         let mut notes = self.grid_notes.clone();
         let skipped = self.spectra.skipped();
         if let Some(first) = skipped.first() {
@@ -138,7 +144,7 @@ impl<'a> List<'a> {
                 self.rows.len()
             ));
         }
-        let changed = self.matches.iter().filter(|found| {
+        let changed = self.matches.iter().take(top).filter(|found| {
             let strict = found.correlation.strict();
             !self.is_paper() && (found.peak.at, found.peak.r) != (strict.at, strict.r)
         });
@@ -146,7 +152,7 @@ impl<'a> List<'a> {
         if changed > 0 && self.params.tolerance() > 0.0 {
             let (share, s) = (self.params.tolerance(), if changed == 1 { "" } else { "s" });
             notes.push(format!(
-                "|r| within a share of {share} of the largest count as equal: of {changed} view{s} the smallest \
+                "|r| within a share of {share} of the largest count as equal: of {changed} listed view{s} the smallest \
                  such shift is reported (--tolerance 0 reports the largest |r|)"
             ));
         }
@@ -192,6 +198,46 @@ impl<'a> List<'a> {
     fn chance(&self, at: usize) -> Option<(f64, f64)> {
         let confidence = &self.chances.as_ref()?.confidence;
         Some((*confidence.p.get(at)?, *confidence.p_of_all.get(at)?))
+    }
+
+    /// The same as text.
+    fn chance_texts(&self, at: usize) -> Option<[String; 2]> {
+        let surrogates = self.chances.as_ref()?.surrogates;
+        let (p, of_all) = self.chance(at)?;
+        Some([p, of_all].map(|p| chance_text(p, surrogates)))
+    }
+
+    /// The largest magnitude that surrogates reach, as a sentence; `None` without surrogates.
+    fn band(&self) -> Option<String> {
+        let Chances {
+            surrogates,
+            confidence,
+        } = self.chances.as_ref()?;
+        let r = if self.is_paper() { "r" } else { "|r|" };
+        Some(format!(
+            "{surrogates} surrogates: 95 % of them reach no more than {r} = {:.3} with any view",
+            confidence.band
+        ))
+    }
+
+    /// The chances of the first `top` views as part of a page; `None` without surrogates.
+    pub(super) fn chances_section(&self, top: usize) -> Option<Section> {
+        let words = format!(
+            "{}. p: the share of surrogates that are as close to a view as the reference is, the reference \
+             counted among them; p of all: as close to any view. Axes weigh {}.",
+            self.band()?,
+            weights(&self.axes)
+        );
+        let matches = self.matches.iter().take(top).enumerate();
+        let rows = matches.filter_map(|(at, found)| {
+            let (metric, path) = self.label(self.row(found));
+            let [p, of_all] = self.chance_texts(at)?;
+            Some(vec![path, metric, format!("{:+.3}", found.r()), p, of_all])
+        });
+        let rows: Vec<_> = rows.collect();
+        let head = ["call path", "metric", "r", "p", "p of all"];
+        let heading = "Correlations by chance";
+        Some(Section::table("chances", heading, &words, &head, &rows))
     }
 
     pub(super) fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {
@@ -288,7 +334,7 @@ impl<'a> List<'a> {
             "locations_unknown": check.strangers,
             "tolerance": self.params.tolerance(),
             "score": if self.is_paper() { "max" } else { "magnitude" },
-            "notes": self.notes(),
+            "notes": self.notes(top),
             "surrogates": self.chances.as_ref().map(|chances| chances.surrogates),
             "null_band": self.chances.as_ref().map(|chances| chances.confidence.band),
             "views": views.collect::<Vec<_>>(),
@@ -322,14 +368,17 @@ impl<'a> List<'a> {
         let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
         let shares: Vec<String> = self.power.share.iter().map(percent).collect();
         writeln!(out, "  its power   {} along the axes", shares.join(", "))?;
-        let rest = weights(self.power.rest().f());
+        let behind = self.power.rest();
+        let rest = weights(behind.f());
         let what = match () {
             () if self.axes.iter().all(|weight| *weight == 1.0) => "nothing is filtered away; ",
             () if self.axes.iter().all(|weight| *weight == 0.0) => "everything is filtered away; ",
             () => "",
         };
-        // What does not vary has nothing in front of anything.
-        let rest = match self.power.share.iter().any(|share| *share > 0.0) {
+        // Behind the only axis that varies lies nothing.
+        let left_out = self.power.share.iter().zip(behind.f());
+        let mut left_out = left_out.filter(|(share, weight)| **share > 0.0 && **weight == 0.0);
+        let rest = match left_out.next().is_some() {
             true => format!("{what}what lies behind: --axes {rest}"),
             false => what.trim_end_matches("; ").to_string(),
         };
@@ -338,19 +387,10 @@ impl<'a> List<'a> {
             false => format!(" ({rest})"),
         };
         writeln!(out, "  filter      {}{rest}", weights(&self.axes))?;
-        if let Some(Chances {
-            surrogates,
-            confidence,
-        }) = &self.chances
-        {
-            writeln!(
-                out,
-                "  by chance   {surrogates} surrogates: 95 % of them reach no more than {} = {:.3} with any view",
-                if self.is_paper() { "r" } else { "|r|" },
-                confidence.band
-            )?;
+        if let Some(band) = self.band() {
+            writeln!(out, "  by chance   {band}")?;
         }
-        for note in self.notes() {
+        for note in self.notes(top) {
             writeln!(out, "  note        {note}")?;
         }
         if self.has_ties {
@@ -377,9 +417,7 @@ impl<'a> List<'a> {
                     format!("{:+.3}", found.correlation.zero),
                     pearson,
                 ];
-                if let Some((p, of_all)) = self.chance(at) {
-                    row.extend([format!("{p:.3}"), format!("{of_all:.3}")]);
-                }
+                row.extend(self.chance_texts(at).into_iter().flatten());
                 row
             });
         let head = [
@@ -453,6 +491,17 @@ impl<'a> List<'a> {
             let correlation = found.correlation;
             (metric, path, [correlation.max.r, correlation.min.r])
         })
+    }
+}
+
+/// A p-value. The smallest that so many surrogates can show is an upper bound.
+fn chance_text(p: f64, surrogates: usize) -> String {
+    let all = surrogates as f64 + 1.0;
+    // Enough digits for one in all of them.
+    let digits = (all.log10().ceil() as usize).max(3);
+    match p * all < 1.5 {
+        true => format!("<= {p:.digits$}"),
+        false => format!("{p:.digits$}"),
     }
 }
 

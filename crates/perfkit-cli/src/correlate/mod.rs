@@ -37,7 +37,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let opened = recording::profile(&options.file)?;
     findings::tell(&opened.diagnostics, &opened.counts);
     let list = List::of(&opened.profile, options)?;
-    for note in list.notes() {
+    for note in list.notes(options.top) {
         messages::say(&format!("note: {note}"));
     }
     if let Some(path) = &options.csv {
@@ -53,7 +53,10 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let title = title(options);
     let scene = || list.scene(&title, Theme::light());
-    let sections = || Ok(vec![list.section(&title)?]);
+    let sections = || {
+        let chances = list.chances_section(pictures::TOP);
+        Ok([list.section(&title)?].into_iter().chain(chances).collect())
+    };
     options.files.write(&title, scene, sections)?;
     if options.general.json {
         let mut object = list.json(options.top);

@@ -12,7 +12,7 @@ use perfkit::view::topology::{Picture, View};
 use perfkit::view::{Scene, Section, Theme, Unit};
 
 /// Views that go with the reference, for each choice of axes.
-const TOP: usize = 12;
+pub(super) const TOP: usize = 12;
 
 /// Characters of a title above cubes.
 const TITLE: usize = 60;
@@ -36,7 +36,7 @@ impl List<'_> {
             (&bar, &cancel),
         );
         let view = view.map_err(failed)?.named(heading, "topology");
-        let view = self.notes().into_iter().fold(view, View::note);
+        let view = self.notes(TOP).into_iter().fold(view, View::note);
         view.cells(self.cells())
             .section(&bar, &cancel)
             .map_err(failed)

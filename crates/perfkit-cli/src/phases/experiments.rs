@@ -5,7 +5,7 @@ use crate::phases::definition;
 use crate::phases::skipped;
 use crate::progress::Bar;
 use crate::recording;
-use perfkit::core::{CancelToken, Clock, Diagnostics, LocationId, Nanos, Trace};
+use perfkit::core::{CancelToken, Clock, Diagnostics, LocationId, Nanos, Trace, Unify};
 use perfkit::formats::paraver;
 use perfkit::formats::paraver::clustered::{Data, Definition};
 use perfkit::track::{Bursts, Dropped, DurationCut, Error, Extract, Formula, Labels, Mode};
@@ -76,6 +76,8 @@ pub struct Wanted {
     pub min_duration: Option<Nanos>,
     /// As published, or ours.
     pub mode: Mode,
+    /// The rule that decides which regions are one function.
+    pub unify: Unify,
     /// Whether the minimum duration was chosen from the bursts.
     pub is_chosen: bool,
 }
@@ -114,7 +116,10 @@ pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered
     if paths.len() > 1 && wanted.min_duration.is_none() {
         let mut cuts = Vec::new();
         for path in paths.iter().filter(|path| !Data::is_one(path)) {
-            cuts.push(cut(&recording::open(path)?.trace, &name(path))?);
+            cuts.push(cut(
+                &recording::open_by(path, wanted.unify)?.trace,
+                &name(path),
+            )?);
         }
         wanted.min_duration = Some(DurationCut::shared(&cuts));
         wanted.is_chosen = !cuts.is_empty();
@@ -152,7 +157,7 @@ pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
 }
 
 fn recorded(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
-    let recording = recording::open(path)?;
+    let recording = recording::open_by(path, wanted.unify)?;
     let trace = &recording.trace;
     if let Some(definition) = &wanted.like {
         wanted.axes = definition::axes(definition, path);

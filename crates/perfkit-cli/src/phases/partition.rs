@@ -6,7 +6,7 @@ use crate::phases::series::{ClusterOptions, times};
 use crate::progress::Bar;
 use crate::table::counted;
 use perfkit::core::CancelToken;
-use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch, Remainder};
+use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch, EpsWhy, Remainder};
 use perfkit::track::{Bursts, ClusterId, Error, Labels, Mode, Points, Scaled, ScaledFrame};
 
 /// Largest share of the time of the points that is left in noise without a second density.
@@ -107,6 +107,8 @@ pub fn partitions(
             .map_or(0.0, |of| scaled.resolution(frame, of.bursts));
         let points = rest.points().map_err(input)?;
         match options.search(points, time, (floor, least)) {
+            // What lies scattered between the clusters is no phase.
+            Ok(choice) if is_scattered(&choice, all[frame].choice.as_ref()) => {}
             Ok(choice) => choices.push(choice),
             // Too few to be clusters.
             Err(Error::NoScale) => {}
@@ -129,6 +131,13 @@ pub fn partitions(
         }
     }
     Ok(all)
+}
+
+/// Returns `true` if the remainder is one cluster only with a radius that ties the clusters of the
+/// first step, too.
+fn is_scattered(rest: &EpsChoice, first: Option<&EpsChoice>) -> bool {
+    let ties = |first: &EpsChoice| first.why == EpsWhy::Single || rest.eps >= first.ties;
+    rest.why == EpsWhy::Single && first.is_none_or(ties)
 }
 
 /// What is left in noise with its time, if that is much.

@@ -17,11 +17,13 @@ pub fn sentence(choice: &EpsChoice) -> String {
             100.0 * choice.noise_weight,
             100.0 * noise
         ),
-        EpsWhy::Resolution => {
-            "the smallest that is tried: there are no clusters apart that more than one radius gives"
+        EpsWhy::Single => {
+            "the smallest that gives one cluster: no gap between the points is more than chance makes"
                 .to_owned()
         }
-        _ => "the knee, since clusters change with every radius".to_owned(),
+        EpsWhy::Resolution => "the smallest that is tried: all points are equal".to_owned(),
+        _ => "the largest that keeps most modes apart, since clusters change with every radius"
+            .to_owned(),
     };
     format!(
         "eps {:.4} is {why}; knee {:.4}, sensitivity {:.2}",

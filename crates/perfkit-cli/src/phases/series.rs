@@ -5,7 +5,7 @@ use crate::phases::definition;
 use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, usage};
 use crate::phases::partition::{Input, Partition, partitions};
 use crate::progress::Bar;
-use perfkit::core::{CancelToken, Nanos};
+use perfkit::core::{CancelToken, Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
 use perfkit::track::track::{
@@ -34,6 +34,8 @@ pub struct ClusterOptions {
     pub min_duration: Option<Nanos>,
     /// As published, or optimal: that as a rule, as published with `like`.
     pub mode: Option<Mode>,
+    /// The rule that decides which regions are one function.
+    pub unify: Unify,
     /// Cuts each recording into this many windows.
     pub windows: usize,
     /// Whether clusters that mix call sites are split where another frame tells them apart.
@@ -52,6 +54,7 @@ impl Default for ClusterOptions {
             min_points: None,
             min_duration: None,
             mode: None,
+            unify: Unify::default(),
             windows: 1,
             split: true,
             min_confidence: None,
@@ -99,6 +102,7 @@ impl ClusterOptions {
             like: self.like.clone().filter(|_| self.axes.is_empty()),
             min_duration: self.min_duration.or(like),
             mode: self.mode(),
+            unify: self.unify,
             is_chosen: false,
         }
     }
@@ -312,6 +316,7 @@ fn objects(
         let points = scaled.points().map_err(input)?;
         let rows = &clustered.rows;
         let one = Observation::of(&clustered.frame, points, rows).map_err(input)?;
+        let one = one.part_of(clustered.recording);
         let one = one.align(clustered.frame.bursts(), rows, &align, &bar, &cancel);
         seen.push(one.map_err(input)?);
     }

@@ -73,8 +73,8 @@ pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     if !reasons(dropped).is_empty() {
         let _ = writeln!(err, "note: {name}: left out: {}", sentence(dropped));
     }
-    for found in findings::found(diagnostics) {
-        let _ = writeln!(err, "{}: {name}: {found}", found.word());
+    for (word, line) in findings::lines(diagnostics) {
+        let _ = writeln!(err, "{word}: {name}: {line}");
     }
 }
 

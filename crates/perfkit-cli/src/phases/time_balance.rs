@@ -53,17 +53,30 @@ pub fn write(
     table::write(out, &head, &rows.collect::<Vec<_>>())
 }
 
-/// Writes what the minimum duration is and where it comes from. Nothing if there is none.
+/// Writes the minimum duration and its origin. Nothing if there is none. `window` is the window of a
+/// recording of whose CPU time it drops the largest share, if recordings are cut into windows.
 ///
 /// # Errors
 /// What `out` fails with.
-pub fn write_min(min: Nanos, is_chosen: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_min(
+    min: Nanos,
+    is_chosen: bool,
+    window: Option<(&str, f64)>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if min.0 <= 0 {
         return Ok(());
     }
-    let why = match is_chosen {
-        true => ": the longest minimum that drops at most 1 % of the CPU time of an experiment",
-        false => "",
+    let why = match (is_chosen, window) {
+        (true, Some((name, share))) => format!(
+            ": the longest minimum that drops at most 1 % of the CPU time of a recording; of a window \
+             it drops up to {:.1} % ({name})",
+            100.0 * share
+        ),
+        (true, None) => {
+            ": the longest minimum that drops at most 1 % of the CPU time of a recording".to_owned()
+        }
+        (false, _) => String::new(),
     };
     writeln!(
         out,

@@ -3,7 +3,7 @@
 use super::{Report, ids, percent};
 use crate::failure::Outcome;
 use crate::table::{self, short};
-use perfkit::track::track::{Event, Mixture};
+use perfkit::track::track::{Event, Mixture, Occurrence};
 use perfkit::track::trend::Flag;
 use std::io::Write;
 
@@ -141,6 +141,16 @@ impl Report<'_> {
                     None => format!("is missing from {name}"),
                 }
             }
+            Event::Unclustered {
+                frame,
+                noise,
+                dropped,
+            } => format!(
+                "is in no cluster of {}: of the bursts of its call sites {} in noise and {} dropped",
+                self.name(*frame),
+                table::grouped(*noise as u64),
+                table::grouped(*dropped as u64),
+            ),
             _ => String::new(),
         }
     }
@@ -333,9 +343,13 @@ impl Report<'_> {
             if std::mem::take(&mut is_first) {
                 writeln!(out, "\nno trend is stated")?;
             }
-            let why = match &object.mixture {
-                Some(mixture) => self.mixture(mixture),
-                None => format!(
+            let why = match (&object.mixture, object.occurrence) {
+                (Some(mixture), _) => self.mixture(mixture),
+                (None, Occurrence::StartUp) => {
+                    "occurs only at start-up, before the main loop".to_owned()
+                }
+                (None, Occurrence::Once) => "occurs only once on each thread".to_owned(),
+                _ => format!(
                     "has a confidence of {:.2}, below {:.2} (--min-confidence)",
                     object.confidence, self.min_confidence
                 ),

@@ -7,7 +7,7 @@ use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
 use perfkit::track::Mode;
-use perfkit::track::track::{LinkKind, Object};
+use perfkit::track::track::{LinkKind, Object, Occurrence};
 use perfkit::track::trend::Summary;
 use serde_json::{Value, json};
 
@@ -142,6 +142,11 @@ impl Report<'_> {
             "members": members,
             "confidence": object.confidence,
             "reliable": object.is_reliable,
+            "occurrence": match object.occurrence {
+                Occurrence::StartUp => "start-up",
+                Occurrence::Once => "once",
+                _ => "repeated",
+            },
             "mixture": object.mixture.as_ref().map(|of| json!({"call_sites": of.sites, "frames": of.frames})),
             "share": object.share,
             "events": object.events.iter().map(|event| self.event(event)).collect::<Vec<_>>(),

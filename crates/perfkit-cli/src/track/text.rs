@@ -72,6 +72,7 @@ impl Report<'_> {
         let tracking = &self.series.tracking;
         let frames = tracking.frames.iter();
         let mut all: Vec<_> = frames
+            .clone()
             .filter_map(|frame| Some((frame.name.clone(), frame.balance?)))
             .collect();
         if let Some(sum) = tracking.balance().filter(|_| all.len() > 1) {
@@ -79,7 +80,15 @@ impl Report<'_> {
         }
         writeln!(out, "\n{}", time_balance::TOTAL)?;
         time_balance::write(&all, tracking.frames.len() > 1, out)?;
-        time_balance::write_min(self.series.min_duration, self.series.is_chosen, out)?;
+        let series = self.series;
+        let windows = frames.filter_map(|frame| {
+            let balance = frame.balance?;
+            Some((frame.name.as_str(), balance.share(balance.duration)))
+        });
+        let window = windows
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|_| series.frames.len() > series.recordings.len());
+        time_balance::write_min(series.min_duration, series.is_chosen, window, out)?;
         Ok(())
     }
 

@@ -62,7 +62,7 @@ pub(super) struct Resolver<'a> {
     members_left: u64,
 }
 
-/// Resolves a definition file. `keys` are locations known from their files alone.
+/// Resolves a definition file. `keys` are the locations that have files, ascending.
 pub(crate) fn resolve(
     file: &DefinitionFile,
     anchor: &Anchor,
@@ -87,7 +87,7 @@ pub(crate) fn resolve(
     let mut resolved = Resolved::default();
     resolver.properties(anchor, &mut resolved);
     resolver.clock(&mut resolved);
-    resolver.system(keys, &mut resolved)?;
+    resolver.system(keys, anchor, &mut resolved)?;
     resolver.regions(unify, &mut resolved);
     resolver.metrics(&mut resolved);
     resolver.comms(&mut resolved);

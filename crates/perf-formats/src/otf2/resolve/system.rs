@@ -1,12 +1,13 @@
 //! Machine, processes and locations.
 
+use super::super::anchor::Anchor;
 use super::super::codes;
 use super::super::maps::IdMap;
 use super::super::rules;
 use super::super::schema::Space;
 use super::super::wire::typed;
 use super::forest::cut_cycles;
-use super::{Resolved, Resolver, Row};
+use super::{Resolved, Resolver, Row, Table};
 use crate::Result;
 use perf_core::{
     GroupKind, Location, LocationGroup, LocationGroupId, LocationKind, SystemNode, SystemNodeId,
@@ -27,11 +28,28 @@ const DOMAINS: [&str; 9] = [
 
 impl<'a> Resolver<'a> {
     /// Locations get their ids by ascending key, so that ties in time fall to the lower key.
-    pub(super) fn system(&mut self, keys: &[u64], resolved: &mut Resolved) -> Result<()> {
+    ///
+    /// `keys` are the locations that have files. Those without a definition become locations as well,
+    /// unless the definitions are whole.
+    pub(super) fn system(
+        &mut self,
+        keys: &[u64],
+        anchor: &Anchor,
+        resolved: &mut Resolved,
+    ) -> Result<()> {
         let (nodes, node_ids) = self.nodes();
         let groups = self.groups(&node_ids, resolved);
         let mut locations = Vec::new();
         let mut table = self.take(Space::Location);
+        let keys = if self.names_all_locations(&table, keys, anchor) {
+            for key in keys.iter().filter(|key| !table.contains_key(key)) {
+                let place = self.file.place(0).record(format!("location {key}"));
+                self.found.add(rules::STALE_FILES, place);
+            }
+            &[]
+        } else {
+            keys
+        };
         let mut all: Vec<u64> = table.keys().chain(keys).copied().collect();
         all.sort_unstable();
         all.dedup();
@@ -67,6 +85,30 @@ impl<'a> Resolver<'a> {
         resolved.maps.locations = IdMap::new(&ids);
         resolved.definitions.system = SystemTree::new(nodes, groups, locations, self.limits)?;
         Ok(())
+    }
+
+    /// Returns `true` if nothing speaks for a location whose definition was lost, so that files without a
+    /// definition are those of another run in the same folder.
+    fn names_all_locations(&self, table: &Table<'a>, keys: &[u64], anchor: &Anchor) -> bool {
+        // A damaged record can become one of an unknown kind.
+        let damages = [
+            rules::TRUNCATED,
+            rules::DAMAGED_CHUNK,
+            rules::DAMAGED_RECORD,
+            rules::UNKNOWN_RECORD,
+        ];
+        let is_damaged = damages.iter().any(|rule| self.found.count(*rule) > 0);
+        // A damaged key leaves a location with events but without files.
+        let has_files = |(key, row): (&u64, &Row<'a>)| {
+            row.number(3) == Some(0) || keys.binary_search(key).is_ok()
+        };
+        // So does a key that became that of another location.
+        let named = self.file.records().filter(|row| row.name() == "Location");
+        !table.is_empty()
+            && table.len() == named.count()
+            && table.len() as u64 >= anchor.locations
+            && !is_damaged
+            && table.iter().all(has_files)
     }
 
     /// Counts a value that its enumeration does not have; 0 is the unknown that the format knows.

@@ -1,6 +1,7 @@
 //! [`EpsSearch`]: the radius of [`Dbscan`](super::Dbscan) from the points themselves.
 
 mod knee;
+mod modes;
 mod noise;
 mod params;
 
@@ -11,6 +12,7 @@ use super::k_distance::some_squared;
 use super::tree::KdTree;
 use super::{Agreement, Dbscan};
 use crate::{Error, Labels, Points, Result};
+use modes::Modes;
 use noise::{Tried, noise_weight};
 use perf_core::{CancelToken, Progress};
 
@@ -21,21 +23,32 @@ use perf_core::{CancelToken, Progress};
 ///    [resolution](EpsParams::resolution) of the points are not tried: where many values are equal,
 ///    or thousands of points lie on one axis, the bend is far below any distance between clusters,
 ///    and the resolution takes its place. The sweep then goes up twice as far, and not down.
-/// 2. *Sweep*: DBSCAN with eps from the knee a few octaves down and up, two steps an octave.
-///    Neighbouring steps that agree (adjusted Rand index of at least 0.9) with two clusters or more
-///    form a stable run. The run with the largest (octaves long) - (octaves away from the knee)
+/// 2. *Modes*: the hierarchy of DBSCAN's clusters over all radii is searched for gaps that chance
+///    does not explain. With `n` points, `k` points of a neighbourhood, a cluster of `m` points whose
+///    core distances have the geometric mean `r`, and the radius `h` that ties it to another, the
+///    gap is thinner than the cluster by the factor `x = (h / r)^d` in `d` dimensions. It separates two
+///    modes if, for both clusters, the likelihood ratio of two densities against a common one,
+///    `G = (m + k) ln((m + k x) / (m + k)) - k ln x`, is above `ln n + 3`: among `n` points there are
+///    as many places for a gap, and one recording in 20 of a single mode has one by accident. `d`
+///    is estimated from the ratios of the distances to the first and the last neighbour (Levina and
+///    Bickel 2004). If there is no such gap, the points have one mode, and eps is the least radius
+///    above which they are one cluster; step 3 is skipped.
+/// 3. *Sweep*: DBSCAN with eps from the knee a few octaves down and up, two steps an octave.
+///    Neighbouring steps that agree (adjusted Rand index of at least 0.9) and keep two modes or more
+///    apart form a stable run. The run with the largest (octaves long) - (octaves away from the knee)
 ///    wins, and eps is its upper end: all of the run say nearly the same, and the largest leaves the
-///    fewest points out. Without any such run it is the knee.
-/// 3. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases of few long bursts are sparse
-///    beside those of many short ones, which the first two steps look at, and may take much of the
+///    fewest points out. Without any such run it is the largest radius of the sweep that keeps most
+///    modes apart.
+/// 4. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases of few long bursts are sparse
+///    beside those of many short ones, which the steps before look at, and may take much of the
 ///    time. If noise has more than a tenth of the weight, eps is the least one further up that leaves
 ///    no more than that. What is tied together on the way must be less than the noise that is taken
-///    in; if it is more, noise is no part of clusters, and the eps of step 2 stays. Clusters of less
+///    in; if it is more, noise is no part of clusters, and the eps of step 3 stays. Clusters of less
 ///    than twice the points of a neighbourhood may be tied to others: they are what a small eps left
 ///    of a sparse phase.
 ///
-/// On EPOCH with 2, 4 and 16 tasks, bursts of 1 ms or more in one space, step 2 leaves 22, 12 and
-/// 1 % of the time in noise, and step 3 lets it be 9, 1 and 1 %.
+/// On EPOCH with 2, 4 and 16 tasks, bursts of 1 ms or more in one space, step 3 leaves 22, 12 and
+/// 1 % of the time in noise, and step 4 lets it be 9, 1 and 1 %.
 ///
 /// ```
 /// use perf_core::CancelToken;
@@ -63,10 +76,12 @@ pub enum EpsWhy {
         /// Largest eps of the run.
         high: f64,
     },
-    /// The knee: there is no stable run with two clusters or more.
+    /// The least radius that gives a single cluster: the density of the points has one mode.
+    Single,
+    /// The largest radius that keeps most modes apart: there is no stable run with two clusters or
+    /// more.
     Knee,
-    /// The least radius that is tried: the knee lies below it, and there is no stable run with two
-    /// clusters or more.
+    /// Any radius: all points are equal.
     Resolution,
     /// The least one above a stable run or the knee that leaves little enough of the weight in noise.
     Noise {
@@ -104,6 +119,9 @@ pub struct EpsChoice {
     /// The least that will do: the smallest eps of the stable run that leaves no more of the weight in
     /// noise than asked for, else `eps`.
     pub least: f64,
+    /// The least radius that ties together modes of the density that `eps` keeps apart; infinite if
+    /// there are none.
+    pub ties: f64,
     /// Where the k-distance graph bends, or the smallest radius that is tried if that is larger.
     pub knee: f64,
     /// How many clusters there are at `eps`.
@@ -123,7 +141,8 @@ pub struct EpsChoice {
 impl EpsChoice {
     /// One eps for frames in one space, for each of which one was chosen: as large as all frames are
     /// content with, the smallest [`eps`](Self::eps); or if some frame [needs](Self::least) more, the
-    /// least that is enough for all. `None` for no frames.
+    /// least that is enough for all. It stays below the radius that [ties](Self::ties) modes of any
+    /// frame together: noise of one frame is no reason to lose modes of another. `None` for no frames.
     ///
     /// Frames of more tasks have more bursts a phase and are denser: the sparsest of them decides how
     /// small eps may be, and the densest how large.
@@ -134,6 +153,7 @@ impl EpsChoice {
     ///     eps: high,
     ///     why: EpsWhy::Stable { low, high },
     ///     least: low,
+    ///     ties: 0.07,
     ///     knee: low,
     ///     clusters: 2,
     ///     noise: 0.0,
@@ -142,12 +162,17 @@ impl EpsChoice {
     ///     sensitivity: 0.0,
     /// };
     /// assert_eq!(EpsChoice::shared(&[stable(0.01, 0.04), stable(0.02, 0.03)]), Some(0.03));
-    /// assert_eq!(EpsChoice::shared(&[stable(0.01, 0.04), stable(0.05, 0.08)]), Some(0.05));
+    /// assert_eq!(EpsChoice::shared(&[stable(0.01, 0.04), stable(0.05, 0.06)]), Some(0.05));
+    /// assert!(EpsChoice::shared(&[stable(0.01, 0.04), stable(0.08, 0.09)]) < Some(0.07));
     /// ```
     pub fn shared<'c>(choices: impl IntoIterator<Item = &'c EpsChoice>) -> Option<f64> {
-        let ends = choices.into_iter().map(|choice| (choice.least, choice.eps));
-        let (needed, allowed) = ends.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
-        Some(needed.max(allowed))
+        let ends = choices
+            .into_iter()
+            .map(|choice| (choice.least, choice.eps, choice.ties));
+        let (needed, allowed, ties) =
+            ends.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1), a.2.min(b.2)))?;
+        // The neighbourhood is a closed ball: at `ties` itself the modes are one.
+        Some(needed.max(allowed).min(ties * (1.0 - 1e-9)))
     }
 }
 
@@ -162,7 +187,7 @@ impl EpsSearch {
         EpsSearch(params)
     }
 
-    /// Finds eps for these points by steps 1 and 2.
+    /// Finds eps for these points by steps 1 to 3.
     ///
     /// # Errors
     /// [`Error::NoScale`] for less points than a neighbourhood needs; and [`Error::Cancelled`].
@@ -223,10 +248,11 @@ impl EpsSearch {
             knee => knee,
         };
         let sweep = self.sweep((points, weights), (knee, least), progress, cancel)?;
-        let (eps, mut why) = self.decide(&sweep, knee);
-        if why == EpsWhy::Knee && bend.is_none_or(|bend| bend < knee) {
-            why = EpsWhy::Resolution;
-        }
+        let modes = self.modes(points, least, progress, cancel)?;
+        let (eps, mut why) = match spread == 0.0 {
+            true => (knee, EpsWhy::Resolution),
+            false => self.decide(&sweep, knee, &modes),
+        };
         let mut found = self.tried((points, weights), eps, cancel)?;
         if is_weighted
             && let Some(more) = self.take_in((points, weights), &found, &sweep, progress, cancel)?
@@ -256,6 +282,7 @@ impl EpsSearch {
             eps,
             why,
             least,
+            ties: modes.ties(eps),
             knee,
             clusters: labels.clusters(),
             noise: labels.noise() as f64 / points.len() as f64,
@@ -327,12 +354,16 @@ impl EpsSearch {
         Ok(scan.into_labels())
     }
 
-    fn decide(&self, sweep: &[EpsStep], knee: f64) -> (f64, EpsWhy) {
+    fn decide(&self, sweep: &[EpsStep], knee: f64, modes: &Modes) -> (f64, EpsWhy) {
+        if modes.is_single() {
+            return (modes.single().max(knee) * (1.0 + 1e-9), EpsWhy::Single);
+        }
         let (mut best, mut start): (Option<(f64, f64, f64)>, usize) = (None, 0);
         for at in 0..sweep.len() {
+            let is_apart = |step: &EpsStep| step.clusters >= 2 && modes.at(step.eps) >= 2;
             let holds = sweep[at].rand >= self.0.alike()
-                && sweep[at].clusters >= 2
-                && sweep.get(at + 1).is_some_and(|next| next.clusters >= 2);
+                && is_apart(&sweep[at])
+                && sweep.get(at + 1).is_some_and(is_apart);
             if holds {
                 continue;
             }
@@ -355,7 +386,11 @@ impl EpsSearch {
         }
         match best {
             Some((_, low, high)) => (high, EpsWhy::Stable { low, high }),
-            None => (knee, EpsWhy::Knee),
+            None => {
+                let steps = sweep.iter().map(|step| (modes.at(step.eps), step.eps));
+                let most = steps.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+                (most.map_or(knee, |most| most.1), EpsWhy::Knee)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod condense;
 mod params;
-mod spanning;
+pub(super) mod spanning;
 
 pub use params::{HdbscanChecked, HdbscanParams};
 

@@ -16,7 +16,7 @@ const PIECE: usize = 256;
 const MIXED: u32 = u32::MAX;
 
 /// An edge: squared distance, lower and higher index of its ends.
-pub(super) type Edge = (f64, u32, u32);
+pub(in crate::cluster) type Edge = (f64, u32, u32);
 
 fn precedes(a: Edge, b: Edge) -> bool {
     a.0.total_cmp(&b.0)
@@ -25,7 +25,7 @@ fn precedes(a: Edge, b: Edge) -> bool {
 }
 
 /// The edges of the tree in ascending order. `core` are squared core distances by index.
-pub(super) fn edges(
+pub(in crate::cluster) fn edges(
     tree: &KdTree,
     core: &[f64],
     progress: &dyn Progress,

@@ -37,7 +37,8 @@ impl Graph<'_> {
             Event::Merge { frame, .. } => (*frame, 1),
             Event::Split { frame, .. } => (*frame, 2),
             Event::Gap { frame, .. } => (*frame, 3),
-            Event::Death { frame } => (*frame, 4),
+            Event::Unclustered { frame, .. } => (*frame, 4),
+            Event::Death { frame } => (*frame, 5),
         });
     }
 

@@ -1,0 +1,60 @@
+//! Archives in memory for tests of damage: a written one, those of the corpus, and random numbers.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use perf_core::{SystemTree, Trace};
+use perf_formats::otf2::{MemoryArchive, WriteOptions, write};
+use perf_testdata::corpus::corpus;
+
+/// A trace as an archive.
+pub(crate) fn written(trace: &Trace, options: &WriteOptions) -> MemoryArchive {
+    let mut archive = MemoryArchive::default();
+    write(
+        trace.view(),
+        &mut archive,
+        options,
+        &(),
+        &Default::default(),
+    )
+    .unwrap();
+    archive
+}
+
+/// The trace as an archive called `own`, and archives of the corpus, where that is.
+pub(crate) fn with_corpus(
+    own: &Trace,
+    options: &WriteOptions,
+    names: &[&str],
+) -> Vec<(String, MemoryArchive)> {
+    let mut all = vec![("own".to_string(), written(own, options))];
+    for name in names {
+        match corpus(&format!("otf2/{name}")) {
+            Some(path) => all.push(((*name).to_string(), MemoryArchive::read(&path).unwrap())),
+            None => println!("skipped: corpus absent"),
+        }
+    }
+    all
+}
+
+/// Locations of these keys on no machine.
+pub(crate) fn locations(keys: std::ops::Range<u64>) -> SystemTree {
+    let location = |key| perf_core::Location {
+        key,
+        ..Default::default()
+    };
+    let all = keys.map(location).collect();
+    SystemTree::new(vec![], vec![], all, &Default::default()).unwrap()
+}
+
+/// xorshift64*.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let value = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
+        value as usize % most.max(1)
+    }
+}

@@ -1,0 +1,170 @@
+//! Modes of the density: clusters whose separation chance does not explain.
+
+use super::EpsSearch;
+use crate::cluster::hdbscan::spanning;
+use crate::cluster::k_distance::squared;
+use crate::cluster::tree::KdTree;
+use crate::{Points, Result};
+use perf_core::{CancelToken, Progress};
+
+/// Natural logarithm of the odds against a gap by chance: one in 20 recordings of a single mode.
+const ODDS: f64 = 3.0;
+
+/// A pair of modes that DBSCAN keeps apart for radii between two bounds.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    /// Typical core distance within the sparser mode, below which it falls apart.
+    low: f64,
+    /// Radius that ties them together.
+    high: f64,
+}
+
+/// Hierarchy of DBSCAN's clusters over all radii, without what chance makes of a single mode.
+///
+/// The minimum spanning tree under mutual reachability, as in [`Hdbscan`](super::super::Hdbscan),
+/// holds the clusters of every radius. Two of them, tied by an edge of length `h`, are two modes if
+/// the density along the edge is significantly lower than in either. Let `k` be the points of a
+/// neighbourhood, `m` those of the cluster, `r` the geometric mean of their core distances and `d`
+/// the dimension of the points. The density in the gap is lower by the factor `x = (h / r)^d`. The
+/// likelihood ratio of two densities against a common one, with `m` points counted in the cluster
+/// and `k` in the gap, is
+///
+/// ```text
+/// G = (m + k) ln((m + k x) / (m + k)) - k ln x
+/// ```
+///
+/// and the gap is significant if `G > ln n + 3` for both clusters: among `n` points there are as many
+/// places for a gap, and 3 leaves one chance in 20 that any of them has one by accident.
+#[derive(Debug)]
+pub(super) struct Modes {
+    splits: Vec<Split>,
+    /// The least radius above which DBSCAN finds a single cluster.
+    single: f64,
+}
+
+/// Points that edges have tied together so far.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    points: f64,
+    /// Sum of the logarithms of their core distances.
+    logs: f64,
+}
+
+impl Part {
+    fn radius(&self) -> f64 {
+        (self.logs / self.points).exp()
+    }
+}
+
+impl Modes {
+    /// Number of modes that are apart at a radius.
+    pub(super) fn at(&self, eps: f64) -> usize {
+        let apart = |split: &&Split| split.low <= eps && eps < split.high;
+        1 + self.splits.iter().filter(apart).count()
+    }
+
+    /// Least radius that ties together modes that `eps` keeps apart; infinite if it keeps none apart.
+    pub(super) fn ties(&self, eps: f64) -> f64 {
+        let apart = self
+            .splits
+            .iter()
+            .filter(|split| split.low <= eps && eps < split.high);
+        apart.map(|split| split.high).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns `true` if no radius keeps two modes apart.
+    pub(super) fn is_single(&self) -> bool {
+        self.splits.is_empty()
+    }
+
+    /// Least radius above which DBSCAN finds a single cluster.
+    pub(super) fn single(&self) -> f64 {
+        self.single
+    }
+}
+
+impl EpsSearch {
+    /// Finds the modes of at least as many points as a neighbourhood needs. `least` is the smallest
+    /// radius that is tried; distances below half of it, a tick of the clock, count as that.
+    pub(super) fn modes(
+        &self,
+        points: Points<'_>,
+        least: f64,
+        progress: &dyn Progress,
+        cancel: &CancelToken,
+    ) -> Result<Modes> {
+        let least = (least / 2.0).max(f64::MIN_POSITIVE);
+        let tree = KdTree::with(points, cancel)?;
+        let others = self.0.min_points() - 1;
+        let core = squared(&tree, others, progress, cancel)?;
+        let nearest = squared(&tree, 1, progress, cancel)?;
+        let edges = spanning::edges(&tree, &core, progress, cancel)?;
+        let dimension = dimension(&core, &nearest, others, least).min(points.dimensions() as f64);
+        let k = self.0.min_points() as f64;
+        let enough = (points.len() as f64).ln() + ODDS;
+        let is_mode = |part: Part, high: f64| {
+            let Part { points: m, .. } = part;
+            let thinner = (high / part.radius()).powf(dimension).max(1.0);
+            (m + k) * ((m + k * thinner) / (m + k)).ln() - k * thinner.ln() > enough
+        };
+        let mut parts: Vec<Part> = core
+            .iter()
+            .map(|squared| Part {
+                points: 1.0,
+                logs: squared.sqrt().max(least).ln(),
+            })
+            .collect();
+        let mut parent: Vec<u32> = (0..points.len() as u32).collect();
+        let find = |parent: &mut Vec<u32>, mut at: u32| {
+            while parent[at as usize] != at {
+                parent[at as usize] = parent[parent[at as usize] as usize];
+                at = parent[at as usize];
+            }
+            at
+        };
+        let mut modes = Modes {
+            splits: Vec::new(),
+            single: least,
+        };
+        for (squared, a, b) in edges {
+            let (a, b) = (find(&mut parent, a), find(&mut parent, b));
+            let [one, other] = [a, b].map(|at| parts[at as usize]);
+            let high = squared.sqrt().max(least);
+            // A point that becomes core at this very radius was no cluster.
+            let was_core = |part: Part| part.points > 1.0 || part.radius() < high * (1.0 - 1e-12);
+            if was_core(one) && was_core(other) {
+                modes.single = high;
+            }
+            if is_mode(one, high) && is_mode(other, high) {
+                let low = one.radius().max(other.radius());
+                modes.splits.push(Split { low, high });
+            }
+            let (small, large) = match one.points < other.points {
+                true => (a, b),
+                false => (b, a),
+            };
+            parent[small as usize] = large;
+            parts[large as usize] = Part {
+                points: one.points + other.points,
+                logs: one.logs + other.logs,
+            };
+        }
+        Ok(modes)
+    }
+}
+
+/// Dimension of the points, from the distances to the nearest and to a further one: for points of
+/// an even density the mean of `ln(r_k / r_1)` is `(1 + 1/2 + ... + 1/(k - 1)) / d` (Levina and Bickel
+/// 2004). At least 1.
+fn dimension(far: &[f64], near: &[f64], k: usize, least: f64) -> f64 {
+    let pairs = far.iter().zip(near);
+    let apart = pairs.filter(|(_, near)| near.sqrt() > least);
+    let (sum, count) = apart.fold((0.0, 0_u32), |(sum, count), (far, near)| {
+        (sum + (far / near).ln() / 2.0, count + 1)
+    });
+    let harmonic: f64 = (1..k).map(|at| 1.0 / at as f64).sum();
+    match sum > 0.0 {
+        true => (harmonic * f64::from(count) / sum).max(1.0),
+        false => 1.0,
+    }
+}

@@ -1,0 +1,92 @@
+//! [`Occurrence`]: objects that run once or at start-up only.
+
+use super::observe::Observation;
+use super::result::Object;
+use perf_core::Nanos;
+use std::collections::BTreeMap;
+
+/// Part of the run in which an object occurs.
+///
+/// Runs of a program are compared by the computation that it repeats. A difference in an object
+/// that occurs once, such as reading input, is a single measurement and no trend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Occurrence {
+    /// A thread of some experiment executes it more than once, not only at start-up. Also where
+    /// nothing is known about threads, or no object occurs more than once.
+    #[default]
+    Repeated,
+    /// No thread executes it more than once, while other objects are repeated.
+    Once,
+    /// On each thread it ends before the main loop begins: before the first burst of the object with
+    /// most CPU time among those that are repeated.
+    StartUp,
+}
+
+/// Bursts of an object on a thread.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    bursts: usize,
+    first: Nanos,
+    last: Nanos,
+}
+
+/// The bursts of one object, by recording and thread.
+type Spans = BTreeMap<((usize, usize), u32), Span>;
+
+/// The occurrence of each object. Objects are ordered by CPU time.
+pub(super) fn occurrences(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Occurrence> {
+    let unknown = || vec![Occurrence::Repeated; objects.len()];
+    let Some(places) = frames
+        .iter()
+        .map(Observation::places)
+        .collect::<Option<Vec<_>>>()
+    else {
+        return unknown();
+    };
+    let spans: Vec<Spans> = objects
+        .iter()
+        .map(|object| spans(object, frames, &places))
+        .collect();
+    let is_repeated = |of: &&Spans| of.values().any(|span| span.bursts > 1);
+    let Some(main) = spans.iter().find(is_repeated) else {
+        return unknown();
+    };
+    let occurrence = |of: &Spans| {
+        let is_before = |(place, span): (&((usize, usize), u32), &Span)| {
+            main.get(place).is_some_and(|main| span.last < main.first)
+        };
+        match (of.iter().all(is_before), is_repeated(&of)) {
+            _ if of.is_empty() => Occurrence::Repeated,
+            (true, _) => Occurrence::StartUp,
+            (false, false) => Occurrence::Once,
+            (false, true) => Occurrence::Repeated,
+        }
+    };
+    spans.iter().map(occurrence).collect()
+}
+
+fn spans(object: &Object, frames: &[Observation<'_>], places: &[&[(u32, Nanos)]]) -> Spans {
+    let mut spans = Spans::new();
+    for (at, ((frame, places), members)) in
+        frames.iter().zip(places).zip(&object.members).enumerate()
+    {
+        // Windows of a recording each hold a part of the repetitions.
+        let recording = match frame.recording {
+            Some(recording) => (0, recording),
+            None => (1, at),
+        };
+        let bursts = frame.labels.iter().zip(*places);
+        for (_, &(thread, begin)) in bursts.filter(|(id, _)| members.contains(id)) {
+            let span = spans.entry((recording, thread)).or_insert(Span {
+                bursts: 0,
+                first: begin,
+                last: begin,
+            });
+            span.bursts += 1;
+            span.first = span.first.min(begin);
+            span.last = span.last.max(begin);
+        }
+    }
+    spans
+}

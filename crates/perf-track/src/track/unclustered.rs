@@ -1,0 +1,119 @@
+//! Objects that are missing from an experiment because their bursts are in no cluster there.
+
+use super::callers::Callers;
+use super::observe::Observation;
+use super::result::{Event, Object};
+use crate::{Bursts, ClusterId, Kind, Labels, Result};
+use std::collections::BTreeMap;
+
+/// Least share of the expected bursts of an object that has to be found in no cluster.
+const FOUND: f64 = 0.5;
+
+/// Full chains of the callers before and after a burst.
+type Site = [Option<String>; 2];
+
+/// Bursts of one call site in no cluster.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loose {
+    noise: usize,
+    dropped: usize,
+}
+
+/// Bursts of an experiment that are in no cluster, by call site.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unclustered {
+    threads: usize,
+    of: BTreeMap<Site, Loose>,
+}
+
+/// The call site of an entry of two lists; `None` if neither is known.
+fn site([before, after]: [&Option<Callers>; 2], at: usize) -> Option<Site> {
+    let site = [before, after].map(|of| of.as_ref()?.name(at).map(str::to_owned));
+    (site != [None, None]).then_some(site)
+}
+
+impl Unclustered {
+    /// The bursts that `labels`, one a burst, have as noise.
+    pub(super) fn of(bursts: &Bursts, labels: &Labels) -> Result<Self> {
+        let rows = labels.as_slice().iter().zip(0_u32..);
+        let rows: Vec<u32> = rows
+            .filter_map(|(id, row)| id.is_noise().then_some(row))
+            .collect();
+        let before = Callers::before(bursts, &rows)?;
+        let after = Callers::after(bursts, &rows)?;
+        let mut of: BTreeMap<Site, Loose> = BTreeMap::new();
+        for (at, &row) in rows.iter().enumerate() {
+            let Some(site) = site([&before, &after], at) else {
+                continue;
+            };
+            let loose = of.entry(site).or_default();
+            match bursts.kinds().get(row as usize) {
+                Some(Kind::Complete) => loose.noise += 1,
+                _ => loose.dropped += 1,
+            }
+        }
+        Ok(Unclustered {
+            threads: bursts.threads().len(),
+            of,
+        })
+    }
+}
+
+/// Replaces births, deaths and gaps of objects whose call sites the neighbouring experiment has in
+/// no cluster.
+///
+/// Let `n_s` be the bursts of the object at call site `s` and `t` the threads of the experiment that
+/// has it, `u_s` the bursts of that call site in no cluster of the neighbour and `t'` its threads. The
+/// object is there, in no cluster, if `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
+pub(super) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
+    for object in objects {
+        for event in &mut object.events {
+            let (seen, other) = match event {
+                Event::Birth { frame } if *frame > 0 => (*frame, *frame - 1),
+                Event::Death { frame } => (*frame, *frame + 1),
+                Event::Gap {
+                    frame,
+                    hidden_in: None,
+                } if *frame > 0 => (*frame - 1, *frame),
+                _ => continue,
+            };
+            if let (Some(own), Some(neighbour), Some(members)) = (
+                frames.get(seen),
+                frames.get(other),
+                object.members.get(seen),
+            ) && let Some(Loose { noise, dropped }) = loose(own, members, neighbour)
+            {
+                *event = Event::Unclustered {
+                    frame: other,
+                    noise,
+                    dropped,
+                };
+            }
+        }
+    }
+}
+
+/// The bursts of a neighbour that are in no cluster and at the call sites of an object, if they are
+/// enough to be the object.
+fn loose(own: &Observation<'_>, members: &[ClusterId], other: &Observation<'_>) -> Option<Loose> {
+    let (here, there) = (own.unclustered()?, other.unclustered()?);
+    let mut sites: BTreeMap<Site, usize> = BTreeMap::new();
+    let points = own.labels.iter().enumerate();
+    for (at, _) in points.filter(|(_, id)| members.contains(id)) {
+        *sites
+            .entry(site([&own.before, &own.after], at)?)
+            .or_default() += 1;
+    }
+    let ratio = there.threads as f64 / here.threads.max(1) as f64;
+    let (mut expected, mut found, mut all) = (0.0, 0.0, Loose::default());
+    for (site, count) in sites {
+        let wanted = count as f64 * ratio;
+        expected += wanted;
+        if let Some(of) = there.of.get(&site) {
+            found += wanted.min((of.noise + of.dropped) as f64);
+            all.noise += of.noise;
+            all.dropped += of.dropped;
+        }
+    }
+    (found > 0.0 && found >= FOUND * expected).then_some(all)
+}
