@@ -71,7 +71,7 @@ pub(crate) fn anomalies(args: &[OsString]) -> Result<Anomalies, Failure> {
 }
 
 fn find(mut asked: Asked, out: &mut dyn Write) -> Result<Detected, Failure> {
-    let (kind, files) = source::find(&asked.files, asked.follow)?;
+    let (kind, files) = source::find(&asked.files, follow(&asked))?;
     asked.files = files;
     spare_sources(&asked, kind)?;
     means_something(&asked, kind)?;
@@ -79,11 +79,15 @@ fn find(mut asked: Asked, out: &mut dyn Write) -> Result<Detected, Failure> {
     let other = asked.compare.as_ref().map(open).transpose();
     let mut other = other.map_err(input)?;
     let monitor = monitor(&asked)?;
-    let ((monitor, steps), diagnostics) = match kind {
+    let (monitor, diagnostics) = match kind {
         Source::Text => watch_text(&asked, monitor, out)?,
         Source::Adios => watch_adios(&asked, monitor, out)?,
         Source::Trace => replay(&asked, monitor, out)?,
     };
+    let is_absent = !asked.files.iter().any(|file| file.exists());
+    if let (Some(idle), [first, ..], true) = (asked.idle, &asked.files[..], is_absent) {
+        return Err(source::absent(first, idle));
+    }
     let shown = Shown {
         files: asked.files.clone(),
         method: asked.method.name(),
@@ -93,7 +97,7 @@ fn find(mut asked: Asked, out: &mut dyn Write) -> Result<Detected, Failure> {
         top: asked.top,
         draws: asked.draws,
     };
-    let mut found = Detected::new(shown, monitor, steps, diagnostics)?;
+    let mut found = Detected::new(shown, monitor, diagnostics)?;
     if let (Some(path), Some(other)) = (&asked.compare, &mut other) {
         found.compare(path, &mut **other)?;
     }
@@ -171,9 +175,6 @@ fn store(asked: &Asked) -> Result<Box<dyn Store>, Failure> {
     Ok(Box::new(Lines::create(path).map_err(input)?))
 }
 
-/// The monitor after the last step, and how many steps there were.
-type Done = (Monitor, u64);
-
 /// How a source that grows is followed.
 fn follow(asked: &Asked) -> Option<Follow> {
     let idle = asked.idle.map(|idle| {
@@ -186,22 +187,23 @@ fn follow(asked: &Asked) -> Option<Follow> {
 /// Reads streams of text.
 fn watch_text(
     asked: &Asked,
-    monitor: Monitor,
+    mut monitor: Monitor,
     out: &mut dyn Write,
-) -> Result<(Done, Diagnostics), Failure> {
-    let mut streams = Streams::open(&asked.files, &OpenOptions::new()).map_err(input)?;
+) -> Result<(Monitor, Diagnostics), Failure> {
+    let options = OpenOptions::new();
+    let streams = match follow(asked) {
+        Some(follow) => Streams::following(&asked.files, follow, &options),
+        None => Streams::open(&asked.files, &options),
+    };
+    let mut streams = streams.map_err(input)?;
     if let Some(period) = asked.period {
         streams = streams.period(period);
     }
     if let Some(origin) = asked.origin {
         streams = streams.origin(origin);
     }
-    if let Some(follow) = follow(asked) {
-        streams = streams.follow(follow).map_err(input)?;
-    }
-    let mut done = (monitor, 0);
     loop {
-        let next = streams.next_step(&mut done.0).map_err(input);
+        let next = streams.next_step(&mut monitor).map_err(input);
         if !next.map_err(findings::explain(streams.diagnostics()))? {
             break;
         }
@@ -210,38 +212,35 @@ fn watch_text(
                 "--period and --origin are of no use: the streams say their steps".into(),
             ));
         }
-        done.1 += 1;
-        if !step(asked, &mut done.0, out)? {
+        if !step(asked, &mut monitor, out)? {
             break;
         }
     }
-    Ok((done, streams.diagnostics().clone()))
+    Ok((monitor, streams.diagnostics().clone()))
 }
 
 /// Reads what TAU writes through ADIOS2.
 fn watch_adios(
     asked: &Asked,
-    monitor: Monitor,
+    mut monitor: Monitor,
     out: &mut dyn Write,
-) -> Result<(Done, Diagnostics), Failure> {
+) -> Result<(Monitor, Diagnostics), Failure> {
     let options = OpenOptions::new();
     let files = match follow(asked) {
         Some(follow) => Adios::following(&asked.files, follow, &options),
         None => Adios::open(&asked.files, &options),
     };
     let mut files = files.map_err(input)?;
-    let mut done = (monitor, 0);
     loop {
-        let next = files.next_step(&mut done.0).map_err(input);
+        let next = files.next_step(&mut monitor).map_err(input);
         if !next.map_err(findings::explain(files.diagnostics()))? {
             break;
         }
-        done.1 += 1;
-        if !step(asked, &mut done.0, out)? {
+        if !step(asked, &mut monitor, out)? {
             break;
         }
     }
-    Ok((done, files.diagnostics().clone()))
+    Ok((monitor, files.diagnostics().clone()))
 }
 
 /// Replays a recording.
@@ -249,7 +248,7 @@ fn replay(
     asked: &Asked,
     mut monitor: Monitor,
     out: &mut dyn Write,
-) -> Result<(Done, Diagnostics), Failure> {
+) -> Result<(Monitor, Diagnostics), Failure> {
     let [file, ..] = &asked.files[..] else {
         return Err(Failure::Usage("which source?".into()));
     };
@@ -264,20 +263,18 @@ fn replay(
         replay = replay.pace(pace);
     }
     let bar = Bar::new();
-    let mut steps = 0;
     let explain = findings::explain(&recording.diagnostics);
     while replay
         .next_step(&mut monitor)
         .map_err(input)
         .map_err(&explain)?
     {
-        steps += 1;
         bar.advance("replaying", 1, replay.steps());
         if !step(asked, &mut monitor, out)? {
             break;
         }
     }
-    Ok(((monitor, steps), recording.diagnostics))
+    Ok((monitor, recording.diagnostics))
 }
 
 /// What is to be said after a step where one follows a stream: its worst anomalies, and functions that

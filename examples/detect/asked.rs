@@ -44,9 +44,11 @@ Finds abnormal calls, ranks and functions, and shows the worst calls with their 
   --run NAME          with --server: tells runs apart that write the same files; a detector that starts again
                       on the same files of the same run goes on, and counts nothing twice
   --restart           starts over with a function that became slower or faster for good
-  --follow            waits for more at the end of streams, and prints anomalies as they come; .bp files
-                      and folders of them may come later
-  --idle T            with --follow: ends when nothing came for so long
+  --follow            waits for more at the end of streams, and prints anomalies as they come; files may
+                      come later, by themselves or in a folder. Without --idle it ends when the writers of
+                      all .bp files closed them, and for text never
+  --idle T            with --follow: ends when nothing came for so long, also if all writers closed
+                      their files but more files may come in a folder
   --pace X            replays a recording X times as fast as it was made
   --top N             ranks, functions and calls to list, default 5
   --png OUT           also draws ranks, steps, the worst function and the worst call
@@ -255,7 +257,7 @@ pub(crate) fn spare_sources(asked: &Asked, kind: Source) -> Outcome {
         cli::spare(other, written)?;
     }
     for file in &asked.files {
-        if !(asked.follow && kind == Source::Adios) {
+        if !asked.follow || kind == Source::Trace {
             let found = std::fs::metadata(file);
             found.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         }

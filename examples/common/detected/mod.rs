@@ -1,6 +1,7 @@
 //! What `detect` found: ranks, functions and the worst calls, as text and as JSON.
 
 mod compared;
+mod not_judged;
 mod places;
 pub mod source;
 
@@ -43,7 +44,6 @@ pub struct Shown {
 pub struct Detected {
     asked: Shown,
     report: Report,
-    steps: u64,
     ranks: Vec<RankSummary>,
     /// Program, name and what became of the calls.
     functions: Vec<(u32, String, Loss)>,
@@ -76,12 +76,7 @@ impl Detected {
     ///
     /// # Errors
     /// [`Failure::Input`] if the store cannot be written.
-    pub fn new(
-        asked: Shown,
-        monitor: Monitor,
-        steps: u64,
-        diagnostics: Diagnostics,
-    ) -> Result<Self, Failure> {
+    pub fn new(asked: Shown, monitor: Monitor, diagnostics: Diagnostics) -> Result<Self, Failure> {
         let (mut report, failed) = match monitor.finish() {
             Ok(report) => (report, None),
             Err(unfinished) => match unfinished.report {
@@ -128,7 +123,6 @@ impl Detected {
             pruned,
             store,
             compared: None,
-            steps,
             diagnostics,
             failed,
             drawn,
@@ -203,7 +197,7 @@ impl Detected {
             grouped(total.calls),
             counted(self.functions.len(), "function"),
             counted(self.ranks.len(), "rank"),
-            counted(self.steps as usize, "step"),
+            counted(self.report.steps as usize, "step"),
             self.asked.method
         )?;
         writeln!(
@@ -251,6 +245,7 @@ impl Detected {
             compared.text(out, self.asked.top)?;
         }
         self.calls(out)?;
+        self.not_judged(out)?;
         self.rest(out)
     }
 
@@ -375,18 +370,33 @@ impl Detected {
                 kept_bytes,
                 recorded,
                 normals,
+                lost,
                 ..
             } = self.reduction;
+            let is_whole = self.failed.is_none() && lost == 0;
+            let ratio = match self.reduction.factor() {
+                Some(factor) => format!(", 1 in {factor:.0}"),
+                None => String::new(),
+            };
             writeln!(
                 out,
-                "written to {}: {}, {}; {} bytes of {} of events, 1 in {:.0}",
+                "{} {}: {}, {}; {} bytes of {} of events{ratio}",
+                if is_whole {
+                    "written to"
+                } else {
+                    "only partly written to"
+                },
                 path.display(),
                 counted(recorded as usize, "anomaly").replace("anomalys", "anomalies"),
                 counted(normals as usize, "normal execution"),
                 grouped(kept_bytes),
                 grouped(raw_bytes),
-                self.reduction.factor().unwrap_or_default()
             )?;
+            if !is_whole {
+                let error = self.failed.as_ref();
+                let why = error.map_or(String::new(), |error| format!(": {error}"));
+                writeln!(out, "  {} lost{why}", counted(lost as usize, "record"))?;
+            }
         }
         if let Some(pruned) = self.pruned {
             writeln!(
@@ -486,7 +496,7 @@ impl Detected {
             "method": self.asked.method,
             "events": health.events(),
             "calls": total.calls,
-            "steps": self.steps,
+            "steps": self.report.steps,
             "anomalies": total.anomalies(),
             "too_slow": total.too_slow,
             "beyond_experience": total.beyond_experience,
@@ -498,6 +508,7 @@ impl Detected {
             "by_path": self.paths_json(),
             "by_step": self.steps_json(),
             "worst": worst.collect::<Vec<_>>(),
+            "not_judged": self.not_judged_json(),
             "changes": changes.collect::<Vec<_>>(),
             "compared": self.compared.as_ref().map(|one| one.json()),
             "left_out": left_out,
