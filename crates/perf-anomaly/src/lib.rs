@@ -62,8 +62,10 @@
 //!
 //! # What to mind
 //! * Below 32 calls of a function the answer is [`Label::NotEnoughData`], not "normal".
-//! * A mode is known from 16 calls on: those before are told. What repeats less than once in 2,000 calls, or
-//!   takes another time each time, is told for ever.
+//! * A mode is known from 16 calls on. Of the calls before, the first one is an alarm, and those near it are
+//!   [`Label::NotEnoughData`] while the mode may hold 1 % of the calls. What repeats less than once in 2,000
+//!   calls, or takes another time each time, keeps being reported.
+//! * [`Report::unjudged`] has the longest calls that were not judged.
 //! * A long tail is no anomaly. On the heat2d recordings of Chimbuko, six ranks of some 1,300 calls each in one
 //!   step, the default detector finds nothing where SSTD labels 4 to 6 calls a rank: receives usually take
 //!   3 us, but some took 0.5 and 1.6 ms, and beyond such a tail the two of 7.5 ms on five of the ranks are nothing
@@ -92,6 +94,7 @@ mod sample;
 pub mod server;
 #[cfg(feature = "tracing")]
 pub mod spans;
+mod unjudged;
 mod watch;
 
 pub use detect::{
@@ -105,4 +108,5 @@ pub use monitor::Monitor;
 pub use replay::Replay;
 pub use report::{Report, Unfinished};
 pub use sample::{FunctionId, Judgement, Label, Sample};
+pub use unjudged::{Unjudged, UnjudgedCall};
 pub use watch::Watch;

@@ -7,6 +7,7 @@ use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
 use crate::{
     Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Unfinished,
+    Unjudged,
 };
 use perf_core::{
     CancelToken, Cancelled, EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
@@ -38,6 +39,9 @@ pub struct Monitor {
     judgements: Vec<Judgement>,
     losses: Losses,
     ranks: Ranks,
+    unjudged: Unjudged,
+    /// The first and the last step that ended.
+    steps: Option<(u64, u64)>,
     /// What a user wants otherwise for functions whose name fits a pattern; `None` to ignore them.
     rules: Vec<(String, Option<f64>)>,
     /// Functions that the rules were applied to.
@@ -119,6 +123,8 @@ impl Monitor {
             judgements: Vec::new(),
             losses: Losses::default(),
             ranks: Ranks::default(),
+            unjudged: Unjudged::default(),
+            steps: None,
             rules: Vec::new(),
             ruled: 0,
             told: 0,
@@ -272,6 +278,33 @@ impl Monitor {
         &self.ranks
     }
 
+    /// Longest calls so far that were not judged.
+    pub fn unjudged(&self) -> &Unjudged {
+        &self.unjudged
+    }
+
+    /// Steps from the first to the last one that ended so far, on any rank.
+    ///
+    /// A step counts once, although it ends once more for a rank whose file is late. As for
+    /// [ranks](Self::ranks), a step in which nothing happened counts if it lies between others.
+    ///
+    /// ```
+    /// use perf_anomaly::{Monitor, Tail, calls::Calls};
+    /// use perf_core::EventSink;
+    /// let calls = Calls::new(Calls::params().check()?);
+    /// let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// // A second rank is late.
+    /// for step in [0, 1, 2, 3, 0, 1, 2, 3] {
+    ///     monitor.end_step(step);
+    /// }
+    /// assert_eq!(monitor.steps(), 4);
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn steps(&self) -> u64 {
+        let range = self.steps;
+        range.map_or(0, |(first, last)| (last - first).saturating_add(1))
+    }
+
     /// Functions that the calls of the last step show to have changed.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -340,6 +373,8 @@ impl Monitor {
             (store, reduction)
         });
         let report = Report {
+            steps: self.steps(),
+            unjudged: self.unjudged,
             calls: self.calls,
             detector: self.detector,
             losses: self.losses,
@@ -420,6 +455,7 @@ impl Monitor {
         for step in StepStats::of(&self.calls, &self.judgements) {
             self.ranks.add(&step, HISTORY, usize::MAX);
         }
+        self.unjudged.add(&self.calls, &self.judgements);
         self.cancel.check()?;
         self.look_for_changes();
         self.cancel.check()?;
@@ -515,6 +551,8 @@ impl EventSink for Monitor {
     }
 
     fn end_step(&mut self, step: u64) {
+        let (first, last) = self.steps.unwrap_or((step, step));
+        self.steps = Some((first.min(step), last.max(step)));
         self.calls.end_step(step);
         self.judge(true);
     }

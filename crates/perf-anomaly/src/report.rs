@@ -4,7 +4,7 @@ use crate::calls::Calls;
 use crate::detect::{Losses, Place, Relabelled};
 use crate::provenance::{Pruned, Record, Reduction, Store, prune_with};
 use crate::server::Ranks;
-use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample};
+use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample, Unjudged};
 use perf_core::{CallPathId, CancelToken};
 use std::collections::HashMap;
 
@@ -35,6 +35,10 @@ pub struct Report {
     pub losses: Losses,
     /// Anomalies a step of each rank.
     pub ranks: Ranks,
+    /// Longest calls that were not judged.
+    pub unjudged: Unjudged,
+    /// Steps from the first to the last one that ended, on any rank.
+    pub steps: u64,
     /// Functions that became slower or faster, where somebody
     /// [watched](crate::Monitor::watch_drift) for them.
     pub drift: Option<Drift>,

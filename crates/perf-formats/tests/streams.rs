@@ -382,6 +382,60 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+#[test]
+fn files_that_appear_later_are_followed() {
+    let folder = std::env::temp_dir().join(format!("perfkit-comes-{}", std::process::id()));
+    let rows = |rank: u64| {
+        let row = |at: u64| format!("{}\t{rank}\tENTRY\tf\n", 1_000_000 + 500_000 * at);
+        let rows: String = (0..10).map(row).collect();
+        format!("ts_us\trank\tkind\tname\n{rows}")
+    };
+    for is_folder in [true, false] {
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("packed.tsv.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
+        let paths = ["a-1.tsv", "a-2.tsv", "never.tsv"].map(|name| folder.join(name));
+        let roots = match is_folder {
+            true => vec![folder.clone()],
+            false => paths.to_vec(),
+        };
+        let follow = Follow::default()
+            .poll(Duration::from_millis(1))
+            .patience(Duration::from_millis(5))
+            .idle(Duration::from_millis(400));
+        let mut streams = Streams::following(&roots, follow, &OpenOptions::new()).unwrap();
+        let writer = {
+            let path = paths[0].clone();
+            let text = rows(0);
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(50));
+                std::fs::write(path, text).unwrap();
+            })
+        };
+        let (mut seen, mut ended) = (Ranks::default(), 0);
+        while streams.next_step(&mut seen).unwrap() {
+            ended += 1;
+            if ended == 3 {
+                std::fs::write(&paths[1], rows(1)).unwrap();
+            }
+        }
+        writer.join().unwrap();
+        // The second rank has the steps that it would have had from the begin.
+        let [one, other] = [0, 1].map(|rank| {
+            let own = seen.steps.iter().filter(|((of, _), _)| *of == rank);
+            own.map(|((_, step), events)| (*step, *events))
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(one, [(0, 2), (1, 2), (2, 2), (3, 2), (4, 2)], "{is_folder}");
+        assert_eq!(other, one, "{is_folder}");
+        let found = streams.diagnostics();
+        let counts = [rules::PACKED, rules::ABSENT].map(|rule| found.count(rule));
+        assert_eq!(counts, if is_folder { [1, 0] } else { [0, 1] });
+        assert!(!streams.next_step(&mut seen).unwrap());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// A file that nobody writes to holds the others up for as long as one says, once.
 #[test]
 fn a_quiet_file_holds_nobody_up() {

@@ -204,7 +204,10 @@ fn refinement_finds_phases_of_different_density() {
         Ok(counts
             .iter()
             .map(|count| {
-                let (most, all) = (count.iter().max().copied().unwrap_or(0), count.iter().sum());
+                let (most, all) = (
+                    count.iter().max().copied().unwrap_or(0),
+                    count.iter().sum::<usize>(),
+                );
                 if most == all {
                     most as f64 / 300.0
                 } else {

@@ -135,8 +135,8 @@ const perfkitAnomaly = (() => {
     for (let value = 1; value <= most * 1.2; value *= 10) ticks.push([high(value), count(value)]);
     const px = (found) => inside[0] + Math.min(1, Math.max(0, x.share(Math.max(1, found)))) * inside[2], bottom = inside[1] + inside[3];
     context.fillStyle = perfkit.variable("equal");
-    for (const [from, to] of of.normal) context.fillRect(px(from), inside[1], Math.max(1, px(to) - px(from)), inside[3]);
-    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded is normal", yName: "calls, logarithmic; marks are abnormal calls", title: `Run times of ${found.name}` });
+    for (const [from, to] of of.seen) context.fillRect(px(from), inside[1], Math.max(1, px(to) - px(from)), inside[3]);
+    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded was seen and is normal", yName: "calls, logarithmic; marks are abnormal calls", title: `Run times of ${found.name}` });
     context.fillStyle = perfkit.variable("quiet");
     for (const [from, to, calls] of of.bins) context.fillRect(px(from), bottom - high(calls) * inside[3], Math.max(1.2, px(to) - px(from)), high(calls) * inside[3]);
     context.fillStyle = perfkit.variable("alarm");

@@ -143,12 +143,15 @@ fn a_stream_is_followed_while_it_grows() {
         printed.contains("500 events, 250 calls of 1 function on 1 rank in 5 steps"),
         "{printed}"
     );
-    // What is not there yet cannot be followed, and what is packed will not grow.
+    // What never comes is an error once one has waited, and what is packed will not grow.
     let packed = scratch("packed.tsv.gz");
     std::fs::write(&packed, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("tests may write here");
     for file in ["/nonexistent/stream.tsv", text(&packed)] {
         assert!(
-            matches!(run(&[file, "--follow"]), Err(Failure::Input(_))),
+            matches!(
+                run(&[file, "--follow", "--idle", "100ms"]),
+                Err(Failure::Input(_))
+            ),
             "{file}"
         );
     }
@@ -401,10 +404,120 @@ fn files_that_are_not_there_yet_are_followed() {
             std::fs::copy(from.join(member), to.join(member)).expect("tests may write here");
         }
     });
-    let found = json(&[text(&folder), "--follow", "--idle", "20s"]);
+    let found = json(&[text(&folder), "--follow", "--idle", "2s"]);
     writer.join().expect("it writes");
     assert_eq!(found["steps"], 4);
     assert!(found["calls"].as_u64() > Some(0));
+}
+
+/// Copies a bundled stream of a rank, which its writer has closed, after some time.
+fn copy_later(folder: &Path, rank: u32, millis: u64) {
+    std::thread::sleep(std::time::Duration::from_millis(millis));
+    let name = format!("tau-metrics-miniapp-{rank}.bp");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../data/streams")
+        .join(&name);
+    let to = folder.join(name);
+    std::fs::create_dir_all(&to).expect("tests may write here");
+    for member in ["data.0", "md.0", "md.idx"] {
+        std::fs::copy(from.join(member), to.join(member)).expect("tests may write here");
+    }
+}
+
+#[test]
+fn a_folder_is_followed_until_nothing_comes_although_writers_closed_their_files() {
+    let folder = scratch("closed");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    copy_later(&folder, 0, 0);
+    let to = folder.clone();
+    let writer = std::thread::spawn(move || copy_later(&to, 1, 600));
+    let found = json(&[text(&folder), "--follow", "--idle", "4s"]);
+    writer.join().expect("it writes");
+    // The second rank is late: its steps end once more, and are the same steps.
+    assert_eq!(found["steps"], 4, "{}", found["reader"]);
+    assert_eq!(found["reader"]["late-step"], 4);
+    let ranks = found["by_rank"].as_array().expect("a list");
+    let steps: Vec<_> = ranks.iter().map(|rank| rank["steps"].as_u64()).collect();
+    assert_eq!(steps, [Some(4), Some(4)]);
+}
+
+#[test]
+fn text_that_appears_later_is_followed() {
+    // A file that is named, and a folder in which one file appears after the other.
+    let folder = scratch("appears");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    let (file, to) = (folder.join("stream-0.tsv"), folder.clone());
+    let writer = std::thread::spawn(move || {
+        for rank in [0, 1] {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            let own = rows(0..250).replace("\t0\t2\t0\t", &format!("\t0\t{rank}\t0\t"));
+            let path = to.join(format!("stream-{rank}.tsv"));
+            std::fs::write(path, format!("{HEAD}{own}")).expect("tests may write here");
+        }
+    });
+    let both = [text(&folder), text(&file)].map(String::from);
+    let [all, one] =
+        both.map(|path| std::thread::spawn(move || json(&[&path, "--follow", "--idle", "4s"])));
+    writer.join().expect("it writes");
+    let [all, one] = [all, one].map(|found| found.join().expect("it ends"));
+    assert_eq!((&all["calls"], &one["calls"]), (&500.into(), &250.into()));
+    // Steps of a rank are its own, however late its file is, and count once.
+    assert_eq!((&all["steps"], &one["steps"]), (&5.into(), &5.into()));
+    for rank in all["by_rank"].as_array().expect("a list") {
+        assert_eq!(rank["steps"], 5, "{rank}");
+    }
+    assert_eq!(all["anomalies"], 1);
+    let missing = folder.join("never.tsv");
+    let failed = run(&[text(&missing), "--follow", "--idle", "50ms"]);
+    let Err(Failure::Input(words)) = failed else {
+        panic!("{failed:?}")
+    };
+    assert!(words.contains("no stream appeared within 50"), "{words}");
+}
+
+#[test]
+fn the_longest_calls_that_were_not_judged_are_listed() {
+    let file = scratch("unjudged.tsv");
+    let load = |at: usize| {
+        let length = if at == 3 { 70_000 } else { 40 };
+        let begin = 3_000_000 + 100_000 * at;
+        format!(
+            "0\t{begin}\t0\t2\t0\tENTRY\tload\t\t\t\n0\t{}\t0\t2\t0\tEXIT\tload\t\t\t\n",
+            begin + length
+        )
+    };
+    let loads: String = (0..5).map(load).collect();
+    std::fs::write(&file, format!("{HEAD}{}{loads}", rows(0..50))).expect("tests may write here");
+    let found = json(&[text(&file)]);
+    let first = &found["not_judged"][0];
+    assert_eq!(
+        (
+            &first["function"],
+            &first["runtime_ns"],
+            &first["calls_known"],
+            &first["rank"]
+        ),
+        (&"load".into(), &70_000_000.into(), &3.into(), &2.into())
+    );
+    assert_eq!(found["anomalies"], 0);
+    let page = scratch("unjudged.html");
+    let printed = run(&[text(&file), "--html", text(&page)]).expect("it ends");
+    assert!(
+        printed.contains("longest calls that were not judged"),
+        "{printed}"
+    );
+    let line = printed
+        .lines()
+        .find(|line| line.trim_start().starts_with("load"));
+    let line = line.expect("it is listed");
+    assert!(
+        line.contains("70.00 ms") && line.trim_end().ends_with('3'),
+        "{line}"
+    );
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("Longest calls that were not judged"));
 }
 
 #[cfg(target_os = "linux")]
@@ -460,6 +573,14 @@ fn the_report_is_shown_although_nothing_can_be_written() {
     assert!(command::run(words, &mut out).is_err());
     let printed = String::from_utf8(out).expect("it is text");
     assert!(printed.contains(" records lost"), "{printed}");
+    // Nothing was written, and the summary does not say so.
+    assert!(!printed.contains("\nwritten to"), "{printed}");
+    assert!(
+        printed.contains(
+            "only partly written to /dev/full: 0 anomalies, 0 normal executions; 0 bytes of"
+        ),
+        "{printed}"
+    );
 }
 
 #[test]

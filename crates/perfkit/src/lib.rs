@@ -104,15 +104,15 @@ pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
 /// # Errors
 /// Those of [`open`], and [`Error::Content`](formats::Error::Content) if the recording is a profile.
 pub fn open_trace(path: impl AsRef<Path>) -> formats::Result<core::Trace> {
-    match open(&path)?.content {
-        formats::Content::Trace(trace) => Ok(trace),
-        _ => Err(formats::Error::Content {
-            place: core::Place::file(path.as_ref().to_string_lossy()),
+    let path = path.as_ref();
+    open(path)?
+        .into_trace()
+        .ok_or_else(|| formats::Error::Content {
+            place: core::Place::file(path.to_string_lossy()),
             expected: "trace",
             got: "profile",
             remedy: "a profile has no events: record a trace",
-        }),
-    }
+        })
 }
 
 /// Opens a profile: a recording of sums, such as Cube's and TAU's.
@@ -125,15 +125,15 @@ pub fn open_trace(path: impl AsRef<Path>) -> formats::Result<core::Trace> {
 /// # Errors
 /// Those of [`open`], and [`Error::Content`](formats::Error::Content) if the recording is a trace.
 pub fn open_profile(path: impl AsRef<Path>) -> formats::Result<core::Profile> {
-    match open(&path)?.content {
-        formats::Content::Profile(profile) => Ok(profile),
-        _ => Err(formats::Error::Content {
-            place: core::Place::file(path.as_ref().to_string_lossy()),
+    let path = path.as_ref();
+    open(path)?
+        .into_profile()
+        .ok_or_else(|| formats::Error::Content {
+            place: core::Place::file(path.to_string_lossy()),
             expected: "profile",
             got: "trace",
             remedy: "`Profile::from_trace` sums up a trace",
-        }),
-    }
+        })
 }
 
 #[cfg(doctest)]

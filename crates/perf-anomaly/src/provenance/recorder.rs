@@ -42,6 +42,8 @@ pub struct Recorder {
     step: Option<u64>,
     /// Anomalies and normal executions that the store took since it last committed.
     uncommitted: [u64; 2],
+    /// Bytes of all that the store committed.
+    committed_bytes: u64,
     /// An entry as text, to know its length.
     text: String,
 }
@@ -79,6 +81,7 @@ impl Recorder {
             facts: Vec::new(),
             step: None,
             uncommitted: [0; 2],
+            committed_bytes: 0,
             text: String::new(),
         }
     }
@@ -113,6 +116,7 @@ impl Recorder {
         self.is_behind = committed.is_err();
         if committed.is_ok() {
             self.uncommitted = [0; 2];
+            self.committed_bytes = self.counts.kept_bytes;
         }
         committed
     }
@@ -179,6 +183,7 @@ impl Recorder {
         self.counts.recorded -= recorded;
         self.counts.normals -= normals;
         self.counts.lost += recorded + normals;
+        self.counts.kept_bytes = self.committed_bytes;
         (self.store, self.counts, first)
     }
 

@@ -104,8 +104,11 @@ impl Adios {
         Ok(source)
     }
 
-    /// Follows BP4 files that may not be there yet, and folders to which files may be added as long as
-    /// any of them is being written. A header that is missing or not whole is waited for.
+    /// Follows BP4 files that may not be there yet, and folders to which files may be added. A header that is missing or
+    /// not whole is waited for.
+    ///
+    /// With [`Follow::idle`] the end comes when nothing new came for so long, although the writers of all files that
+    /// are there closed them, as long as further files may appear. Without it the end comes when all are closed.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other formats of ADIOS.
@@ -171,6 +174,11 @@ impl Adios {
         &self.diagnostics
     }
 
+    /// Returns `true` if files may appear in a folder that is followed.
+    fn may_grow(&self) -> bool {
+        self.roots.iter().any(|root| !self.known.contains(root))
+    }
+
     /// Finds out which step of each file comes next. All are waited for together.
     fn look(&mut self) -> Result<()> {
         let quiet = Instant::now();
@@ -186,7 +194,10 @@ impl Adios {
             let is_any = self.files.iter().any(|one| one.step().is_some());
             let is_waiting = match self.files.is_empty() {
                 true => true,
-                false => self.files.iter().any(|one| one.is_awaited(is_any)),
+                false => {
+                    let is_awaited = self.files.iter().any(|one| one.is_awaited(is_any));
+                    is_awaited || (!is_any && follow.idle.is_some() && self.may_grow())
+                }
             };
             if !is_waiting || self.cancel.is_cancelled() {
                 return Ok(());

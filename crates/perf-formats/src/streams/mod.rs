@@ -34,17 +34,20 @@ mod lines;
 mod row;
 pub mod rules;
 mod scan;
+mod sources;
 mod syntax;
 mod trace;
 mod tsv;
 
 pub use format::FORMAT;
+pub use sources::files;
 pub use trace::TraceBuilder;
 
 use crate::{Error, OpenOptions, Result};
 use file::StreamFile;
 use lines::Lines;
-use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Limits, Nanos};
+use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Limits, Nanos, Place};
+use sources::Sources;
 use std::io::BufRead;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -124,6 +127,8 @@ impl Follow {
 #[derive(Debug)]
 pub struct Streams {
     files: Vec<StreamFile>,
+    /// Files that may appear while others are followed.
+    sources: Option<Sources>,
     limits: Limits,
     period: Nanos,
     /// When step 0 begins, if it was given.
@@ -150,6 +155,70 @@ impl Streams {
             streams.add(lines);
         }
         Ok(streams)
+    }
+
+    /// Follows files that may not be there yet, and folders in which files may appear. Files of folders are known by
+    /// their names: `.tsv`, `.ndjson` and `.jsonl`. New ones are looked for as often as [`Follow::poll`] says.
+    ///
+    /// The files that are there take part in each step, as with [`follow`](Self::follow). A file that appears later is
+    /// late: its steps keep their numbers. The end comes when no file had anything new, and none appeared, for as
+    /// long as [`Follow::idle`] says; files that were named and did not appear are [counted](rules::ABSENT) then. Packed files
+    /// of a folder are [skipped and counted](rules::PACKED).
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system cannot read, [`Error::Unsupported`] for a packed file that is named.
+    ///
+    /// ```no_run
+    /// use perf_core::EventSource;
+    /// use perf_formats::{OpenOptions, streams::{Follow, Streams, TraceBuilder}};
+    /// let mut source = Streams::following(&["run"], Follow::default(), &OpenOptions::new())?;
+    /// let mut trace = TraceBuilder::default();
+    /// while source.next_step(&mut trace)? {}
+    /// # Ok::<(), perf_formats::Error>(())
+    /// ```
+    pub fn following<P: AsRef<Path>>(
+        paths: &[P],
+        follow: Follow,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self> {
+        let mut streams = Streams::empty(options);
+        streams.sources = Some(Sources::new(paths));
+        streams.follow = Some(follow);
+        streams.add_appeared()?;
+        Ok(streams)
+    }
+
+    /// Opens files that have appeared, and returns their number.
+    fn add_appeared(&mut self) -> Result<u64> {
+        let Some(sources) = &mut self.sources else {
+            return Ok(0);
+        };
+        let mut count = 0;
+        for path in sources.appeared() {
+            let is_named = sources.is_named(&path);
+            let mut lines = Lines::open(&path, self.limits.string as usize)?;
+            match lines.grow() {
+                Err(Error::Unsupported { place, .. }) if !is_named => {
+                    self.diagnostics.add(rules::PACKED, place);
+                    continue;
+                }
+                outcome => outcome?,
+            }
+            let mut file = StreamFile::new(lines, self.limits.definitions, self.period);
+            // Steps of files that do not say theirs are counted from the same time.
+            let known = self.files.iter().filter_map(StreamFile::origin).min();
+            let known = known.filter(|_| self.last.is_some());
+            if let Some(origin) = self.origin.or(known) {
+                file.set_origin(origin);
+            }
+            if let Some(last) = self.last {
+                file.end_step(last);
+            }
+            file.is_late = self.last.is_some();
+            self.files.push(file);
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// Reads from anywhere; `name` is for messages.
@@ -179,6 +248,7 @@ impl Streams {
     fn empty(options: &OpenOptions<'_>) -> Self {
         Streams {
             files: Vec::new(),
+            sources: None,
             limits: *options.get_limits(),
             period: Nanos(1_000_000_000),
             origin: None,
@@ -292,7 +362,7 @@ impl Streams {
             ready: None,
         });
         loop {
-            let mut count = 0;
+            let mut count = self.add_appeared()?;
             for file in &mut self.files {
                 count += work(file, &mut self.diagnostics)?;
                 if self.is_strict {
@@ -305,7 +375,7 @@ impl Streams {
                 .any(|file| file.is_open() && !file.is_late);
             let is_ready = self.files.iter().any(|file| file.step().is_some());
             // If only those have something that nobody waits for, that is all there is.
-            let is_any_open = self.files.iter().any(StreamFile::is_open);
+            let is_any_open = self.sources.is_some() || self.files.iter().any(StreamFile::is_open);
             let (true, Some(waits)) = (is_waiting || (is_any_open && !is_ready), &mut waits) else {
                 return Ok(());
             };
@@ -319,7 +389,15 @@ impl Streams {
                     open.for_each(|file| file.is_late = true);
                     return Ok(());
                 }
-                Turn::Stop => self.files.iter_mut().for_each(|file| file.lines().stop()),
+                Turn::Stop => {
+                    if let Some(sources) = self.sources.take() {
+                        for path in sources.absent() {
+                            let place = Place::file(path.to_string_lossy().into_owned());
+                            self.diagnostics.add(rules::ABSENT, place);
+                        }
+                    }
+                    self.files.iter_mut().for_each(|file| file.lines().stop());
+                }
             }
         }
     }

@@ -42,6 +42,18 @@ pub const LATE: Rule = rule(
     Weight::Note,
     "a file was quiet while others went on: its step ended after later ones of theirs",
 );
+/// A packed file in a folder that is followed.
+pub const PACKED: Rule = rule(
+    "packed-file",
+    Weight::Loss,
+    "a packed file in a folder that is followed cannot grow; skipped",
+);
+/// A file that did not appear.
+pub const ABSENT: Rule = rule(
+    "absent-file",
+    Weight::Note,
+    "a file did not appear as long as it was waited for",
+);
 /// A first line that does not say what the lines are.
 pub const HEADER: Rule = rule(
     "damaged-header",

@@ -97,7 +97,7 @@ fn followed(root: &Path, work: impl FnOnce() + Send) -> (Seen, Adios) {
     let follow = Follow::default()
         .poll(Duration::from_millis(1))
         .patience(Duration::from_millis(60))
-        .idle(Duration::from_secs(20));
+        .idle(Duration::from_secs(2));
     let mut source = Adios::following(&[root], follow, &OpenOptions::new()).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(work);
@@ -207,7 +207,7 @@ fn nobody_waits_long_for_the_slowest_rank() {
     let follow = Follow::default()
         .poll(Duration::from_millis(1))
         .patience(Duration::from_millis(20))
-        .idle(Duration::from_secs(20));
+        .idle(Duration::from_secs(2));
     let mut source = Adios::open(&[&root], &OpenOptions::new())
         .unwrap()
         .follow(follow);

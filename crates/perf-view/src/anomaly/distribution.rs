@@ -9,6 +9,8 @@ pub(super) struct Distribution {
     pub(super) bins: Vec<([f64; 2], u64)>,
     /// What is normal, shortest first; none where the detector does not say it as times.
     pub(super) normal: Vec<[f64; 2]>,
+    /// The parts of these within the times that were seen: beyond, nothing is known to be normal.
+    pub(super) seen: Vec<[f64; 2]>,
     /// What the detector knows, as names and numbers.
     pub(super) facts: Vec<(String, f64)>,
 }
@@ -42,6 +44,7 @@ impl Distribution {
             _ => (Vec::new(), Vec::new()),
         };
         Some(Distribution {
+            seen: seen(&normal, &bins),
             bins: fewer(bins),
             normal,
             facts,
@@ -53,6 +56,17 @@ impl Distribution {
         let (first, last) = (self.bins.first()?, self.bins.last()?);
         Some([first.0[0], last.0[1]])
     }
+}
+
+/// The parts of ranges between the shortest and the longest call of each.
+fn seen(normal: &[[f64; 2]], bins: &[([f64; 2], u64)]) -> Vec<[f64; 2]> {
+    let part = |[from, to]: &[f64; 2]| {
+        let within = |bin: &&([f64; 2], u64)| bin.0[1] > *from && bin.0[0] < *to;
+        let first = bins.iter().find(within)?;
+        let last = bins.iter().rev().find(within)?;
+        Some([from.max(first.0[0]), to.min(last.0[1])])
+    };
+    normal.iter().filter_map(part).collect()
 }
 
 /// The ranges that the default detector calls normal, one a mode.
@@ -152,6 +166,13 @@ mod tests {
         ];
         let facts = facts.map(|(name, value)| (name.to_string(), value));
         assert_eq!(modes(&facts), [[2.0, 4.0], [7.0, 8.0]]);
+        // A tail is extrapolated; only what was seen is shaded.
+        let few = [([2.0, 3.0], 30), ([3.0, 4.0], 2), ([9.0, 9.5], 1)];
+        assert_eq!(
+            seen(&[[0.0, 8.0], [8.5, 90.0]], &few),
+            [[2.0, 4.0], [9.0, 9.5]]
+        );
+        assert!(seen(&[[20.0, 30.0]], &few).is_empty());
         let bins = [([0.0, 1.0], 40), ([1.0, 2.0], 59), ([5.0, 6.0], 1)];
         assert_eq!(likely(&bins, 3.0), [[0.0, 2.0]]);
     }

@@ -6,7 +6,7 @@ use crate::{Palette, Result};
 use perf_anomaly::calls::Calls;
 use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
-use perf_anomaly::{Detector, Loss, Losses, Report};
+use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 
 /// Ranks, their steps, functions and recorded calls: what pictures and pages of anomalies are drawn from.
 ///
@@ -41,6 +41,8 @@ pub struct Anomalies {
     pub(super) functions: Vec<Function>,
     /// The worst first, then normal ones to compare with.
     pub(super) records: Vec<Record>,
+    /// Function and longest call that was not judged, the longest first.
+    pub(super) unjudged: Vec<(String, UnjudgedCall)>,
     /// How many anomalies there are that have no record here.
     pub(super) unrecorded: u64,
 }
@@ -55,6 +57,8 @@ pub(super) struct Function {
 
 /// Functions whose distributions are kept: those that lost most time.
 const DISTRIBUTIONS: usize = 200;
+/// Calls that were not judged, at most.
+const UNJUDGED: usize = 20;
 
 impl Anomalies {
     /// Nothing yet.
@@ -77,6 +81,7 @@ impl Anomalies {
         Ok(Self::new()
             .with_ranks(&report.ranks)
             .with_functions(&report.calls, &report.losses, &*report.detector)
+            .with_unjudged(&report.calls, &report.unjudged)
             .with_records(records))
     }
 
@@ -107,6 +112,14 @@ impl Anomalies {
                 .flatten(),
         });
         self.functions = functions.collect();
+        self
+    }
+
+    /// The same with the longest calls that were not judged, at most 20.
+    pub fn with_unjudged(mut self, calls: &Calls, unjudged: &Unjudged) -> Self {
+        let longest = unjudged.longest(UNJUDGED).into_iter();
+        let named = longest.map(|call| (calls.function_name(call.function), call));
+        self.unjudged = named.collect();
         self
     }
 

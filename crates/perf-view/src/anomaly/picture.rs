@@ -331,7 +331,7 @@ impl<'a> Picture<'a> {
         let counts = decades(0.0, panel.y[1], &|value| number::count(value as u64));
         let around = Around {
             title: &format!("Run times of {}", function.name),
-            x: "run time, logarithmic; shaded is normal",
+            x: "run time, logarithmic; shaded was seen and is normal",
             y: "calls, logarithmic; marks are abnormal calls",
             x_ticks: decades(x[0], x[1], &number::time),
             y_ticks: counts
@@ -340,7 +340,7 @@ impl<'a> Picture<'a> {
                 .collect(),
         };
         let shade = self.theme.equal;
-        for [from, to] in &of.normal {
+        for [from, to] in &of.seen {
             let [left, top] = panel.place([place(*from).max(x[0]), panel.y[1]]);
             let [right, bottom] = panel.place([place(*to).min(x[1]), 0.0]);
             scene.push(Mark::Rect(

@@ -179,6 +179,7 @@ fn distribution_value(of: &Distribution) -> Value {
     json!({
         "bins": bins.collect::<Vec<_>>(),
         "normal": of.normal,
+        "seen": of.seen,
         "facts": of.facts,
         "text": perf_anomaly::facts_text(&of.facts).join("; "),
     })

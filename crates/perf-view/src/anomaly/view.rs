@@ -1,6 +1,6 @@
 //! [`View`]: anomalies in a page.
 
-use super::model::Anomalies;
+use super::model::{Anomalies, rank_name};
 use super::{Picture, STYLE};
 use crate::pack::base64;
 use crate::{Result, Section, number, numbered};
@@ -120,6 +120,7 @@ impl<'a> View<'a> {
                 } }
                 tbody {}
             } }
+            (self.unjudged())
             figure.call {
                 figcaption tabindex="-1" {}
                 canvas.stack role="img" aria-label="The calls around it" {}
@@ -161,6 +162,39 @@ impl<'a> View<'a> {
             ));
         }
         notes
+    }
+
+    /// The longest calls that were not judged.
+    fn unjudged(&self) -> Markup {
+        let calls = &self.found.unjudged;
+        html! {
+            @if !calls.is_empty() {
+                details.unjudged {
+                    summary { "Longest calls that were not judged" }
+                    p.note {
+                        "There was not enough data to tell normal from abnormal. The list has the longest such call of each "
+                        "function, whatever is selected above."
+                    }
+                    div.scroll { table {
+                        thead { tr {
+                            th scope="col" { "Function" } th scope="col" { "Where" } th.n scope="col" { "Step" }
+                            th.n scope="col" { "From" } th.n scope="col" { "Took" } th.n scope="col" { "Calls known" }
+                        } }
+                        tbody { @for (name, call) in calls { tr {
+                            th scope="row" { (name) }
+                            td { (rank_name(call.stream.program, call.stream.rank)) ", thread " (call.stream.thread) }
+                            td.n { (call.step) }
+                            td.n { (number::time(call.entry.0 as f64)) }
+                            td.n { (number::time(call.runtime.0 as f64)) }
+                            td.n {
+                                (number::count(call.known))
+                                @if call.is_first { " (first on its thread)" }
+                            }
+                        } } }
+                    } }
+                }
+            }
+        }
     }
 
     /// The functions in words.

@@ -71,7 +71,7 @@ pub fn anomalies(options: &Options) -> Result<Anomalies, Failure> {
 }
 
 fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detected, Failure> {
-    let (kind, files) = source::find(&options.files, options.follow)?;
+    let (kind, files) = source::find(&options.files, follow(&options))?;
     options.files = files;
     spare_sources(&options, kind)?;
     means_something(&options, kind)?;
@@ -79,11 +79,15 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     let other = options.compare.as_ref().map(open).transpose();
     let mut other = other.map_err(input)?;
     let monitor = monitor(&options)?;
-    let ((monitor, steps), diagnostics) = match kind {
+    let (monitor, diagnostics) = match kind {
         Source::Text => watch_text(&options, monitor, out)?,
         Source::Adios => watch_adios(&options, monitor, out)?,
         Source::Trace => replay(&options, monitor, out)?,
     };
+    let is_absent = !options.files.iter().any(|file| file.exists());
+    if let (Some(idle), [first, ..], true) = (options.idle, &options.files[..], is_absent) {
+        return Err(source::absent(first, idle));
+    }
     let shown = Shown {
         files: options.files.clone(),
         method: options.method.name(),
@@ -93,7 +97,7 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
         top: options.top,
         draws,
     };
-    let mut found = Detected::new(shown, monitor, steps, diagnostics)?;
+    let mut found = Detected::new(shown, monitor, diagnostics)?;
     if let (Some(path), Some(other)) = (&options.compare, &mut other) {
         found.compare(path, &mut **other)?;
     }
@@ -171,9 +175,6 @@ fn store(options: &Options) -> Result<Box<dyn Store>, Failure> {
     Ok(Box::new(Lines::create(path).map_err(input)?))
 }
 
-/// The monitor after the last step, and how many steps there were.
-type Done = (Monitor, u64);
-
 /// How a source that grows is followed.
 fn follow(options: &Options) -> Option<Follow> {
     let idle = options.idle.map(|idle| {
@@ -186,22 +187,23 @@ fn follow(options: &Options) -> Option<Follow> {
 /// Reads streams of text.
 fn watch_text(
     options: &Options,
-    monitor: Monitor,
+    mut monitor: Monitor,
     out: &mut dyn Write,
-) -> Result<(Done, Diagnostics), Failure> {
-    let mut streams = Streams::open(&options.files, &OpenOptions::new()).map_err(input)?;
+) -> Result<(Monitor, Diagnostics), Failure> {
+    let read = OpenOptions::new();
+    let streams = match follow(options) {
+        Some(follow) => Streams::following(&options.files, follow, &read),
+        None => Streams::open(&options.files, &read),
+    };
+    let mut streams = streams.map_err(input)?;
     if let Some(period) = options.period {
         streams = streams.period(period);
     }
     if let Some(origin) = options.origin {
         streams = streams.origin(origin);
     }
-    if let Some(follow) = follow(options) {
-        streams = streams.follow(follow).map_err(input)?;
-    }
-    let mut done = (monitor, 0);
     loop {
-        let next = streams.next_step(&mut done.0).map_err(input);
+        let next = streams.next_step(&mut monitor).map_err(input);
         if !next.map_err(findings::explain(streams.diagnostics()))? {
             break;
         }
@@ -210,38 +212,35 @@ fn watch_text(
                 "--period and --origin are of no use: the streams say their steps".into(),
             ));
         }
-        done.1 += 1;
-        if !step(options, &mut done.0, out)? {
+        if !step(options, &mut monitor, out)? {
             break;
         }
     }
-    Ok((done, streams.diagnostics().clone()))
+    Ok((monitor, streams.diagnostics().clone()))
 }
 
 /// Reads what TAU writes through ADIOS2.
 fn watch_adios(
     options: &Options,
-    monitor: Monitor,
+    mut monitor: Monitor,
     out: &mut dyn Write,
-) -> Result<(Done, Diagnostics), Failure> {
+) -> Result<(Monitor, Diagnostics), Failure> {
     let read = OpenOptions::new();
     let files = match follow(options) {
         Some(follow) => Adios::following(&options.files, follow, &read),
         None => Adios::open(&options.files, &read),
     };
     let mut files = files.map_err(input)?;
-    let mut done = (monitor, 0);
     loop {
-        let next = files.next_step(&mut done.0).map_err(input);
+        let next = files.next_step(&mut monitor).map_err(input);
         if !next.map_err(findings::explain(files.diagnostics()))? {
             break;
         }
-        done.1 += 1;
-        if !step(options, &mut done.0, out)? {
+        if !step(options, &mut monitor, out)? {
             break;
         }
     }
-    Ok((done, files.diagnostics().clone()))
+    Ok((monitor, files.diagnostics().clone()))
 }
 
 /// Replays a recording.
@@ -249,7 +248,7 @@ fn replay(
     options: &Options,
     mut monitor: Monitor,
     out: &mut dyn Write,
-) -> Result<(Done, Diagnostics), Failure> {
+) -> Result<(Monitor, Diagnostics), Failure> {
     let [file, ..] = &options.files[..] else {
         return Err(Failure::Usage("which source?".into()));
     };
@@ -264,20 +263,18 @@ fn replay(
         replay = replay.pace(pace);
     }
     let bar = Bar::new();
-    let mut steps = 0;
     let explain = findings::explain(&recording.diagnostics);
     while replay
         .next_step(&mut monitor)
         .map_err(input)
         .map_err(&explain)?
     {
-        steps += 1;
         bar.advance("replaying", 1, replay.steps());
         if !step(options, &mut monitor, out)? {
             break;
         }
     }
-    Ok(((monitor, steps), recording.diagnostics))
+    Ok((monitor, recording.diagnostics))
 }
 
 /// What is to be said after a step where one follows a stream: its worst anomalies, and functions that

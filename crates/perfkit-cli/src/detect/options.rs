@@ -89,11 +89,12 @@ pub struct Options {
     /// Discard the model of a function that became slower or faster for good, and learn it anew
     #[arg(long)]
     pub(crate) restart: bool,
-    /// Wait for more at the end of streams, and print anomalies as they come; .bp files and folders of them may be
-    /// created later
+    /// Wait for more at the end of streams, and print anomalies as they come; files may be created later, by themselves
+    /// or in a folder. Without --idle it ends when the writers of all .bp files closed them, and for text never
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Stop following after this time without new events [default: never]
+    /// Stop following after this time without new events, also if all writers closed their files but more may be
+    /// created in a folder [default: never]
     #[arg(long, value_name = "T", value_parser = time, requires = "follow")]
     pub(crate) idle: Option<Nanos>,
     /// Replay a recording at this multiple of its original speed, above 0 [default: as fast as possible]
@@ -165,7 +166,7 @@ pub(crate) fn spare_sources(options: &Options, kind: Source) -> Outcome {
         failure::spare(other, written)?;
     }
     for file in &options.files {
-        if !(options.follow && kind == Source::Adios) {
+        if !options.follow || kind == Source::Trace {
             let found = std::fs::metadata(file);
             found.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         }

@@ -2,7 +2,10 @@
 
 use crate::failure::Failure;
 use crate::recording::unreadable;
+use perfkit::core::Nanos;
+use perfkit::formats::streams::{self, Follow};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// How a source is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,16 +18,21 @@ pub(crate) enum Source {
     Trace,
 }
 
-/// What the sources are, and the files that they stand for: those of a folder of streams.
+/// Returns the kind of the sources, and the files that they stand for. A folder of streams stands for these, unless it is
+/// followed: then it stays, because more may appear in it.
 ///
 /// # Errors
 /// [`Failure::Usage`] for sources of several kinds, and several recordings; [`Failure::Input`] for what
 /// cannot be read.
-pub(crate) fn find(paths: &[PathBuf], follow: bool) -> Result<(Source, Vec<PathBuf>), Failure> {
+pub(crate) fn find(paths: &[PathBuf], follow: Option<Follow>) -> Result<(Source, Vec<PathBuf>), Failure> {
     let mut files = Vec::new();
     let mut first: Option<(Source, &Path)> = None;
     for path in paths {
-        let inside = streams_in(path);
+        // More may appear in a folder that is followed.
+        let inside = match follow {
+            None => streams_in(path),
+            Some(_) => Vec::new(),
+        };
         let kind = match inside.is_empty() {
             true => kind(path, follow)?,
             false => Source::Text,
@@ -55,50 +63,59 @@ pub(crate) fn find(paths: &[PathBuf], follow: bool) -> Result<(Source, Vec<PathB
     Ok((kind, files))
 }
 
-/// Ends of the names of streams of text.
-const ENDS: [&str; 6] = [
-    ".tsv",
-    ".ndjson",
-    ".jsonl",
-    ".tsv.gz",
-    ".ndjson.gz",
-    ".jsonl.gz",
-];
-
-fn is_text(name: &str) -> bool {
-    ENDS.iter().any(|end| name.ends_with(end))
-}
-
 /// The streams in a folder that is nothing else, in order of their numbers.
 fn streams_in(path: &Path) -> Vec<PathBuf> {
-    if !path.is_dir() || perfkit::formats::probe(path).is_ok() {
-        return Vec::new();
+    match perfkit::formats::probe(path) {
+        Ok(_) => Vec::new(),
+        Err(_) => streams::files(path),
     }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let mut found: Vec<(String, u64, PathBuf)> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let stem = ENDS.iter().find_map(|end| name.strip_suffix(end))?;
-            let start = stem.trim_end_matches(|one: char| one.is_ascii_digit());
-            let number = stem.strip_prefix(start).and_then(|text| text.parse().ok());
-            Some((start.to_string(), number.unwrap_or(0), entry.path()))
-        })
-        .collect();
-    found.sort();
-    found.into_iter().map(|(.., path)| path).collect()
 }
 
-/// What a file or folder is. One that is followed may have nothing yet to tell it by but its name.
-fn kind(path: &Path, follow: bool) -> Result<Source, Failure> {
+/// Returns the kind of a folder that is followed, once something in it tells.
+fn folder_kind(path: &Path, follow: Follow) -> Result<Source, Failure> {
+    let since = Instant::now();
+    loop {
+        if let Ok(format) = perfkit::formats::probe(path) {
+            return Ok(kind_of(format.name));
+        }
+        if !streams::files(path).is_empty() {
+            return Ok(Source::Text);
+        }
+        if let Some(idle) = follow.idle.filter(|idle| since.elapsed() >= *idle) {
+            let nanos = i64::try_from(idle.as_nanos()).unwrap_or(i64::MAX);
+            return Err(absent(path, Nanos(nanos)));
+        }
+        std::thread::sleep(follow.poll);
+    }
+}
+
+/// The failure of a source that was waited for in vain.
+pub(crate) fn absent(path: &Path, idle: Nanos) -> Failure {
+    let path = path.display();
+    Failure::Input(format!("{path}: no stream appeared within {idle}"))
+}
+
+fn kind_of(format: &str) -> Source {
+    match format {
+        "streams" => Source::Text,
+        "adios" => Source::Adios,
+        _ => Source::Trace,
+    }
+}
+
+/// Returns the kind of a file or folder. One that is followed may have nothing yet to tell it by but its name.
+fn kind(path: &Path, follow: Option<Follow>) -> Result<Source, Failure> {
     let name = path.to_string_lossy();
-    match perfkit::formats::probe(path) {
-        Ok(format) => Ok(match format.name {
-            "streams" => Source::Text,
-            "adios" => Source::Adios,
-            _ => Source::Trace,
-        }),
-        Err(_) if follow && is_text(&name) => Ok(Source::Text),
-        Err(_) if follow && (path.is_dir() || name.ends_with(".bp")) => Ok(Source::Adios),
-        Err(error) => Err(unreadable(path, error)),
+    let is_text = || {
+        let ends = streams::FORMAT.extensions.iter();
+        let plain = name.strip_suffix(".gz").unwrap_or(&name);
+        ends.clone().any(|end| plain.ends_with(&format!(".{end}")))
+    };
+    match (perfkit::formats::probe(path), follow) {
+        (Ok(format), _) => Ok(kind_of(format.name)),
+        (Err(_), Some(_)) if is_text() && !path.is_dir() => Ok(Source::Text),
+        (Err(_), Some(_)) if name.ends_with(".bp") => Ok(Source::Adios),
+        (Err(_), Some(follow)) if path.is_dir() => folder_kind(path, follow),
+        (Err(error), _) => Err(unreadable(path, error)),
     }
 }

@@ -67,8 +67,8 @@ impl TailParams {
 
     /// Least share that may be a mode where its calls take about as long each time: their quartiles are no
     /// further apart than 5 %, or one and a half times those of the widest other mode. Default: 0.0005, so
-    /// that what repeats is told until it is known, but what happens less than once in 2,000 calls is
-    /// always told. As high as [`mode_share`](Self::mode_share), rare calls are abnormal however alike.
+    /// that what repeats is reported until it is known, but what happens less than once in 2,000 calls is
+    /// always reported. As high as [`mode_share`](Self::mode_share), rare calls are abnormal however alike.
     pub fn rare_share(mut self, share: f64) -> Self {
         self.rare_share = share;
         self

@@ -1,6 +1,7 @@
 //! What `detect` found: ranks, functions and the worst calls, as text and as JSON.
 
 mod comparison;
+mod not_judged;
 mod places;
 
 use crate::failure::{Failure, Outcome, input};
@@ -42,7 +43,6 @@ pub(crate) struct Shown {
 pub(crate) struct Detected {
     shown: Shown,
     report: Report,
-    steps: u64,
     ranks: Vec<RankSummary>,
     /// Program, name and what became of the calls.
     functions: Vec<(u32, String, Loss)>,
@@ -75,12 +75,7 @@ impl Detected {
     ///
     /// # Errors
     /// [`Failure::Input`] if the store cannot be written.
-    pub(crate) fn new(
-        shown: Shown,
-        monitor: Monitor,
-        steps: u64,
-        diagnostics: Diagnostics,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(shown: Shown, monitor: Monitor, diagnostics: Diagnostics) -> Result<Self, Failure> {
         let (mut report, failed) = match monitor.finish() {
             Ok(report) => (report, None),
             Err(unfinished) => match unfinished.report {
@@ -127,7 +122,6 @@ impl Detected {
             pruned,
             store,
             compared: None,
-            steps,
             diagnostics,
             failed,
             drawn,
@@ -202,7 +196,7 @@ impl Detected {
             grouped(total.calls),
             counted(self.functions.len(), "function"),
             counted(self.ranks.len(), "rank"),
-            counted(self.steps as usize, "step"),
+            counted(self.report.steps as usize, "step"),
             self.shown.method
         )?;
         writeln!(
@@ -250,6 +244,7 @@ impl Detected {
             compared.text(out, self.shown.top)?;
         }
         self.calls(out)?;
+        self.not_judged(out)?;
         self.rest(out)
     }
 
@@ -374,18 +369,33 @@ impl Detected {
                 kept_bytes,
                 recorded,
                 normals,
+                lost,
                 ..
             } = self.reduction;
+            let is_whole = self.failed.is_none() && lost == 0;
+            let ratio = match self.reduction.factor() {
+                Some(factor) => format!(", 1 in {factor:.0}"),
+                None => String::new(),
+            };
             writeln!(
                 out,
-                "written to {}: {}, {}; {} bytes of {} of events, 1 in {:.0}",
+                "{} {}: {}, {}; {} bytes of {} of events{ratio}",
+                if is_whole {
+                    "written to"
+                } else {
+                    "only partly written to"
+                },
                 path.display(),
                 counted(recorded as usize, "anomaly").replace("anomalys", "anomalies"),
                 counted(normals as usize, "normal execution"),
                 grouped(kept_bytes),
                 grouped(raw_bytes),
-                self.reduction.factor().unwrap_or_default()
             )?;
+            if !is_whole {
+                let error = self.failed.as_ref();
+                let why = error.map_or(String::new(), |error| format!(": {error}"));
+                writeln!(out, "  {} lost{why}", counted(lost as usize, "record"))?;
+            }
         }
         if let Some(pruned) = self.pruned {
             writeln!(
@@ -485,7 +495,7 @@ impl Detected {
             "method": self.shown.method,
             "events": health.events(),
             "calls": total.calls,
-            "steps": self.steps,
+            "steps": self.report.steps,
             "anomalies": total.anomalies(),
             "too_slow": total.too_slow,
             "beyond_experience": total.beyond_experience,
@@ -497,6 +507,7 @@ impl Detected {
             "by_path": self.paths_json(),
             "by_step": self.steps_json(),
             "worst": worst.collect::<Vec<_>>(),
+            "not_judged": self.not_judged_json(),
             "changes": changes.collect::<Vec<_>>(),
             "compared": self.compared.as_ref().map(|one| one.json()),
             "left_out": left_out,

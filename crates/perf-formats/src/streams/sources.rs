@@ -1,0 +1,71 @@
+//! [`Sources`]: files and folders of streams, some of which may not be there yet.
+
+use super::format::FORMAT;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Files and folders that are followed, and the files of them that were opened.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    roots: Vec<PathBuf>,
+    known: HashSet<PathBuf>,
+}
+
+impl Sources {
+    pub(super) fn new<P: AsRef<Path>>(paths: &[P]) -> Self {
+        Sources {
+            roots: paths.iter().map(|path| path.as_ref().into()).collect(),
+            known: HashSet::new(),
+        }
+    }
+
+    /// Returns the files that have appeared since the last call, in order.
+    pub(super) fn appeared(&mut self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for root in &self.roots {
+            match root.is_dir() {
+                true => found.extend(files(root)),
+                false if root.exists() => found.push(root.clone()),
+                false => {}
+            }
+        }
+        found.retain(|path| self.known.insert(path.clone()));
+        found
+    }
+
+    /// Returns `true` if a file was named by itself, not as one of a folder.
+    pub(super) fn is_named(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| root == path)
+    }
+
+    /// Files that were named and have not appeared.
+    pub(super) fn absent(&self) -> impl Iterator<Item = &Path> {
+        let roots = self.roots.iter().map(PathBuf::as_path);
+        roots.filter(|root| !root.is_dir() && !self.known.contains(*root))
+    }
+}
+
+/// Returns the streams in a folder by their names, in the order of the numbers in these: none of what is no folder.
+///
+/// ```
+/// let none = perf_formats::streams::files("no-such-folder");
+/// assert!(none.is_empty());
+/// ```
+pub fn files(folder: impl AsRef<Path>) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<(String, u64, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let plain = name.strip_suffix(".gz").unwrap_or(&name);
+            let stem = FORMAT.extensions.iter().find_map(|one| {
+                let stem = plain.strip_suffix(one)?;
+                stem.strip_suffix('.')
+            })?;
+            let start = stem.trim_end_matches(|one: char| one.is_ascii_digit());
+            let number = stem.strip_prefix(start).and_then(|text| text.parse().ok());
+            Some((start.to_string(), number.unwrap_or(0), entry.path()))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().map(|(.., path)| path).collect()
+}
