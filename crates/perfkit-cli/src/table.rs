@@ -6,7 +6,7 @@ use std::io::{self, Write};
 ///
 /// ```
 /// let mut out = Vec::new();
-/// crate::table::write(&mut out, &["region", "visits"], &[
+/// perfkit_cli::table::write(&mut out, &["region", "visits"], &[
 ///     vec!["main".into(), "1".into()],
 ///     vec!["solve".into(), "120".into()],
 /// ])?;

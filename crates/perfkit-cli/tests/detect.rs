@@ -415,7 +415,7 @@ fn copy_later(folder: &Path, rank: u32, millis: u64) {
     std::thread::sleep(std::time::Duration::from_millis(millis));
     let name = format!("tau-metrics-miniapp-{rank}.bp");
     let from = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../data/streams")
+        .join("../../data/streams")
         .join(&name);
     let to = folder.join(name);
     std::fs::create_dir_all(&to).expect("tests may write here");
