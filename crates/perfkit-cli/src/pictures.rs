@@ -183,17 +183,21 @@ pub fn folded(
     Ok(picture(found).scene())
 }
 
-/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
-/// quoted for a shell.
-pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+/// Returns words as a command line, quoted for a shell.
+pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,+:@%".contains(letter);
     let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_string(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     };
     let words: Vec<String> = words.into_iter().map(quoted).collect();
-    let words = words.join(" ");
-    format!("perfkit fold {words} --html closer.html")
+    words.join(" ")
+}
+
+/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
+/// quoted for a shell.
+pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    format!("perfkit fold {} --html closer.html", shell(words))
 }
 
 /// Draws a timeline in a page, with the messages of the trace. A second section follows if messages or collectives

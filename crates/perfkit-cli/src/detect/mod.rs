@@ -6,11 +6,11 @@ mod report;
 mod server;
 mod source;
 
-use crate::failure::{Failure, Outcome, input};
+use crate::failure::{self, Failure, Outcome, input};
 use crate::findings;
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording;
+use crate::recording::{self, Recording};
 pub use options::Options;
 use options::{Method, facts, means_something, spare_sources, title, usage};
 use perfkit::anomaly::calls::{Calls, Repair};
@@ -24,10 +24,13 @@ use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
 use perfkit::view::Section;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
-use report::{Detected, Shown, changed};
+pub(crate) use report::Detected;
+use report::{Shown, changed};
 use server::Server;
 use source::Source;
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Judges the calls of a source and prints ranks, functions and the worst calls.
 ///
@@ -84,7 +87,15 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
         Source::Adios => watch_adios(&options, monitor, out)?,
         Source::Trace => replay(&options, monitor, out)?,
     };
-    let shown = Shown {
+    let mut found = Detected::new(shown(&options, draws), monitor, steps, diagnostics)?;
+    if let (Some(path), Some(other)) = (&options.compare, &mut other) {
+        found.compare(path, &mut **other)?;
+    }
+    Ok(found)
+}
+
+fn shown(options: &Options, draws: bool) -> Shown {
+    Shown {
         files: options.files.clone(),
         method: options.method.name(),
         ranking: options.ranking,
@@ -92,12 +103,28 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
         prune: options.prune,
         top: options.top,
         draws,
-    };
-    let mut found = Detected::new(shown, monitor, steps, diagnostics)?;
-    if let (Some(path), Some(other)) = (&options.compare, &mut other) {
-        found.compare(path, &mut **other)?;
     }
-    Ok(found)
+}
+
+/// Judges the calls of an opened recording with the default options. `files` are those that it was read from.
+///
+/// # Errors
+/// [`Failure::Input`] if the recording cannot be replayed.
+pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected, Failure> {
+    let words = files.iter().map(|file| file.clone().into_os_string());
+    let options = failure::options(std::iter::once(OsString::from("--")).chain(words))?;
+    let done = replay_opened(
+        &options,
+        recording,
+        monitor(&options)?,
+        &mut std::io::sink(),
+    )?;
+    Detected::new(
+        shown(&options, true),
+        done.0,
+        done.1,
+        recording.diagnostics.clone(),
+    )
 }
 
 fn monitor(options: &Options) -> Result<Monitor, Failure> {
@@ -247,13 +274,24 @@ fn watch_adios(
 /// Replays a recording.
 fn replay(
     options: &Options,
-    mut monitor: Monitor,
+    monitor: Monitor,
     out: &mut dyn Write,
 ) -> Result<(Done, Diagnostics), Failure> {
     let [file, ..] = &options.files[..] else {
         return Err(Failure::Usage("which source?".into()));
     };
     let recording = recording::open(file)?;
+    let done = replay_opened(options, &recording, monitor, out)?;
+    Ok((done, recording.diagnostics))
+}
+
+/// Replays a recording that is open.
+fn replay_opened(
+    options: &Options,
+    recording: &Recording,
+    mut monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<Done, Failure> {
     let view = recording.trace.view();
     let replay = match options.period {
         Some(period) => Replay::new(view, period),
@@ -277,7 +315,7 @@ fn replay(
             break;
         }
     }
-    Ok(((monitor, steps), recording.diagnostics))
+    Ok((monitor, steps))
 }
 
 /// What is to be said after a step where one follows a stream: its worst anomalies, and functions that

@@ -141,6 +141,37 @@ impl Detected {
         self.drawn.as_ref()
     }
 
+    /// Returns what became of all calls.
+    pub(crate) fn losses(&self) -> Loss {
+        self.report.losses.total()
+    }
+
+    /// Returns the number of steps.
+    pub(crate) fn step_count(&self) -> u64 {
+        self.steps
+    }
+
+    /// Returns the worst calls, the worst first.
+    pub(crate) fn worst(&self) -> &[Record] {
+        &self.worst
+    }
+
+    /// Returns the function whose abnormal calls lose the most time.
+    pub(crate) fn worst_function(&self) -> Option<(&str, &Loss)> {
+        let (_, name, loss) = self.functions.first()?;
+        Some((name, loss))
+    }
+
+    /// Returns the functions that became slower or faster for good.
+    pub(crate) fn changed_functions(&self) -> Vec<(String, Change)> {
+        let drift = self.report.drift.as_ref();
+        let changes = drift.map_or(&[][..], |drift| drift.changes()).iter();
+        let calls = &self.report.calls;
+        changes
+            .map(|change| (calls.function_name(change.function), *change))
+            .collect()
+    }
+
     /// Looks at what another run recorded beside this one.
     ///
     /// # Errors
