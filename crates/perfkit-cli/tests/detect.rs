@@ -393,8 +393,8 @@ fn files_that_are_not_there_yet_are_followed() {
     std::fs::create_dir_all(&folder).expect("tests may write here");
     let to = folder.join("tau-metrics-miniapp-0.bp");
     let writer = std::thread::spawn(move || {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../data/streams/tau-metrics-miniapp-0.bp");
+        let from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/streams/tau-metrics-miniapp-0.bp");
         std::fs::create_dir_all(&to).expect("tests may write here");
         for member in ["data.0", "md.0", "md.idx"] {
             std::thread::sleep(std::time::Duration::from_millis(20));

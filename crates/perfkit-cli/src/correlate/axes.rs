@@ -32,8 +32,7 @@ impl FromStr for Axes {
             Some((name.trim().to_string(), weight.trim().parse().ok()?))
         };
         let named = words().map(pair).collect::<Option<_>>();
-        let named =
-            named.ok_or("expected weights (1,0), NAME=WEIGHT pairs, or names of axes to keep")?;
+        let named = named.ok_or("expected weights (1,0), NAME=WEIGHT pairs, or names of axes to keep")?;
         Ok(Axes::Named(named, 1.0))
     }
 }
