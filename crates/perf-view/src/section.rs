@@ -147,6 +147,17 @@ impl Section {
         Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
     }
 
+    /// Returns the heading.
+    pub fn heading(&self) -> &str {
+        &self.heading
+    }
+
+    /// Returns the section under another heading.
+    pub fn headed(mut self, heading: &str) -> Self {
+        self.heading = heading.to_string();
+        self
+    }
+
     /// What follows `#` in a link to it.
     pub fn id(&self) -> &str {
         &self.id

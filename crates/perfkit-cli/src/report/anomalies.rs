@@ -4,12 +4,13 @@ use super::Part;
 use super::balance::option;
 use super::findings::{Finding, Kind, count, percent, time};
 use super::sources::Source;
-use super::times::Times;
+use super::times::{Class, RUNNING, Times};
 use crate::detect::{self, Detected};
 use crate::failure::Failure;
 use crate::recording::Recording;
 use crate::table::{grouped, shortened};
-use perfkit::core::Ticks;
+use perfkit::anomaly::Loss;
+use perfkit::core::{Region, Ticks};
 
 /// Smallest share of the time that abnormal calls lose and that is a finding.
 const MIN_LOST_SHARE: f64 = 0.005;
@@ -17,6 +18,8 @@ const MIN_LOST_SHARE: f64 = 0.005;
 const MIN_SLOWDOWN: f64 = 1.1;
 /// Smallest share of the time that a slowdown concerns.
 const MIN_SLOWDOWN_SHARE: f64 = 0.005;
+/// Smallest part of the run before a slowdown: what is usual before has to be known.
+const MIN_BEFORE: f64 = 0.05;
 /// Largest number of slowdowns.
 const MAX_SLOWDOWNS: usize = 3;
 /// Time before and after a call that its window shows, as a multiple of its run time.
@@ -44,14 +47,24 @@ pub(super) fn part(source: &Source, recording: &Recording, times: &Times) -> Res
 }
 
 fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
-    let total = found.losses();
+    let functions = found.functions_lost();
+    let functions: Vec<_> = functions
+        .iter()
+        .filter(|(name, _)| *name != RUNNING)
+        .collect();
+    let mut total = Loss::default();
+    for (_, loss) in &functions {
+        total.calls += loss.calls;
+        total.too_slow += loss.too_slow;
+        total.time.0 = total.time.0.saturating_add(loss.time.0);
+    }
     let share = times.share(total.time.0 as f64);
     let calls = grouped(total.calls);
     if total.too_slow == 0 || share < MIN_LOST_SHARE {
         part.pass(match total.too_slow {
-            0 => format!("no abnormal calls among {calls}"),
+            0 => format!("none of {calls} calls is abnormal"),
             some => format!(
-                "abnormal calls: {} of {calls} lose {} of the time, less than {}",
+                "{} of {calls} calls lose {} of the time, less than {}",
                 grouped(some),
                 percent(share),
                 percent(MIN_LOST_SHARE)
@@ -59,8 +72,11 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
         });
         return;
     }
-    let worst = found.worst().first();
-    let most = found.worst_function();
+    let worst = found
+        .worst()
+        .iter()
+        .find(|worst| worst.call.function != RUNNING);
+    let most = functions.first();
     let function = most.map_or_else(String::new, |(name, loss)| {
         let lost = loss.time.0 as f64 / total.time.0.max(1) as f64;
         format!(", {} of that in {}", percent(lost), shortened(name, 60))
@@ -137,15 +153,16 @@ fn slowdowns(
     part: &mut Part,
 ) {
     let steps = found.step_count().max(1);
+    let functions = found.functions_lost();
     let mut slower = Vec::new();
     for (name, change) in found.changed_functions() {
         let factor = change.to.0 as f64 / change.from.0.max(1) as f64;
-        // Time of the function after the change, if it is spread evenly over the run.
-        let of_function = times.paths.iter().filter(|path| is_last(&path.name, &name));
-        let spent: f64 = of_function.map(|path| path.sum).sum();
-        let after = 1.0 - change.step as f64 / steps as f64;
-        let lost = spent * after * (1.0 - 1.0 / factor);
-        if factor >= MIN_SLOWDOWN && times.share(lost) >= MIN_SLOWDOWN_SHARE {
+        let calls = functions.iter().find(|(function, _)| **function == *name);
+        let after = calls.map_or(0, |(_, loss)| loss.calls.saturating_sub(change.calls));
+        let lost = (change.to.0.saturating_sub(change.from.0)) as f64 * after as f64;
+        let before = change.step as f64 / steps as f64;
+        let is_known = name != RUNNING && before >= MIN_BEFORE;
+        if is_known && factor >= MIN_SLOWDOWN && times.share(lost) >= MIN_SLOWDOWN_SHARE {
             slower.push((lost, factor, name, change));
         }
     }
@@ -170,9 +187,13 @@ fn slowdowns(
             percent(share),
             count(times.threads as u64, "CPU thread", "CPU threads"),
         );
+        let kind = match Class::of(&region(recording, &name)) {
+            Class::Computing | Class::InputOutput | Class::DeviceCalls => Kind::Slowdown,
+            _ => Kind::LongerWaits,
+        };
         let figure = ("factor", factor, "1");
         let finding = Finding::new(
-            Kind::Slowdown,
+            kind,
             &source.name,
             Some(share),
             times.denominator(),
@@ -196,7 +217,9 @@ fn slowdowns(
     }
 }
 
-/// Returns `true` if a call path ends in a function.
-fn is_last(path: &str, function: &str) -> bool {
-    path.rsplit(" > ").next() == Some(function)
+/// Returns the region of a function by its name.
+fn region(recording: &Recording, name: &str) -> Region {
+    let mut regions = recording.trace.definitions().regions.iter();
+    let found = regions.find(|region| region.name == name);
+    found.cloned().unwrap_or_else(|| Region::named(name))
 }

@@ -6,6 +6,7 @@ use super::sources::Source;
 use super::times::{Class, PathTime, Times};
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
+use crate::table::shortened;
 use perfkit::core::{CancelToken, Profile, Ticks, TimeRange, TraceView};
 
 /// Smallest share of the time in a class of regions that is a finding.
@@ -17,7 +18,7 @@ const MIN_MAX_TO_MEAN: f64 = 1.05;
 /// Smallest share of the time that perfect balance could save and that is a finding.
 const MIN_SAVING_SHARE: f64 = 0.02;
 /// Largest relative distance to the largest computing time of ranks that are listed as the slowest.
-const SLOWEST_WITHIN: f64 = 0.05;
+const SLOWEST_WITHIN: f64 = 0.1;
 /// Largest number of slowest ranks that are listed.
 const MAX_LISTED: usize = 6;
 /// Largest number of call paths with uneven times.
@@ -25,9 +26,11 @@ const MAX_UNEVEN_PATHS: usize = 3;
 /// Largest share of the saving of one call path in the whole above which it repeats the load imbalance.
 const MAX_SAME_SHARE: f64 = 0.95;
 /// Share of a symptom above which a cause explains it and precedes it in the list.
-const MIN_EXPLAINED: f64 = 0.5;
+pub(super) const MIN_EXPLAINED: f64 = 0.5;
 /// Number of windows in which the imbalance is compared.
 const WINDOWS: u64 = 10;
+/// Largest number of letters of a call path in a sentence.
+const MAX_NAME: usize = 80;
 /// Smallest share of the saving that the reported window holds.
 const MIN_WINDOW_SHARE: f64 = 0.5;
 /// Largest part of the run that is a window worth reporting.
@@ -80,6 +83,15 @@ impl Spread {
     }
 }
 
+/// Returns the plural of the noun for a member.
+fn plural(noun: &str) -> &'static str {
+    match noun {
+        "process" => "processes",
+        "rank" => "ranks",
+        _ => "threads",
+    }
+}
+
 /// Returns the names of members: `rank 5`, `ranks 5, 6 and 9`.
 fn names(of: &[usize], times: &Times) -> String {
     let mut of = of.to_vec();
@@ -98,11 +110,7 @@ fn names(of: &[usize], times: &Times) -> String {
     if of.len() > MAX_LISTED {
         words.push(format!("{} more", of.len() - MAX_LISTED));
     }
-    let plural = match times.noun {
-        "process" => "processes",
-        "rank" => "ranks",
-        _ => "threads",
-    };
+    let plural = plural(times.noun);
     let noun = if of.len() == 1 { times.noun } else { plural };
     format!("{noun} {}", list(&words))
 }
@@ -121,6 +129,8 @@ pub(super) struct Balance<'a> {
     pub(super) times: &'a Times,
     /// The trace that the times are of.
     pub(super) view: Option<TraceView<'a>>,
+    /// `true` if the recording has a grid of its ranks.
+    pub(super) has_grid: bool,
 }
 
 impl Balance<'_> {
@@ -193,7 +203,11 @@ impl Balance<'_> {
             return Ok(None);
         }
         if !self.are_coupled() {
-            part.skip(analysis, &format!("the {} times of {} need not be equal: nothing shows that they wait for each other", "computing", names(&(0..times.members.len()).collect::<Vec<_>>(), times)));
+            let reason = format!(
+                "nothing shows that the {} wait for each other, so that unequal computing times are no finding",
+                plural(times.noun)
+            );
+            part.skip(analysis, &reason);
             return Ok(None);
         }
         let computing: Vec<f64> = times
@@ -208,17 +222,13 @@ impl Balance<'_> {
         let share = times.share(spread.saving);
         if spread.ratio() < MIN_MAX_TO_MEAN || share < MIN_SAVING_SHARE {
             part.pass(format!(
-                "no load imbalance: the {} computes {:.1} % longer than the mean of {} ({} in the mean), less than {:.0} %, or it \
-                 concerns less than {} of the time",
-                match spread.slowest.first().and_then(|at| times.members.get(*at)) {
-                    Some(member) => format!("slowest {} ({})", times.noun, member.label()),
-                    None => format!("slowest {}", times.noun),
-                },
-                100.0 * (spread.ratio() - 1.0),
-                times.members.len(),
-                time(spread.mean),
+                "no load imbalance above {:.0} %: max/mean of computing time is {:.3} over {} {}, and perfect balance would save at most \
+                 {} of the time",
                 100.0 * (MIN_MAX_TO_MEAN - 1.0),
-                percent(MIN_SAVING_SHARE),
+                spread.ratio(),
+                times.members.len(),
+                plural(times.noun),
+                percent(share),
             ));
             return Ok(None);
         }
@@ -241,7 +251,7 @@ impl Balance<'_> {
         let window = self.window()?;
         let growth = match &window {
             Some(window) => format!(
-                "; {} of it falls between {} and {}",
+                "; {} of that falls between {} and {}",
                 percent(window.share),
                 time(window.from as f64),
                 time(window.to as f64)
@@ -255,21 +265,16 @@ impl Balance<'_> {
         };
         let sentence = format!(
             "{} {verb} longest{waits_least}: {} of computing{per} against {} in the mean of {} {}, max/mean {:.2}. Perfect balance \
-             would save at most {} of {} {}, {}{growth}.",
+             would save at most {}, {} of the {}{growth}.",
             spread.names(times),
             time(spread.max),
             time(spread.mean),
             times.members.len(),
-            match times.noun {
-                "process" => "processes",
-                "rank" => "ranks",
-                _ => "threads",
-            },
+            plural(times.noun),
             spread.ratio(),
             time(spread.saving),
-            time(times.total),
-            self.of(),
             percent(share),
+            self.of(),
         );
         let worst = spread.slowest.first().and_then(|at| times.members.get(*at));
         let uneven = self.uneven().into_iter().next();
@@ -417,12 +422,14 @@ impl Balance<'_> {
             };
             let top = times.paths.iter().find(|path| path.class == class);
             let mostly = top.map_or_else(String::new, |top| {
-                format!("; {} of it in {}", percent(top.sum / spent), top.name)
+                format!(
+                    "; {} of it in {}",
+                    percent(top.sum / spent),
+                    shortened(&top.name, MAX_NAME)
+                )
             });
-            let cause = imbalance.filter(|(_, saving)| {
-                let waits = matches!(class, Class::Communication | Class::Synchronisation);
-                waits && *saving >= MIN_EXPLAINED * spent
-            });
+            let waits = matches!(class, Class::Communication | Class::Synchronisation);
+            let cause = imbalance.filter(|_| waits);
             let cause = cause.map_or_else(String::new, |(_, saving)| {
                 format!(
                     ". Load imbalance explains up to {} of it",
@@ -483,7 +490,7 @@ impl Balance<'_> {
         );
         let figure = ("time outside regions", outside, "ns");
         let finding = Finding::new(
-            Kind::IdleTime,
+            Kind::OutsideRegions,
             &self.source.name,
             Some(share),
             times.denominator(),
@@ -540,18 +547,24 @@ impl Balance<'_> {
                 continue;
             }
             let share = times.share(spread.saving);
+            let (worst, others) = spread
+                .slowest
+                .split_first()
+                .map_or((0, &[][..]), |(first, rest)| (*first, rest));
+            let others = match others.len() {
+                0 => String::new(),
+                _ => format!(" (and nearly as long on {})", names(others, times)),
+            };
             let sentence = format!(
-                "{} takes {} on {} against {} in the mean of all, max/mean {:.2}. The {} less on the others {} {} of the {}.",
-                path.name,
+                "{} takes {} on {}{others} against {} in the mean of all {}, max/mean {:.2}. Together the others spend {} less in it, \
+                 {} of the {}.",
+                shortened(&path.name, MAX_NAME),
                 time(spread.max),
-                match spread.slowest.len() {
-                    1 => spread.names(times),
-                    _ => format!("each of {} or nearly so", spread.names(times)),
-                },
+                names(&[worst], times),
                 time(spread.mean),
+                plural(times.noun),
                 spread.ratio(),
                 time(spread.saving),
-                "are",
                 percent(share),
                 self.of()
             );
@@ -568,7 +581,11 @@ impl Balance<'_> {
             let path_name = path.name.as_str();
             let command = match self.view {
                 Some(_) => self.fold(&["--op", "diff"]),
-                None => self.source.command(&["correlate"], &["--path", path_name]),
+                None if self.has_grid => self.source.command(
+                    &["correlate"],
+                    &["--path", path_name, "--html", "closer.html"],
+                ),
+                None => self.fold(&[]),
             };
             part.findings.push(finding.next(command).at(|place| {
                 place.rank = worst.and_then(|member| member.rank);
@@ -595,7 +612,7 @@ impl Balance<'_> {
         };
         let sentence = format!(
             "{} is {what} with the largest exclusive time: {}, {} of the {}.",
-            top.name,
+            shortened(&top.name, MAX_NAME),
             time(top.sum),
             percent(share),
             self.of()

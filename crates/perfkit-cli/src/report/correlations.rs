@@ -35,7 +35,7 @@ pub(super) fn part(
     if topology.is_none() && profile.topologies().is_empty() {
         part.skip(
             analysis,
-            "the recording has no grid of its ranks; give --topology, such as --topology 4x4x4",
+            "the recording has no grid of its ranks; give --topology, the lengths of its axes, such as 4x4x4 for 64 ranks",
         );
         return Ok(part);
     }

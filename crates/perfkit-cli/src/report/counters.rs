@@ -13,6 +13,8 @@ use perfkit::view::Unit;
 const MIN_MAX_TO_MEAN: f64 = 1.5;
 /// Smallest number of locations that are compared.
 const MIN_LOCATIONS: usize = 2;
+/// Metrics that count calls, which say more about the instrumentation than about the run.
+const CALLS: [&str; 3] = ["visits", "calls", "subroutines"];
 /// Largest number of counters.
 const MAX_COUNTERS: usize = 3;
 
@@ -31,7 +33,12 @@ pub(super) fn part(source: &Source, profile: &Profile) -> Result<Part, Failure> 
         let metric = &profile.metrics()[id.index()];
         let is_time = pictures::unit(&metric.metric.unit).0 == Unit::Nanos;
         // Parts of another metric follow it.
-        if is_time || metric.combine != Combine::Sum || metric.metric.parent.is_some() {
+        let counts_calls = CALLS.contains(&metric.metric.name.as_str());
+        if is_time
+            || counts_calls
+            || metric.combine != Combine::Sum
+            || metric.metric.parent.is_some()
+        {
             continue;
         }
         let values = profile.over_paths(id).map_err(input)?;

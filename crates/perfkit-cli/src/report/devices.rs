@@ -1,7 +1,7 @@
 //! Findings about accelerators: idle time, gaps, uneven devices, and exposed communication.
 
 use super::Part;
-use super::balance::option;
+use super::balance::{MIN_EXPLAINED, option};
 use super::findings::{Finding, Kind, count, percent, time};
 use super::sources::Source;
 use crate::failure::{Failure, input};
@@ -147,7 +147,7 @@ impl Sum<'_> {
         let share = idle / self.span;
         if share < MIN_IDLE_SHARE {
             part.pass(format!(
-                "devices: idle for {} of {}, less than {}",
+                "idle for {} of {}, less than {}",
                 percent(share),
                 self.of(),
                 percent(MIN_IDLE_SHARE)
@@ -277,7 +277,7 @@ impl Sum<'_> {
         }
         if mean <= 0.0 || busy(most) / mean < MIN_MAX_TO_MEAN {
             part.pass(format!(
-                "devices are busy alike: max/mean {:.2}, less than {MIN_MAX_TO_MEAN}",
+                "busy alike: max/mean {:.2}, less than {MIN_MAX_TO_MEAN}",
                 busy(most) / mean
             ));
             return;
@@ -301,14 +301,19 @@ impl Sum<'_> {
             self.of()
         );
         let figure = ("max/mean of busy share", busy(most) / mean, "1");
-        let finding = Finding::new(
+        let mut finding = Finding::new(
             Kind::DeviceImbalance,
             &self.source.name,
             Some(share),
             SPAN,
             figure,
-            capital(&sentence),
+            sentence,
         );
+        let idle = self.sum(Device::all_idle) / self.span;
+        if share >= MIN_EXPLAINED * idle {
+            // The cause of idle time precedes it.
+            finding.weight = finding.weight.max(idle + f64::EPSILON);
+        }
         part.findings
             .push(finding.next(self.utilisation(&[])).at(|place| {
                 place.rank = least.rank;
@@ -343,7 +348,7 @@ impl Sum<'_> {
             }
             if share < MIN_EXPOSED_SHARE {
                 part.pass(format!(
-                    "devices: {what} without computation beside it takes {} of {}, less than {}",
+                    "{what} without computation beside it takes {} of {}, less than {}",
                     percent(share),
                     self.of(),
                     percent(MIN_EXPOSED_SHARE)
@@ -362,13 +367,4 @@ impl Sum<'_> {
             part.findings.push(finding.next(self.utilisation(&[])));
         }
     }
-}
-
-/// Returns a sentence with its first letter in upper case.
-fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }

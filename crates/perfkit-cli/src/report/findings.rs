@@ -45,6 +45,10 @@ pub enum Kind {
     AbnormalCalls,
     /// A function became slower during the run.
     Slowdown,
+    /// Calls of communication or synchronisation became longer during the run.
+    LongerWaits,
+    /// Threads are outside all recorded regions.
+    OutsideRegions,
     /// A tracked region becomes worse from one experiment to the next.
     Scaling,
     /// Calls that had to be repaired.
@@ -64,7 +68,13 @@ impl Kind {
     pub fn is_description(self) -> bool {
         matches!(
             self,
-            Kind::TopCallPath | Kind::Phases | Kind::UnevenMetric | Kind::Correlation
+            Kind::TopCallPath
+                | Kind::Phases
+                | Kind::UnevenMetric
+                | Kind::Correlation
+                | Kind::DeviceCalls
+                | Kind::LongerWaits
+                | Kind::OutsideRegions
         )
     }
 
@@ -87,6 +97,8 @@ impl Kind {
             Kind::ClockViolation => "Clock violations",
             Kind::AbnormalCalls => "Abnormal calls",
             Kind::Slowdown => "Slowdown during the run",
+            Kind::LongerWaits => "Waits become longer",
+            Kind::OutsideRegions => "Outside recorded regions",
             Kind::Scaling => "Scaling",
             Kind::Repairs => "Repaired calls",
             Kind::TopCallPath => "Largest exclusive time",
@@ -175,7 +187,7 @@ impl Finding {
         Finding {
             rank: 0,
             kind,
-            sentence,
+            sentence: capital(&sentence),
             figure: Figure {
                 name,
                 value,
@@ -236,6 +248,25 @@ pub(super) fn rank(findings: &mut [Finding]) {
     });
     for (at, finding) in findings.iter_mut().enumerate() {
         finding.rank = at + 1;
+    }
+}
+
+/// Returns a sentence with its first letter in upper case. Names of functions stay as they are.
+fn capital(sentence: &str) -> String {
+    let nouns = [
+        "rank",
+        "ranks",
+        "process",
+        "processes",
+        "thread",
+        "threads",
+        "device",
+    ];
+    let is_noun = nouns.contains(&sentence.split(' ').next().unwrap_or_default());
+    let mut letters = sentence.chars();
+    match letters.next().filter(|_| is_noun) {
+        Some(letter) => letter.to_uppercase().chain(letters).collect(),
+        None => sentence.into(),
     }
 }
 

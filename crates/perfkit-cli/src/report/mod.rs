@@ -1,6 +1,6 @@
 //! One page with every analysis that recordings support, and their findings as a ranked list.
 //!
-//! [`Report::of`] runs the analyses; [`Report::page`] returns the page. An analysis that does not apply, or fails, is
+//! [`Report::of`] runs the analyses; [`Report::write`] writes the page. An analysis that does not apply, or fails, is
 //! a [`Remark`] at the end of the page.
 
 mod anomalies;
@@ -10,6 +10,7 @@ mod counters;
 mod devices;
 mod findings;
 mod phases;
+mod series;
 mod sources;
 mod times;
 mod trust;
@@ -26,9 +27,10 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use balance::Balance;
 use clap::Args;
-use perfkit::core::{CancelToken, Profile, ReplayCounts, TraceView};
+use perfkit::core::{CancelToken, GroupKind, LocationKind, Profile, ReplayCounts, TraceView};
 use perfkit::view::{Item, Page, Section};
 use serde::Serialize;
+use series::Shares;
 use sources::{Content, Source};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -105,8 +107,12 @@ pub struct Report {
     pub skipped: Vec<Remark>,
     /// Number of files that could not be opened.
     pub unreadable: usize,
+    /// Sections of the page, each with the name of its recording.
     #[serde(skip)]
-    sections: Vec<Section>,
+    sections: Vec<(String, Section)>,
+    /// Shares of the time of each trace, for series.
+    #[serde(skip)]
+    shares: Vec<(String, Shares)>,
 }
 
 /// Result of one analysis.
@@ -145,15 +151,13 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         let reasons = report.skipped.iter().map(|remark| remark.text.clone());
         return Err(Failure::Input(reasons.collect::<Vec<_>>().join("\n")));
     }
-    pictures::html(&options.html, report.page(), report.sections())?;
+    report.write(&options.html, None)?;
     if let Some(path) = &options.csv {
         output::whole(path, |to| report.csv(to))?;
     }
     let page = options.html.display().to_string();
     if options.general.json {
-        let mut object = serde_json::to_value(&report).map_err(input)?;
-        object["page"] = page.into();
-        writeln!(out, "{object}")?;
+        writeln!(out, "{}", report.json(&page)?)?;
     } else {
         report.text(out)?;
         writeln!(out, "\npage written to {page}")?;
@@ -222,6 +226,9 @@ impl Report {
         let repairs = trust::repairs(source, &recording.diagnostics, &counts);
         self.add(source, Ok(repairs), "repairs");
         let times = self.profile(source, &profile, Some(view), topology);
+        if let Some(times) = &times {
+            self.shares.push((source.name.clone(), Shares::of(times)));
+        }
         if let Some(times) = times.filter(|times| times.threads > 0) {
             self.add(
                 source,
@@ -260,11 +267,25 @@ impl Report {
             source,
             times: &times,
             view,
+            has_grid: topology.is_some() || !profile.topologies().is_empty(),
         };
         self.add(source, balance.part(), "time by call path");
         let correlations = correlations::part(source, profile, &times, topology);
         self.add(source, correlations, "correlation over the grid");
         Some(times)
+    }
+
+    /// Returns the report with the recordings, findings and sections of another one after its own.
+    pub fn and(mut self, other: Report) -> Self {
+        self.recordings.extend(other.recordings);
+        self.findings.extend(other.findings);
+        self.healthy.extend(other.healthy);
+        self.skipped.extend(other.skipped);
+        self.sections.extend(other.sections);
+        self.shares.extend(other.shares);
+        self.unreadable += other.unreadable;
+        findings::rank(&mut self.findings);
+        self
     }
 
     /// Adds the phases of a trace, or those of a series of traces of one program.
@@ -284,23 +305,42 @@ impl Report {
             }
         }
         for group in groups {
-            match &group[..] {
-                [only] => self.add(only, phases::single(only), "phases"),
-                [_, ..] => {
-                    let names: Vec<String> =
-                        group.iter().map(|source| source.name.clone()).collect();
-                    let paths = group.iter().flat_map(|source| source.paths.clone());
-                    let paths: Vec<PathBuf> = paths.collect();
-                    let name = names.join(", ");
-                    self.named(
-                        &name,
-                        phases::tracked(&name, &paths),
-                        "phases from run to run",
-                    );
-                }
-                [] => {}
+            let names = group.iter().map(|source| source.name.clone());
+            let name = names.collect::<Vec<_>>().join(", ");
+            if group
+                .iter()
+                .any(|source| source.trace().is_some_and(has_streams))
+            {
+                let mut part = Part::default();
+                part.skip(
+                    "phases",
+                    "CPU bursts of a recording with devices are mostly launches; see `perfkit cluster`",
+                );
+                self.named(&name, Ok(part), "phases");
+            } else if let [only] = &group[..] {
+                self.add(only, phases::single(only), "phases");
+            } else {
+                self.runs(&name, &group);
             }
         }
+    }
+
+    /// Adds the findings about several traces of one program.
+    fn runs(&mut self, name: &str, group: &[&Source]) {
+        let paths = group.iter().flat_map(|source| source.paths.clone());
+        let paths: Vec<PathBuf> = paths.collect();
+        let words: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+        let words = words.iter().map(AsRef::as_ref);
+        let words = ["perfkit", "track"].into_iter().chain(words);
+        let command = pictures::shell(words.chain(["--html", "closer.html"]));
+        let shares = group.iter().filter_map(|source| {
+            let mut all = self.shares.iter();
+            all.find(|(name, _)| *name == source.name).cloned()
+        });
+        let shares: Vec<_> = shares.collect();
+        self.named(name, Ok(series::part(name, &shares, &command)), "scaling");
+        let tracked = phases::tracked(name, &paths, &command);
+        self.named(name, tracked, "phases from run to run");
     }
 
     fn subject(&mut self, source: &Source, format: &str, words: String) {
@@ -330,7 +370,9 @@ impl Report {
                 let skipped = part.skipped.into_iter();
                 self.skipped
                     .extend(skipped.map(|(analysis, text)| remark(&analysis, text)));
-                self.sections.extend(part.sections);
+                let sections = part.sections.into_iter();
+                self.sections
+                    .extend(sections.map(|section| (name.to_string(), section)));
             }
             Err(failure) => self.skipped.push(remark(analysis, sources::text(&failure))),
         }
@@ -433,26 +475,40 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the page without its sections.
-    pub fn page(&self) -> Page {
+    /// Returns the report as one object, with the name of the page.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if a value has no JSON form.
+    pub fn json(&self, page: &str) -> Result<serde_json::Value, Failure> {
+        let mut object = serde_json::to_value(self).map_err(input)?;
+        object["page"] = page.into();
+        Ok(object)
+    }
+
+    /// Writes the page. The default title names the recordings.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the file cannot be written.
+    pub fn write(&self, path: &Path, title: Option<&str>) -> Outcome {
         let names: Vec<&str> = self
             .recordings
             .iter()
             .map(|one| one.name.as_str())
             .collect();
-        let title = match &names[..] {
+        let usual = match &names[..] {
             [only] => format!("Report on {only}"),
             [first, .., last] => format!("Report on {} recordings, {first} to {last}", names.len()),
             [] => "Report".into(),
         };
-        Page::new(title).lead(
+        let page = Page::new(title.map_or(usual, str::to_string)).lead(
             "Findings first, by the share of the time that they concern, each with the next command to run; then every analysis \
              with its picture.",
-        )
+        );
+        pictures::html(path, page, self.sections())
     }
 
     /// Returns the sections of the page: findings, analyses, and remarks.
-    pub fn sections(&self) -> Vec<Section> {
+    fn sections(&self) -> Vec<Section> {
         let names = self.recordings.len() > 1;
         let items = self.findings.iter().map(|finding| {
             let title = match names {
@@ -485,7 +541,15 @@ impl Report {
                 &rows,
             ),
         ];
-        sections.extend(self.sections.iter().cloned());
+        for (name, section) in &self.sections {
+            let heading = section.heading();
+            let is_named = !names || heading.starts_with(name.as_str());
+            let heading = format!("{name}: {heading}");
+            sections.push(match is_named {
+                true => section.clone(),
+                false => section.clone().headed(&heading),
+            });
+        }
         for (id, heading, remarks) in [
             ("healthy", "Within limits", &self.healthy),
             ("skipped", "Not analysed", &self.skipped),
@@ -500,10 +564,34 @@ impl Report {
     }
 }
 
+/// Returns `true` if a trace has streams of accelerators.
+fn has_streams(recording: &Recording) -> bool {
+    let locations = recording.trace.definitions().system.locations().iter();
+    let mut kinds = locations.map(|location| location.kind);
+    kinds.any(|kind| kind == LocationKind::AcceleratorStream)
+}
+
 /// Returns the size of a trace in words.
 fn trace_words(recording: &Recording) -> String {
     let trace = &recording.trace;
     let system = &trace.definitions().system;
+    let devices = system
+        .groups()
+        .iter()
+        .filter(|group| group.kind == GroupKind::Accelerator);
+    let devices = devices.count() as u64;
+    let processes = findings::count(
+        system.groups().len() as u64 - devices,
+        "process",
+        "processes",
+    );
+    let groups = match devices {
+        0 => processes,
+        some => format!(
+            "{processes} and {}",
+            findings::count(some, "device", "devices")
+        ),
+    };
     let duration = trace
         .range()
         .map_or(0, |range| range.len().saturating_sub(1));
@@ -511,11 +599,7 @@ fn trace_words(recording: &Recording) -> String {
         "{} events on {} locations of {} in {}",
         crate::table::grouped(trace.len() as u64),
         system.locations().len(),
-        findings::count(
-            system.groups().len() as u64,
-            "process",
-            "processes and devices"
-        ),
+        groups,
         trace.definitions().clock.total(u128::from(duration))
     )
 }

@@ -56,7 +56,7 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
         let share = object.share.first().copied().unwrap_or_default();
         if share >= MIN_PHASE_SHARE {
             phases.push(format!(
-                "phase {} {} ({}, {} in the mean)",
+                "phase {} with {} ({}, {} in the mean)",
                 object.id,
                 percent(share),
                 counted(durations.len(), "burst"),
@@ -77,8 +77,8 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
     }
     phases.truncate(MAX_PHASES);
     let sentence = format!(
-        "Computation repeats in {}, by {}: as shares of the CPU time of all bursts ({}), {}. {} is in no cluster or was filtered.",
-        counted(series.tracking.objects.len(), "phase"),
+        "CPU bursts form {}, by {}. The largest, as shares of the CPU time of all bursts ({}): {}. {} is in no cluster or was filtered.",
+        counted(series.tracking.objects.len(), "cluster"),
         series.metrics.join(" and "),
         balance.total.time,
         list(&phases),
@@ -109,16 +109,10 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
 ///
 /// # Errors
 /// [`Failure`] if bursts cannot be clustered or tracked.
-pub(super) fn tracked(name: &str, paths: &[PathBuf]) -> Result<Part, Failure> {
+pub(super) fn tracked(name: &str, paths: &[PathBuf], command: &str) -> Result<Part, Failure> {
     let mut part = Part::default();
     let options = ClusterOptions::default();
     let series = series::track(paths, &options)?;
-    let words = paths.iter().map(|path| path.to_string_lossy());
-    let words: Vec<_> = words.collect();
-    let words = ["perfkit", "track"]
-        .into_iter()
-        .chain(words.iter().map(AsRef::as_ref));
-    let command = pictures::shell(words.chain(["--html", "closer.html"]));
     let mut worse = Vec::new();
     for flag in track::flags(&series, &options)? {
         let Some(object) = series
@@ -162,7 +156,7 @@ pub(super) fn tracked(name: &str, paths: &[PathBuf]) -> Result<Part, Failure> {
         );
         part.findings.push(
             finding
-                .next(command.clone())
+                .next(command.into())
                 .at(|place| place.location = Some(format!("region {}", flag.object))),
         );
     }

@@ -171,6 +171,18 @@ pub(super) fn time_metric(profile: &Profile) -> Option<(MetricId, f64)> {
     times.next()
 }
 
+/// Begin of the names of regions that repeat the time of other rows of a timeline.
+const ANNOTATION: &str = "PyTorch Profiler";
+
+/// Name of the state in which a thread computes. Its bursts are no calls of one function.
+pub(super) const RUNNING: &str = "Running";
+
+/// Returns the last region of a call path.
+fn region_of(profile: &Profile, path: CallPathId) -> Option<&Region> {
+    let path = profile.calls().get(path)?;
+    profile.regions().get(path.region.index())
+}
+
 impl Times {
     /// Sums the exclusive times of a profile. `view` is the trace that it was made of.
     ///
@@ -182,6 +194,7 @@ impl Times {
         let system = profile.system();
         let mut rows = Vec::new();
         let mut covered = vec![0.0; system.locations().len()];
+        let mut seen = vec![false; covered.len()];
         for id in (0..profile.calls().paths().len()).filter_map(CallPathId::from_index) {
             let row = profile
                 .scoped(metric, id, Scope::Exclusive)
@@ -193,21 +206,19 @@ impl Times {
                 .into_iter()
                 .map(|value| (value * factor).max(0.0));
             let values: Vec<f64> = values.collect();
-            for (sum, value) in covered.iter_mut().zip(&values) {
-                *sum += value;
+            let name = region_of(profile, id).map_or("", |region| region.name.as_str());
+            let is_annotation = name.starts_with(ANNOTATION);
+            for (at, value) in values.iter().enumerate() {
+                covered[at] += value;
+                seen[at] |= *value > 0.0 && !is_annotation;
             }
             rows.push((id, values));
         }
         let spans = spans(view, system.locations().len());
         let of_cpu = |id: LocationId| {
-            let is_cpu = system.location(id).is_some_and(|location| {
-                location.kind == LocationKind::CpuThread && !is_annotation(location)
-            });
-            let seen = match &spans {
-                Some(spans) => spans[id.index()].is_some(),
-                None => covered[id.index()] > 0.0,
-            };
-            is_cpu && seen
+            let location = system.location(id);
+            let is_cpu = location.is_some_and(|it| it.kind == LocationKind::CpuThread);
+            is_cpu && seen[id.index()]
         };
         let cpus: Vec<LocationId> = system.location_ids().filter(|id| of_cpu(*id)).collect();
         let (mut members, of, noun) = members(profile, &cpus);
@@ -224,10 +235,7 @@ impl Times {
         let mut paths = Vec::new();
         let mut computes = vec![false; covered.len()];
         for (id, values) in rows {
-            let region = profile
-                .calls()
-                .get(id)
-                .and_then(|path| profile.regions().get(path.region.index()));
+            let region = region_of(profile, id);
             let class = region.map_or(Class::Computing, Class::of);
             let mut of_members = vec![0.0; members.len()];
             for (location, value) in values.into_iter().enumerate() {
@@ -295,10 +303,7 @@ impl Times {
             let row = profile
                 .scoped(metric, id, Scope::Exclusive)
                 .map_err(input)?;
-            let region = profile
-                .calls()
-                .get(id)
-                .and_then(|path| profile.regions().get(path.region.index()));
+            let region = region_of(profile, id);
             let is_computing = region.map_or(Class::Computing, Class::of) == Class::Computing;
             for (at, value) in row.iter().flat_map(|row| row.to_f64()).enumerate() {
                 let Some(Some(member)) = self.of.get(at) else {
@@ -347,13 +352,6 @@ impl Times {
             None => "exclusive time of all call paths and locations",
         }
     }
-}
-
-/// Returns `true` for a row of a timeline that repeats time of other rows, as those of profiler steps do.
-fn is_annotation(location: &perfkit::core::Location) -> bool {
-    let categories = location.properties.get("categories");
-    let kinds = ["Trace", "user_annotation", "gpu_user_annotation"];
-    categories.is_some_and(|all| all.split(',').all(|one| kinds.contains(&one.trim())))
 }
 
 /// Returns the time from the first to the last event of each location; `None` for a location without events.

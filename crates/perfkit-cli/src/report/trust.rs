@@ -8,7 +8,7 @@ use crate::table::grouped;
 use perfkit::core::{ClockViolations, Diagnostics, ReplayCounts, Trace, Weight, match_messages};
 
 /// Smallest share of repaired calls that is a finding.
-const MIN_REPAIRED_SHARE: f64 = 0.001;
+const MIN_REPAIRED_SHARE: f64 = 0.01;
 /// Denominator of the share of absent locations.
 const LOCATIONS: &str = "locations";
 /// Denominator of the share of a clock violation.
@@ -108,7 +108,7 @@ fn clocks(source: &Source, trace: &Trace, found: &ClockViolations, part: &mut Pa
                 "no message or collective between two locations is matched",
             ),
             _ => part.pass(format!(
-                "clocks: none of {} messages and collectives contradicts them",
+                "none of {} messages and collectives contradicts them",
                 grouped(checked)
             )),
         }

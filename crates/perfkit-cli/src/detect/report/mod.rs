@@ -141,11 +141,6 @@ impl Detected {
         self.drawn.as_ref()
     }
 
-    /// Returns what became of all calls.
-    pub(crate) fn losses(&self) -> Loss {
-        self.report.losses.total()
-    }
-
     /// Returns the number of steps.
     pub(crate) fn step_count(&self) -> u64 {
         self.steps
@@ -156,10 +151,10 @@ impl Detected {
         &self.worst
     }
 
-    /// Returns the function whose abnormal calls lose the most time.
-    pub(crate) fn worst_function(&self) -> Option<(&str, &Loss)> {
-        let (_, name, loss) = self.functions.first()?;
-        Some((name, loss))
+    /// Returns the functions with what became of their calls, by falling time lost.
+    pub(crate) fn functions_lost(&self) -> Vec<(&str, &Loss)> {
+        let functions = self.functions.iter();
+        functions.map(|(_, name, loss)| (name.as_str(), loss)).collect()
     }
 
     /// Returns the functions that became slower or faster for good.

@@ -1,0 +1,167 @@
+//! `report`: the findings as text, JSON and page, and files that cannot be read.
+
+use perf_testdata::bundled::recording as bundled;
+use perfkit_cli::command;
+use perfkit_cli::failure::Failure;
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn recording(name: &str) -> String {
+    bundled(name).display().to_string()
+}
+
+/// Runs `report` with a page in the scratch folder.
+fn report(words: &[&str], page: &str) -> Result<String, Failure> {
+    let page = scratch(page).display().to_string();
+    command::output([&["report"], words, &["--html", &page]].concat())
+}
+
+/// Returns text without the folders of this checkout.
+fn neutral(text: &str) -> String {
+    let text = text.replace(&recording(""), "data/recordings/");
+    text.replace(env!("CARGO_TARGET_TMPDIR"), "target/tmp")
+}
+
+fn json(words: &[&str], page: &str) -> Json {
+    let text = report(&[words, &["--json"]].concat(), page).expect("it is analysed");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+fn findings(report: &Json) -> &Vec<Json> {
+    report["findings"].as_array().expect("a list")
+}
+
+#[test]
+fn findings_of_an_imbalanced_run() {
+    let printed = neutral(&report(&[&recording("jacobi-16")], "report-golden.html").unwrap());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/report.txt");
+    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
+        std::fs::write(&golden, &printed).expect("golden files can be written");
+        return;
+    }
+    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+    for (number, (printed, expected)) in printed.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(printed, expected, "line {}", number + 1);
+    }
+    assert_eq!(printed.lines().count(), expected.lines().count());
+}
+
+#[test]
+fn text_json_table_and_page_agree() {
+    let file = recording("jacobi-16");
+    let table = scratch("report.csv").display().to_string();
+    let text = report(&[&file, "--csv", &table], "report-agree.html").unwrap();
+    let object = json(&[&file], "report-agree.html");
+    let page = std::fs::read_to_string(scratch("report-agree.html")).expect("a page");
+    let table = std::fs::read_to_string(table).expect("a table");
+    let found = findings(&object);
+    assert_eq!(table.lines().count(), found.len() + 1);
+    let places: Vec<_> = found
+        .iter()
+        .map(|finding| {
+            let (rank, sentence) = (
+                finding["rank"].as_u64().unwrap(),
+                finding["sentence"].as_str().unwrap(),
+            );
+            assert!(page.contains(&sentence.replace('>', "&gt;")), "{sentence}");
+            assert!(text.contains(finding["command"].as_str().unwrap()));
+            let paragraph = text.find(sentence).expect("each finding is printed");
+            assert!(
+                text[..paragraph]
+                    .lines()
+                    .last()
+                    .unwrap()
+                    .starts_with(&format!("{rank}. "))
+            );
+            paragraph
+        })
+        .collect();
+    assert!(places.is_sorted() && found.len() > 3);
+    // The planted imbalance: ranks 5, 6, 9 and 10 compute longest, in microphysics.
+    let imbalance = found
+        .iter()
+        .find(|finding| finding["kind"] == "load_imbalance");
+    let imbalance = imbalance.expect("it is found");
+    let ratio = imbalance["figure"]["value"].as_f64().unwrap();
+    assert!((1.5..1.8).contains(&ratio), "{ratio}");
+    assert_eq!(imbalance["place"]["call_path"], "Working > microphysics");
+    assert!([5, 6, 9, 10].contains(&imbalance["place"]["rank"].as_u64().unwrap()));
+    let share = imbalance["share"].as_f64().unwrap();
+    assert!((0.1..0.15).contains(&share), "{share}");
+}
+
+#[test]
+fn traces_of_one_program_are_a_series() {
+    let files = ["jacobi-4", "jacobi-9", "jacobi-16"].map(recording);
+    let object = json(&files.each_ref().map(String::as_str), "report-series.html");
+    assert_eq!(object["recordings"].as_array().map(Vec::len), Some(3));
+    let scaling = findings(&object)
+        .iter()
+        .find(|finding| finding["kind"] == "scaling");
+    let scaling = scaling.expect("communication grows").clone();
+    assert_eq!(
+        scaling["place"]["recording"],
+        "jacobi-4, jacobi-9, jacobi-16"
+    );
+    assert!(
+        scaling["command"]
+            .as_str()
+            .unwrap()
+            .starts_with("perfkit track ")
+    );
+}
+
+#[test]
+fn a_damaged_file_among_others_is_a_remark() {
+    let damaged = scratch("damaged.otf2");
+    std::fs::write(&damaged, b"no archive at all").unwrap();
+    let damaged = damaged.display().to_string();
+    let good = recording("jacobi-4");
+    let object = json(&[&damaged, &good], "report-damaged.html");
+    assert_eq!(object["unreadable"], 1);
+    assert_eq!(object["recordings"][0]["name"], "jacobi-4");
+    assert!(!findings(&object).is_empty());
+    let skipped = object["skipped"].as_array().unwrap();
+    assert!(
+        skipped
+            .iter()
+            .any(|remark| remark["recording"] == damaged.as_str())
+    );
+    let alone = report(&[&damaged], "report-damaged.html");
+    assert!(matches!(alone, Err(Failure::Input(_))), "{alone:?}");
+}
+
+#[test]
+fn recordings_are_not_written_over() {
+    let copy = scratch("report-kept.json.gz");
+    std::fs::copy(perf_testdata::bundled::devices(), &copy).unwrap();
+    let kept = copy.display().to_string();
+    for words in [
+        ["report", &kept, "--html", &kept],
+        ["report", &recording("jacobi-4"), "--html", &kept],
+    ] {
+        let refused = command::output(words);
+        assert!(matches!(refused, Err(Failure::Usage(_))), "{refused:?}");
+    }
+    assert!(perfkit::open(&copy).is_ok());
+}
+
+#[test]
+fn uneven_devices_precede_their_idle_time() {
+    let file = perf_testdata::bundled::devices().display().to_string();
+    let object = json(&[&file], "report-devices.html");
+    let kinds = findings(&object)
+        .iter()
+        .map(|finding| finding["kind"].as_str().unwrap());
+    let kinds: Vec<_> = kinds.take(2).collect();
+    assert_eq!(kinds, ["device_imbalance", "device_idle"]);
+    // Busy shares of 15, 30, 45, 60, 75 and 90 % are planted: 90 / 52.5.
+    let ratio = findings(&object)[0]["figure"]["value"].as_f64().unwrap();
+    assert!((ratio - 90.0 / 52.5).abs() < 1e-9, "{ratio}");
+    let idle = findings(&object)[1]["share"].as_f64().unwrap();
+    assert!((idle - 0.475).abs() < 1e-9, "{idle}");
+}
