@@ -106,13 +106,17 @@ fn shown(options: &Options, draws: bool) -> Shown {
     }
 }
 
+/// Worst calls that [`judge`] keeps.
+const JUDGED_CALLS: &str = "50";
+
 /// Judges the calls of an opened recording with the default options. `files` are those that it was read from.
 ///
 /// # Errors
 /// [`Failure::Input`] if the recording cannot be replayed.
 pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected, Failure> {
     let words = files.iter().map(|file| file.clone().into_os_string());
-    let options = failure::options(std::iter::once(OsString::from("--")).chain(words))?;
+    let listed = ["--top", JUDGED_CALLS, "--"].map(OsString::from);
+    let options = failure::options(listed.into_iter().chain(words))?;
     let done = replay_opened(
         &options,
         recording,

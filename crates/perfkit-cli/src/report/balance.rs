@@ -437,7 +437,7 @@ impl Balance<'_> {
                 )
             });
             let sentence = format!(
-                "{} of the {} is {name}{spread}{mostly}{cause}.",
+                "{} of the {} goes to {name}{spread}{mostly}{cause}.",
                 percent(share),
                 self.of()
             );
@@ -583,7 +583,14 @@ impl Balance<'_> {
                 Some(_) => self.fold(&["--op", "diff"]),
                 None if self.has_grid => self.source.command(
                     &["correlate"],
-                    &["--path", path_name, "--html", "closer.html"],
+                    &[
+                        "--path",
+                        path_name,
+                        "--metric",
+                        &times.metric,
+                        "--html",
+                        "closer.html",
+                    ],
                 ),
                 None => self.fold(&[]),
             };

@@ -3,10 +3,11 @@
 use super::Part;
 use super::findings::{Finding, Kind, list};
 use super::sources::Source;
-use super::times::{Class, Times, time_metric};
+use super::times::{Class, PathTime, Times, time_metric};
 use crate::correlate::{self, Related};
 use crate::failure::{self, Failure};
-use perfkit::core::{CallPathId, CallTree, Profile};
+use crate::table::shortened;
+use perfkit::core::{CallPathId, CallTree, MetricId, Profile, Scope};
 use std::ffi::OsString;
 
 /// Smallest |r| of a finding.
@@ -17,6 +18,10 @@ const SAME_R: f64 = 0.999;
 const MAX_CHANCE: f64 = 0.05;
 /// Random references for that probability.
 const SURROGATES: &str = "99";
+/// Largest number of letters of a call path in a sentence.
+const MAX_NAME: usize = 60;
+/// Number of the most uneven call paths that are references.
+const MAX_REFERENCES: usize = 4;
 /// Largest number of call paths in the finding.
 const MAX_VIEWS: usize = 4;
 
@@ -46,46 +51,71 @@ pub(super) fn part(
         );
         return Ok(part);
     }
+    let Some((metric, _)) = time_metric(profile) else {
+        part.skip(analysis, "no metric of the profile is a time");
+        return Ok(part);
+    };
+    let metric = exclusive(profile).unwrap_or(metric);
+    // Inclusive times of a caller hold those of its callees, which would correlate by construction.
+    let is_inclusive = profile.metrics()[metric.index()].scope == Scope::Inclusive;
+    let is_leaf = |path: &PathTime| profile.calls().children(Some(path.id)).next().is_none();
     let computing = times
         .paths
         .iter()
         .filter(|path| path.class == Class::Computing);
-    let spread = |values: &[f64]| {
-        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        values.iter().map(|value| (value - mean).abs()).sum::<f64>()
-    };
-    let reference =
-        computing.max_by(|one, other| spread(&one.members).total_cmp(&spread(&other.members)));
-    let (Some(reference), Some((metric, _))) = (reference, time_metric(profile)) else {
-        part.skip(analysis, "no computing call path has times");
+    let computing = computing.filter(|path| !is_inclusive || is_leaf(path));
+    let mut references: Vec<(f64, &PathTime)> = computing
+        .map(|path| (deviation(&path.members), path))
+        .collect();
+    references.sort_by(|one, other| other.0.total_cmp(&one.0));
+    if references.is_empty() {
+        part.skip(
+            analysis,
+            "no computing call path is fit as a reference: inclusive times are compared for call paths without callees only",
+        );
         return Ok(part);
-    };
-    let metric =
-        exclusive(profile).unwrap_or_else(|| profile.metrics()[metric.index()].metric.name.clone());
+    }
+    let metric = profile.metrics()[metric.index()].metric.name.clone();
     let file = source
         .paths
         .first()
         .map(|path| path.clone().into_os_string())
         .unwrap_or_default();
-    let id = reference.id.0.to_string();
-    let mut words = vec!["--path", &id, "--metric", &metric, "--same-metric"];
-    if let Some(topology) = topology {
-        words.extend(["--topology", topology]);
-    }
-    let surrogates = [&words[..], &["--surrogates", SURROGATES]].concat();
-    let options = |words: &[&str]| {
-        let words = words.iter().map(OsString::from);
+    let options = |path: &PathTime, surrogates: bool| {
+        let mut words = vec![
+            "--path".into(),
+            path.id.0.to_string(),
+            "--metric".into(),
+            metric.clone(),
+        ];
+        words.push("--same-metric".into());
+        words.extend(topology.map(|topology| format!("--topology={topology}")));
+        words.extend(surrogates.then(|| format!("--surrogates={SURROGATES}")));
+        let words = words.into_iter().map(OsString::from);
         failure::options(words.chain(["--".into(), file.clone()]))
     };
-    let related = correlate::related(profile, &options(&surrogates)?)?;
-    let found = folded(&related, profile.calls(), reference.id);
+    // Of the most uneven call paths, the one with the strongest correlation.
+    let mut chosen: Option<(f64, &PathTime, Vec<Related>)> = None;
+    for (_, path) in references.into_iter().take(MAX_REFERENCES) {
+        let related = correlate::related(profile, &options(path, true)?)?;
+        let found = folded(&related, profile.calls(), path.id, is_inclusive);
+        let strongest = found.first().map_or(0.0, |(one, _)| one.r.abs());
+        if chosen.as_ref().is_none_or(|(best, ..)| strongest > *best) {
+            chosen = Some((strongest, path, related));
+        }
+    }
+    let Some((_, reference, related)) = chosen else {
+        return Ok(part);
+    };
+    let found = folded(&related, profile.calls(), reference.id, is_inclusive);
     let heading = format!("{}: what varies as {} does", source.name, reference.name);
-    part.sections
-        .push(correlate::section_of(profile, &options(&words)?, &heading)?);
+    let section = correlate::section_of(profile, &options(reference, false)?, &heading)?;
+    part.sections.push(section);
     if found.is_empty() {
         part.pass(format!(
-            "no call path varies over the grid as {} does: |r| below {MIN_R}, or likely by chance",
-            reference.name
+            "no call path varies over the grid as {} does, nor as the next {} most uneven ones do: |r| below {MIN_R}, or likely by chance",
+            reference.name,
+            MAX_REFERENCES - 1
         ));
         return Ok(part);
     }
@@ -96,13 +126,20 @@ pub(super) fn part(
             1 => " and 1 of its kin".into(),
             more => format!(" and {more} of its kin"),
         };
-        format!("{}{kin} (r {:+.2} at shift {})", one.path, one.r, one.shift)
+        let opposite = if one.r < 0.0 { "opposite: " } else { "" };
+        format!(
+            "{}{kin} ({opposite}r {:+.2} at shift {})",
+            shortened(&one.path, MAX_NAME),
+            one.r,
+            one.shift
+        )
     });
     let views: Vec<String> = views.collect();
     let sentence = format!(
-        "Over the grid, {} varies as {} does. By chance one of all {} views reaches that with a probability of at most {MAX_CHANCE}.",
+        "Over the grid, the times of {} correlate with those of {}. The probability that one of all {} views does so by chance is \
+         at most {MAX_CHANCE}.",
         list(&views),
-        reference.name,
+        shortened(&reference.name, MAX_NAME),
         related.len()
     );
     let figure = ("largest |r|", strongest.abs(), "1");
@@ -124,30 +161,35 @@ pub(super) fn part(
     Ok(part)
 }
 
-/// Returns the name of the exclusive time of a profile of a trace.
-fn exclusive(profile: &Profile) -> Option<String> {
-    let name = "exclusive time";
-    profile.metric(name).map(|_| name.into())
+/// Returns the sum of the absolute deviations from the mean.
+fn deviation(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    values.iter().map(|value| (value - mean).abs()).sum()
+}
+
+/// Returns the exclusive time of a profile that has it beside the inclusive one.
+fn exclusive(profile: &Profile) -> Option<MetricId> {
+    profile.metric("exclusive time")
 }
 
 /// Returns the views that are no chance, each with the number of identical views of callers and callees. Views of the
-/// kin of the reference that equal it are dropped.
+/// kin of the reference are dropped if they equal it, or if times are inclusive and thus hold each other.
 fn folded<'a>(
     related: &'a [Related],
     calls: &CallTree,
     reference: CallPathId,
+    is_inclusive: bool,
 ) -> Vec<(&'a Related, usize)> {
     let mut found: Vec<(&Related, usize)> = Vec::new();
     for one in related {
         let is_chance = one.chance.is_none_or(|chance| chance > MAX_CHANCE);
-        if one.r.abs() < MIN_R
-            || is_chance
-            || (one.r.abs() >= SAME_R && are_kin(calls, one.id, reference))
-        {
+        let is_same = is_inclusive || one.r.abs() >= SAME_R;
+        if one.r.abs() < MIN_R || is_chance || (is_same && are_kin(calls, one.id, reference)) {
             continue;
         }
         let same = found.iter_mut().find(|(other, _)| {
-            (one.r - other.r).abs() <= 1.0 - SAME_R && are_kin(calls, one.id, other.id)
+            let is_equal = is_inclusive || (one.r - other.r).abs() <= 1.0 - SAME_R;
+            is_equal && are_kin(calls, one.id, other.id)
         });
         match same {
             Some((_, kin)) => *kin += 1,

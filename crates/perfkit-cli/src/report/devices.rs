@@ -2,7 +2,7 @@
 
 use super::Part;
 use super::balance::{MIN_EXPLAINED, option};
-use super::findings::{Finding, Kind, count, percent, time};
+use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
 use crate::failure::{Failure, input};
 use crate::pictures;
@@ -131,11 +131,11 @@ impl Sum<'_> {
     }
 
     fn of(&self) -> String {
-        let devices = count(self.devices.len() as u64, "device", "devices");
-        format!(
-            "{} of device time ({devices}, each from its first to its last work)",
-            time(self.nanos(self.span))
-        )
+        let devices = match self.devices.len() {
+            1 => "1 device, from its first to its last work".into(),
+            more => format!("{more} devices, each from its first to its last work"),
+        };
+        format!("{} of device time ({devices})", time(self.nanos(self.span)))
     }
 
     fn utilisation(&self, more: &[&str]) -> String {

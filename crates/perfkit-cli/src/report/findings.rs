@@ -49,8 +49,10 @@ pub enum Kind {
     LongerWaits,
     /// Threads are outside all recorded regions.
     OutsideRegions,
-    /// A tracked region becomes worse from one experiment to the next.
+    /// The share of communication grows through a series of runs.
     Scaling,
+    /// A tracked region becomes worse from one experiment to the next.
+    TrackedRegion,
     /// Calls that had to be repaired.
     Repairs,
     /// The call path with the largest exclusive time.
@@ -100,6 +102,7 @@ impl Kind {
             Kind::LongerWaits => "Waits become longer",
             Kind::OutsideRegions => "Outside recorded regions",
             Kind::Scaling => "Scaling",
+            Kind::TrackedRegion => "Tracked region",
             Kind::Repairs => "Repaired calls",
             Kind::TopCallPath => "Largest exclusive time",
             Kind::Phases => "Phases",

@@ -147,7 +147,7 @@ pub(super) fn tracked(name: &str, paths: &[PathBuf], command: &str) -> Result<Pa
         );
         let figure = ("factor", flag.factor, "1");
         let finding = Finding::new(
-            Kind::Scaling,
+            Kind::TrackedRegion,
             name,
             Some(*concerned),
             CPU_TIME,
@@ -168,7 +168,7 @@ pub(super) fn tracked(name: &str, paths: &[PathBuf], command: &str) -> Result<Pa
             .filter(|object| object.is_reliable && object.frames() > 1);
         match reliable.count() {
             0 => part.skip(
-                "scaling",
+                "tracked regions",
                 "no tracked region is in several recordings with a confidence above the minimum",
             ),
             some => part.pass(format!(

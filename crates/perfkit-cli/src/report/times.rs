@@ -153,6 +153,8 @@ pub(super) struct Times {
     pub(super) total: f64,
     /// Duration of the trace in nanoseconds.
     pub(super) duration: Option<f64>,
+    /// Name of the metric that the times are of.
+    pub(super) metric: String,
     /// Member of each location, if it is a CPU thread with events.
     of: Vec<Option<usize>>,
     /// `true` for each location that has regions of the program.
@@ -284,6 +286,7 @@ impl Times {
             paths,
             total,
             duration,
+            metric: profile.metrics()[metric.index()].metric.name.clone(),
             of,
             computes,
         })
