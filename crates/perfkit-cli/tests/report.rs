@@ -20,12 +20,6 @@ fn report(words: &[&str], page: &str) -> Result<String, Failure> {
     command::output([&["report"], words, &["--html", &page]].concat())
 }
 
-/// Returns text without the folders of this checkout.
-fn neutral(text: &str) -> String {
-    let text = text.replace(&recording(""), "data/recordings/");
-    text.replace(env!("CARGO_TARGET_TMPDIR"), "target/tmp")
-}
-
 fn json(words: &[&str], page: &str) -> Json {
     let text = report(&[words, &["--json"]].concat(), page).expect("it is analysed");
     serde_json::from_str(&text).expect("it is JSON")
@@ -33,21 +27,6 @@ fn json(words: &[&str], page: &str) -> Json {
 
 fn findings(report: &Json) -> &Vec<Json> {
     report["findings"].as_array().expect("a list")
-}
-
-#[test]
-fn findings_of_an_imbalanced_run() {
-    let printed = neutral(&report(&[&recording("jacobi-16")], "report-golden.html").unwrap());
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/report.txt");
-    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
-        std::fs::write(&golden, &printed).expect("golden files can be written");
-        return;
-    }
-    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
-    for (number, (printed, expected)) in printed.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(printed, expected, "line {}", number + 1);
-    }
-    assert_eq!(printed.lines().count(), expected.lines().count());
 }
 
 #[test]
@@ -164,4 +143,69 @@ fn uneven_devices_precede_their_idle_time() {
     assert!((ratio - 90.0 / 52.5).abs() < 1e-9, "{ratio}");
     let idle = findings(&object)[1]["share"].as_f64().unwrap();
     assert!((idle - 0.475).abs() < 1e-9, "{idle}");
+}
+
+/// Splits a command line at blanks outside single quotes.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in command.chars() {
+        match letter {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            letter => words.last_mut().expect("never empty").push(letter),
+        }
+    }
+    words
+}
+
+#[test]
+fn each_next_command_runs() {
+    let devices = perf_testdata::bundled::devices().display().to_string();
+    let series = ["jacobi-4", "jacobi-9", "nwchem-md-4"].map(recording);
+    let mut files: Vec<&str> = series.iter().map(String::as_str).collect();
+    files.push(&devices);
+    let object = json(&files, "report-commands.html");
+    let closer = scratch("report-closer.html").display().to_string();
+    let commands = findings(&object)
+        .iter()
+        .map(|finding| finding["command"].as_str().unwrap());
+    let commands: std::collections::BTreeSet<_> = commands.collect();
+    assert!(commands.len() > 8);
+    for command in commands {
+        let words = words(&command.replace("closer.html", &closer));
+        assert_eq!(words[0], "perfkit");
+        assert!(command::output(&words[1..]).is_ok(), "{command}");
+    }
+}
+
+#[test]
+fn files_of_ranks_are_one_job() {
+    let folder = "gpu/param/dlrm_kineto/";
+    let names = [
+        "worker0_step_12.1694128201545",
+        "worker2_step_12.1694128201554",
+    ];
+    let file = |name| perf_testdata::corpus::corpus(&format!("{folder}{name}.pt.trace.json"));
+    let (Some(one), Some(other)) = (file(names[0]), file(names[1])) else {
+        return;
+    };
+    let files = [one.display().to_string(), other.display().to_string()];
+    let object = json(&files.each_ref().map(String::as_str), "report-ranks.html");
+    assert_eq!(object["recordings"].as_array().map(Vec::len), Some(1));
+    for finding in findings(&object) {
+        let command = finding["command"].as_str().unwrap();
+        let takes_several = ["perfkit fold ", "perfkit utilisation "];
+        assert!(
+            takes_several.iter().any(|start| command.starts_with(start)),
+            "{command}"
+        );
+    }
+    let first = &findings(&object)[0];
+    assert_eq!(first["kind"], "device_idle");
+    assert!(
+        first["share"]
+            .as_f64()
+            .is_some_and(|share| (0.4..0.7).contains(&share))
+    );
 }

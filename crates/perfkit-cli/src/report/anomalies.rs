@@ -1,10 +1,10 @@
 //! Findings about single calls: abnormal ones, and functions that became slower.
 
 use super::Part;
-use super::balance::option;
 use super::findings::{Finding, Kind, count, percent, time};
 use super::sources::Source;
 use super::times::{Class, RUNNING, Times};
+use super::window::option;
 use crate::detect::{self, Detected};
 use crate::failure::Failure;
 use crate::recording::Recording;
@@ -118,7 +118,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
         ]
     });
     let command = match window {
-        Some(window) if source.paths.len() == 1 => {
+        Some(window) => {
             let window = window.map(option);
             let window = [
                 "--from",
@@ -130,7 +130,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
             ];
             source.command(&["fold"], &[&["--by", "location"][..], &window].concat())
         }
-        _ => source.command(&["detect"], &["--html", "closer.html"]),
+        None => source.command(&["detect"], &["--html", "closer.html"]),
     };
     part.findings.push(finding.next(command).at(|place| {
         let Some(worst) = worst else { return };

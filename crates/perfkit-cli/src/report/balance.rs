@@ -1,13 +1,14 @@
 //! Findings about the distribution of time: classes of regions, load imbalance, and call paths.
 
 use super::Part;
-use super::findings::{Finding, Kind, list, percent, time};
+use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
+use super::spread::{Spread, names, plural};
 use super::times::{Class, PathTime, Times};
-use crate::failure::{Failure, input};
-use crate::progress::Bar;
+use super::window::{Window, option};
+use crate::failure::Failure;
 use crate::table::shortened;
-use perfkit::core::{CancelToken, Profile, Ticks, TimeRange, TraceView};
+use perfkit::core::TraceView;
 
 /// Smallest share of the time in a class of regions that is a finding.
 const MIN_CLASS_SHARE: f64 = 0.05;
@@ -17,103 +18,14 @@ const MIN_IDLE_SHARE: f64 = 0.1;
 const MIN_MAX_TO_MEAN: f64 = 1.05;
 /// Smallest share of the time that perfect balance could save and that is a finding.
 const MIN_SAVING_SHARE: f64 = 0.02;
-/// Largest relative distance to the largest computing time of ranks that are listed as the slowest.
-const SLOWEST_WITHIN: f64 = 0.1;
-/// Largest number of slowest ranks that are listed.
-const MAX_LISTED: usize = 6;
 /// Largest number of call paths with uneven times.
 const MAX_UNEVEN_PATHS: usize = 3;
 /// Largest share of the saving of one call path in the whole above which it repeats the load imbalance.
 const MAX_SAME_SHARE: f64 = 0.95;
 /// Share of a symptom above which a cause explains it and precedes it in the list.
 pub(super) const MIN_EXPLAINED: f64 = 0.5;
-/// Number of windows in which the imbalance is compared.
-const WINDOWS: u64 = 10;
 /// Largest number of letters of a call path in a sentence.
 const MAX_NAME: usize = 80;
-/// Smallest share of the saving that the reported window holds.
-const MIN_WINDOW_SHARE: f64 = 0.5;
-/// Largest part of the run that is a window worth reporting.
-const MAX_WINDOW_PART: f64 = 0.6;
-
-/// Time that the slowest member has more than the others.
-#[derive(Clone, Debug)]
-struct Spread {
-    /// Largest value.
-    max: f64,
-    /// Mean value.
-    mean: f64,
-    /// Members within [`SLOWEST_WITHIN`] of the largest value, by falling value.
-    slowest: Vec<usize>,
-    /// Sum over the members of the largest value less their own, in thread time.
-    saving: f64,
-}
-
-impl Spread {
-    /// Compares values of the members, each per thread.
-    fn of(values: &[f64], times: &Times) -> Option<Self> {
-        let max = values.iter().copied().fold(0.0, f64::max);
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        if values.len() < 2 || mean <= 0.0 {
-            return None;
-        }
-        let mut slowest: Vec<usize> = (0..values.len()).collect();
-        slowest.retain(|at| values[*at] >= (1.0 - SLOWEST_WITHIN) * max);
-        slowest.sort_by(|one, other| values[*other].total_cmp(&values[*one]).then(one.cmp(other)));
-        let threads = times.members.iter().map(|member| member.threads as f64);
-        let saving = values
-            .iter()
-            .zip(threads)
-            .map(|(value, threads)| (max - value) * threads);
-        Some(Spread {
-            max,
-            mean,
-            slowest,
-            saving: saving.sum(),
-        })
-    }
-
-    fn ratio(&self) -> f64 {
-        self.max / self.mean
-    }
-
-    /// Names of the slowest members: `ranks 5, 6 and 9`.
-    fn names(&self, times: &Times) -> String {
-        names(&self.slowest, times)
-    }
-}
-
-/// Returns the plural of the noun for a member.
-fn plural(noun: &str) -> &'static str {
-    match noun {
-        "process" => "processes",
-        "rank" => "ranks",
-        _ => "threads",
-    }
-}
-
-/// Returns the names of members: `rank 5`, `ranks 5, 6 and 9`.
-fn names(of: &[usize], times: &Times) -> String {
-    let mut of = of.to_vec();
-    of.sort_unstable();
-    let shown = of
-        .iter()
-        .take(MAX_LISTED)
-        .filter_map(|at| times.members.get(*at));
-    let mut words: Vec<String> = shown
-        .map(|member| {
-            member
-                .rank
-                .map_or_else(|| member.name.clone(), |rank| rank.to_string())
-        })
-        .collect();
-    if of.len() > MAX_LISTED {
-        words.push(format!("{} more", of.len() - MAX_LISTED));
-    }
-    let plural = plural(times.noun);
-    let noun = if of.len() == 1 { times.noun } else { plural };
-    format!("{noun} {}", list(&words))
-}
 
 /// Command line options that group regions of a class in a timeline.
 fn group(class: Class) -> &'static [&'static str] {
@@ -221,10 +133,18 @@ impl Balance<'_> {
         };
         let share = times.share(spread.saving);
         if spread.ratio() < MIN_MAX_TO_MEAN || share < MIN_SAVING_SHARE {
+            let limit = match spread.ratio() < MIN_MAX_TO_MEAN {
+                true => format!(
+                    "no load imbalance above {:.0} %",
+                    100.0 * (MIN_MAX_TO_MEAN - 1.0)
+                ),
+                false => format!(
+                    "no load imbalance that concerns {} of the time",
+                    percent(MIN_SAVING_SHARE)
+                ),
+            };
             part.pass(format!(
-                "no load imbalance above {:.0} %: max/mean of computing time is {:.3} over {} {}, and perfect balance would save at most \
-                 {} of the time",
-                100.0 * (MIN_MAX_TO_MEAN - 1.0),
+                "{limit}: max/mean of computing time is {:.3} over {} {}, and perfect balance would save at most {} of the time",
                 spread.ratio(),
                 times.members.len(),
                 plural(times.noun),
@@ -248,7 +168,7 @@ impl Balance<'_> {
         } else {
             "compute"
         };
-        let window = self.window()?;
+        let window = Window::of(self.view, times)?;
         let growth = match &window {
             Some(window) => format!(
                 "; {} of that falls between {} and {}",
@@ -279,12 +199,9 @@ impl Balance<'_> {
         let worst = spread.slowest.first().and_then(|at| times.members.get(*at));
         let uneven = self.uneven().into_iter().next();
         let command = match &window {
-            Some(window) => self.fold(&[
-                "--from",
-                &window.option(window.from),
-                "--to",
-                &window.option(window.to),
-            ]),
+            Some(window) => {
+                self.fold(&["--from", &option(window.from), "--to", &option(window.to)])
+            }
             None => self.fold(&[]),
         };
         let figure = ("max/mean of computing time", spread.ratio(), "1");
@@ -316,57 +233,6 @@ impl Balance<'_> {
             ),
             None => "time (exclusive time of all call paths and locations)".into(),
         }
-    }
-
-    /// Returns the shortest window that holds most of the imbalance; `None` if it is spread over the run.
-    fn window(&self) -> Result<Option<Window>, Failure> {
-        let (Some(view), Some(range)) = (self.view, self.view.and_then(|view| view.range())) else {
-            return Ok(None);
-        };
-        let length = range.len() / WINDOWS;
-        if length == 0 {
-            return Ok(None);
-        }
-        let clock = view.definitions().clock;
-        let tick = |at: u64| match at {
-            WINDOWS => range.end,
-            at => Ticks(range.start.0 + at * length),
-        };
-        let mut savings = Vec::new();
-        for at in 0..WINDOWS {
-            let Some(window) = TimeRange::new(tick(at), tick(at + 1)) else {
-                return Ok(None);
-            };
-            let made = Profile::from_trace(view.between(window), &Bar::new(), &CancelToken::new());
-            let (profile, _) = made.map_err(input)?;
-            let length = clock.total(u128::from(window.len())).0 as f64;
-            let computing = self.times.computing_in(&profile, length)?;
-            savings.push(Spread::of(&computing, self.times).map_or(0.0, |spread| spread.saving));
-        }
-        let total: f64 = savings.iter().sum();
-        let most = (MAX_WINDOW_PART * WINDOWS as f64) as usize;
-        let held = |from: usize, count: usize| savings[from..from + count].iter().sum::<f64>();
-        let mut shortest = None;
-        for count in 1..=most {
-            let starts = 0..=savings.len() - count;
-            let best =
-                starts.max_by(|one, other| held(*one, count).total_cmp(&held(*other, count)));
-            if let Some(from) = best.filter(|from| held(*from, count) >= MIN_WINDOW_SHARE * total) {
-                shortest = Some((from, count));
-                break;
-            }
-        }
-        // A window as long as its share of the imbalance says nothing.
-        let even = |count: usize| count as f64 / WINDOWS as f64 > 0.8 * MIN_WINDOW_SHARE;
-        Ok(shortest
-            .filter(|(_, count)| total > 0.0 && !even(*count))
-            .and_then(|(from, count)| {
-                Some(Window {
-                    share: held(from, count) / total,
-                    from: clock.nanos(tick(from as u64))?.0,
-                    to: clock.nanos(tick((from + count) as u64))?.0,
-                })
-            }))
     }
 
     /// Adds a finding for each class of regions that takes much time.
@@ -639,29 +505,5 @@ impl Balance<'_> {
                 .next(command)
                 .at(|place| place.call_path = Some(top.name.clone())),
         );
-    }
-}
-
-/// Part of the run.
-struct Window {
-    /// Share of the imbalance that it holds.
-    share: f64,
-    from: i64,
-    to: i64,
-}
-
-impl Window {
-    /// Returns a time as the options `--from` and `--to` take it.
-    fn option(&self, nanos: i64) -> String {
-        option(nanos)
-    }
-}
-
-/// Returns a time in nanoseconds as the options `--from` and `--to` take it, in the largest unit that keeps it exact
-/// to a microsecond.
-pub(super) fn option(nanos: i64) -> String {
-    match nanos {
-        _ if nanos.abs() < 1_000_000 => format!("{nanos}ns"),
-        _ => format!("{}ms", (nanos as f64 / 1e3).round() / 1e3),
     }
 }

@@ -1,9 +1,10 @@
 //! Findings about accelerators: idle time, gaps, uneven devices, and exposed communication.
 
 use super::Part;
-use super::balance::{MIN_EXPLAINED, option};
+use super::balance::MIN_EXPLAINED;
 use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
+use super::window::option;
 use crate::failure::{Failure, input};
 use crate::pictures;
 use crate::recording::Recording;

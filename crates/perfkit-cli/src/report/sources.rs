@@ -10,6 +10,9 @@ use std::path::PathBuf;
 /// Formats of which several files are the ranks of one job.
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
+/// Subcommands that take several files as the ranks of one job.
+const SEVERAL_FILES: [&str; 2] = ["fold", "utilisation"];
+
 /// A recording that was opened.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -29,8 +32,13 @@ pub(super) enum Content {
 }
 
 impl Source {
-    /// Returns a command on its files: the words before and after them.
+    /// Returns a command on its files: the words before and after them. A subcommand that takes one file is replaced by
+    /// the timeline of all files if there are several.
     pub(super) fn command(&self, before: &[&str], after: &[&str]) -> String {
+        let takes_several = before.iter().any(|word| SEVERAL_FILES.contains(word));
+        if self.paths.len() > 1 && !takes_several {
+            return self.command(&["fold"], &["--by", "process", "--html", "closer.html"]);
+        }
         let files = self.paths.iter().map(|path| path.to_string_lossy());
         let files: Vec<_> = files.collect();
         let words = before.iter().copied();
@@ -86,10 +94,12 @@ pub(super) fn open(paths: &[PathBuf], report: &mut Report) -> Vec<Source> {
                 Ok(Any::Trace(opened)) => Content::Trace(opened),
                 Ok(Any::Profile(opened)) => Content::Profile(opened),
                 Err(failure) => {
+                    let (recording, text) = (file.display().to_string(), text(&failure));
+                    let reason = text.strip_prefix(&format!("{recording}: "));
                     report.skipped.push(Remark {
-                        recording: file.display().to_string(),
+                        text: reason.unwrap_or(&text).into(),
+                        recording,
                         analysis: "opening".into(),
-                        text: text(&failure),
                     });
                     report.unreadable += 1;
                     continue;
