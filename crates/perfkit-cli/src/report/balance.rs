@@ -24,6 +24,8 @@ const MAX_UNEVEN_PATHS: usize = 3;
 const MAX_SAME_SHARE: f64 = 0.95;
 /// Share of a symptom above which a cause explains it and precedes it in the list.
 pub(super) const MIN_EXPLAINED: f64 = 0.5;
+/// Parts of the names of functions into which compilers put OpenMP regions, and of the regions of OpenMP.
+const OPENMP_NAMES: [&str; 3] = ["._omp_fn.", ".omp_outlined", "!$omp"];
 /// Largest number of letters of a call path in a sentence.
 const MAX_NAME: usize = 80;
 
@@ -89,18 +91,23 @@ impl Balance<'_> {
         }
     }
 
-    /// Returns `true` if members wait for each other: ranks that communicate, or threads that OpenMP synchronises.
+    /// Returns `true` if members wait for each other: ranks that communicate, threads that OpenMP synchronises, or
+    /// threads that share the work of an OpenMP region.
     fn are_coupled(&self) -> bool {
+        let members = self.times.members.len();
+        let are_most = |count: usize| 2 * count > members;
         let class = match self.times.noun {
             "thread" => Class::Synchronisation,
             _ => Class::Communication,
         };
-        let coupled = self
-            .times
-            .members
-            .iter()
-            .filter(|member| member.classes[class as usize] > 0.0);
-        2 * coupled.count() > self.times.members.len()
+        let all = self.times.members.iter();
+        let coupled = all.filter(|member| member.classes[class as usize] > 0.0);
+        let shared = self.times.paths.iter().filter(|path| {
+            let is_openmp = OPENMP_NAMES.iter().any(|part| path.name.contains(part));
+            path.class == Class::Computing && is_openmp
+        });
+        let mut shared = shared.map(|path| path.members.iter().filter(|time| **time > 0.0).count());
+        are_most(coupled.count()) || (self.times.noun == "thread" && shared.any(are_most))
     }
 
     /// Returns the finding about computing times, with the saving of perfect balance in nanoseconds.

@@ -83,7 +83,16 @@ pub(super) fn names(of: &[usize], times: &Times) -> String {
     if of.len() > MAX_LISTED {
         words.push(format!("{} more", of.len() - MAX_LISTED));
     }
-    let plural = plural(times.noun);
-    let noun = if of.len() == 1 { times.noun } else { plural };
-    format!("{noun} {}", list(&words))
+    let noun = match of.len() {
+        1 => times.noun,
+        _ => plural(times.noun),
+    };
+    // `Master thread` is a name that says what it is.
+    let is_stated = words
+        .iter()
+        .all(|word| word.to_lowercase().contains(times.noun));
+    match is_stated {
+        true => list(&words),
+        false => format!("{noun} {}", list(&words)),
+    }
 }

@@ -36,7 +36,9 @@ impl Class {
     pub(super) fn of(region: &Region) -> Self {
         use RegionRole as Role;
         let name = region.name.as_str();
-        let is_openmp = region.paradigm == Paradigm::OpenMp || name.starts_with("!$omp");
+        let is_openmp = region.paradigm == Paradigm::OpenMp
+            || name.starts_with("!$omp")
+            || name.starts_with("OpenMP ");
         let waits = [
             "barrier",
             "critical",
@@ -50,6 +52,9 @@ impl Class {
             _ if region.is_mpi() => Class::Communication,
             (Paradigm::Shmem, _) | (_, Role::Collective | Role::PointToPoint | Role::Rma) => {
                 Class::Communication
+            }
+            (Paradigm::Unknown | Paradigm::OpenMp, _) if SYNCHRONISATION_STATES.contains(&name) => {
+                Class::Synchronisation
             }
             (_, Role::Barrier) if is_openmp => Class::Synchronisation,
             _ if is_openmp && waits.iter().any(|wait| name.contains(wait)) => {
@@ -73,14 +78,15 @@ fn is_call(name: &str, start: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_uppercase()))
 }
 
+/// States of Paraver in which a thread waits for the others of its process.
+const SYNCHRONISATION_STATES: [&str; 2] = ["Synchronization", "Scheduling and Fork/Join"];
+
 /// States of Paraver in which a thread is idle.
-const IDLE_STATES: [&str; 8] = [
+const IDLE_STATES: [&str; 6] = [
     "Idle",
     "Not created",
     "Stopped",
     "Blocked",
-    "Synchronization",
-    "Scheduling and Fork/Join",
     "Waiting a message",
     "Wait/WaitAll",
 ];
@@ -459,6 +465,13 @@ mod tests {
         assert_eq!(plain("Waiting a message"), Class::Idle);
         assert_eq!(plain("cudaDeviceSynchronize"), Class::DeviceCalls);
         assert_eq!(plain("custom_kernel"), Class::Computing);
+        assert_eq!(plain("OpenMP implicit barrier"), Class::Synchronisation);
+        let fork = class(
+            "Scheduling and Fork/Join",
+            Paradigm::OpenMp,
+            RegionRole::Unknown,
+        );
+        assert_eq!(fork, Class::Synchronisation);
         let user = class("Idle", Paradigm::User, RegionRole::Function);
         assert_eq!(user, Class::Computing);
         let barrier = class(
