@@ -209,3 +209,48 @@ fn files_of_ranks_are_one_job() {
             .is_some_and(|share| (0.4..0.7).contains(&share))
     );
 }
+
+#[test]
+fn threads_of_a_static_schedule_are_imbalanced() {
+    let file = "paraver/par_labs/boada_lab3_for_row_mandel-omp_8_STATIC.prv";
+    let Some(file) = perf_testdata::corpus::corpus(file) else {
+        return;
+    };
+    let object = json(&[&file.display().to_string()], "report-threads.html");
+    let first = &findings(&object)[0];
+    assert_eq!(first["kind"], "uneven_call_path");
+    assert_eq!(
+        first["place"]["call_path"],
+        "mandelbrot._omp_fn.0 > Running"
+    );
+    let imbalance = &findings(&object)[1];
+    assert_eq!(imbalance["kind"], "load_imbalance");
+    let ratio = imbalance["figure"]["value"].as_f64().unwrap();
+    assert!((3.0..3.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_balanced_run_has_no_load_imbalance() {
+    let Some(file) = perf_testdata::corpus::corpus("paraver/epoch/epoch_16proc.prv.gz") else {
+        return;
+    };
+    let object = json(&[&file.display().to_string()], "report-balanced.html");
+    let kinds = findings(&object)
+        .iter()
+        .map(|finding| finding["kind"].as_str().unwrap());
+    assert!(
+        kinds
+            .clone()
+            .all(|kind| kind != "load_imbalance" && kind != "communication")
+    );
+    let healthy = object["healthy"].as_array().unwrap().iter();
+    let texts: Vec<_> = healthy
+        .map(|remark| remark["text"].as_str().unwrap())
+        .collect();
+    assert!(
+        texts
+            .iter()
+            .any(|text| text.starts_with("no load imbalance above 5 %")),
+        "{texts:?}"
+    );
+}
