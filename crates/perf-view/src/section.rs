@@ -125,9 +125,80 @@ impl Section {
         Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
     }
 
+    /// A numbered list of statements, each with its place and a command.
+    ///
+    /// ```
+    /// use perf_view::{Item, Page, Section};
+    /// let item = Item::new("Imbalance", "Rank 5 computes <longest>.").command("perfkit fold run");
+    /// let html = Page::new("A run").with(Section::items("findings", "Findings", "", &[item])).html();
+    /// assert!(html.contains("&lt;longest&gt;") && html.contains("<code>perfkit fold run</code>"));
+    /// ```
+    pub fn items(id: &str, heading: &str, words: &str, items: &[Item]) -> Self {
+        let body = html! {
+            @if !words.is_empty() { p { (words) } }
+            ol.items { @for item in items {
+                li {
+                    p { strong { (item.title) ". " } (item.text) }
+                    @if !item.place.is_empty() { p.note { (item.place) } }
+                    @if !item.command.is_empty() { p { code { (item.command) } } }
+                }
+            } }
+        };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
+    /// Returns the heading.
+    pub fn heading(&self) -> &str {
+        &self.heading
+    }
+
+    /// Returns the section under another heading.
+    pub fn headed(mut self, heading: &str) -> Self {
+        self.heading = heading.to_string();
+        self
+    }
+
     /// What follows `#` in a link to it.
     pub fn id(&self) -> &str {
         &self.id
+    }
+}
+
+/// Statement in a list of [`items`](Section::items).
+///
+/// ```
+/// use perf_view::{Item, Section};
+/// let item = Item::new("Imbalance", "Rank 5 computes longest.").place("rank 5");
+/// assert_eq!(Section::items("findings", "Findings", "", &[item]).id(), "findings");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    title: String,
+    text: String,
+    place: String,
+    command: String,
+}
+
+impl Item {
+    /// Creates a statement with a title.
+    pub fn new(title: impl Into<String>, text: impl Into<String>) -> Self {
+        Item {
+            title: title.into(),
+            text: text.into(),
+            ..Item::default()
+        }
+    }
+
+    /// Sets the place that the statement is about.
+    pub fn place(mut self, place: impl Into<String>) -> Self {
+        self.place = place.into();
+        self
+    }
+
+    /// Sets the command that shows more.
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = command.into();
+        self
     }
 }
 

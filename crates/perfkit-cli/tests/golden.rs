@@ -187,6 +187,16 @@ fn inspect_profiles_of_others() {
 }
 
 #[test]
+fn report() {
+    let page = scratch("report.html").display().to_string();
+    golden(
+        "report.txt",
+        "report",
+        &[&recording("jacobi-16"), "--html", &page],
+    );
+}
+
+#[test]
 fn fold() {
     let file = recording("jacobi-16");
     golden(

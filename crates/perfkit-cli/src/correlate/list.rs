@@ -1,7 +1,7 @@
 //! The ordered list, and how it is written.
 
 use super::grid::Grid;
-use super::{Options, call_path, metric};
+use super::{Options, Related, call_path, metric};
 use crate::failure::{Failure, Outcome, input};
 use crate::progress::Bar;
 use crate::table::{self, shortened};
@@ -476,6 +476,22 @@ impl<'a> List<'a> {
             )?;
         }
         Ok(())
+    }
+
+    /// Returns the views in their order, with the probability of chance among all of them.
+    pub(super) fn related(&self) -> Vec<Related> {
+        let views = self.matches.iter().enumerate();
+        let view = |(at, found): (usize, &Match)| {
+            let row = self.row(found);
+            Related {
+                id: row.1,
+                path: self.name(row).1,
+                r: found.r(),
+                shift: self.shift(found),
+                chance: self.chance(at).map(|(_, of_all)| of_all),
+            }
+        };
+        views.map(view).collect()
     }
 
     /// What the metrics are about that [`results`](super::results) adds to the profile.

@@ -153,6 +153,14 @@ pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
     section.map_err(pictures::failed)
 }
 
+/// Returns the metrics of tracked regions that become worse by more than 5 %.
+///
+/// # Errors
+/// [`Failure::Input`] if metrics cannot be compared.
+pub(crate) fn flags(series: &Series, clustering: &ClusterOptions) -> Result<Vec<Flag>, Failure> {
+    Ok(Report::of(series, clustering)?.flags)
+}
+
 /// Writes the trace of each recording with the object of each burst.
 fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
     let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
