@@ -4,11 +4,13 @@ use perf_core::Nanos;
 
 /// What has one model: a function of a program, or a call path of it, whatever its rank and thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct FunctionId(pub u32);
 
 /// One completed call, as a detector sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sample {
     /// Its model.
     pub function: FunctionId,
@@ -21,6 +23,7 @@ pub struct Sample {
 
 /// What a call is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Label {
     /// As expected.
@@ -60,6 +63,7 @@ impl Label {
 
 /// What a detector says of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Judgement {
     /// What it is.
     pub label: Label,

@@ -51,6 +51,7 @@ mod reduction;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod table;
 mod worst;
 
 pub use compare::{Comparison, Difference, Side};

@@ -55,6 +55,7 @@ mod result;
 mod run;
 mod side;
 mod split;
+mod table;
 mod windows;
 
 pub use crate::Mode;
@@ -68,4 +69,5 @@ pub use result::{
     Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
 };
 pub use split::{Parts, split_by_callers};
+pub(crate) use table::clusters;
 pub use windows::{Windows, windows};

@@ -7,6 +7,7 @@ use perf_core::Merge;
 
 /// One phase of the program through all frames: 1, 2, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct ObjectId(pub u32);
 
@@ -18,6 +19,7 @@ impl std::fmt::Display for ObjectId {
 
 /// Who says that two clusters are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Evaluator {
     /// The share of the bursts of the first cluster whose nearest burst of the second frame is in
@@ -68,6 +70,7 @@ impl std::fmt::Display for Evaluator {
 
 /// What one evaluator says of all pairs of clusters of two frames, from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Vote {
     /// Who.
     pub evaluator: Evaluator,
@@ -78,6 +81,7 @@ pub struct Vote {
 
 /// Two frames that were compared.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Pair {
     /// The earlier frame.
     pub from: usize,
@@ -108,6 +112,7 @@ impl Pair {
 
 /// What a link says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum LinkKind {
     /// The same cluster in the next frame.
@@ -124,6 +129,7 @@ pub enum LinkKind {
 
 /// Two clusters that are one object.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Link {
     /// Frame and cluster.
     pub from: (usize, ClusterId),
@@ -143,6 +149,7 @@ pub struct Link {
 
 /// What happens to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Event {
     /// It is first seen, not in the first frame.
@@ -184,6 +191,7 @@ pub enum Event {
 
 /// One phase of the program through all frames.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Object {
     /// 1, 2, ...: by falling share of the time, in published mode by lowest cluster of the first
     /// frame.
@@ -225,6 +233,7 @@ impl Object {
 
 /// What tracking found out about a frame.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TrackedFrame {
     /// Its name.
     pub name: String,
@@ -276,6 +285,7 @@ pub struct TrackedFrame {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Tracking {
     /// The frames, in order.
     pub frames: Vec<TrackedFrame>,
