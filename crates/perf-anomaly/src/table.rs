@@ -203,7 +203,7 @@ impl Losses {
     /// assert_eq!(functions.cell(0, "function"), Some(Cell::Text("solve")));
     /// assert_eq!(functions.cell(0, "too slow"), Some(Cell::Unsigned(1)));
     /// assert_eq!(ranks.cell(0, "rank"), Some(Cell::Unsigned(3)));
-    /// assert_eq!((paths.rows(), steps.rows()), (1, 1));
+    /// assert_eq!((paths.rows(), steps.rows()), (1, 10));
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
     pub fn tables(&self, calls: &Calls) -> [Table; 4] {
@@ -270,7 +270,7 @@ impl Change {
     /// let report = watch.into_sink().finish()?;
     /// let drift = report.drift.as_ref().expect("it was watched");
     /// let table = Change::table(drift.changes(), &report.calls);
-    /// assert_eq!((table.rows(), table.text_of(0, "factor")), (1, "1.99".into()));
+    /// assert_eq!((table.rows(), table.text_of(0, "factor")), (1, "2.00".into()));
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
     pub fn table(changes: &[Change], calls: &Calls) -> Table {
