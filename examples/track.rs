@@ -91,7 +91,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     };
     if let Some(path) = &asked.csv {
         let mut table = Vec::new();
-        series.trends.table().write_csv(&mut table).map_err(failed(path))?;
+        series
+            .trends
+            .table()
+            .write_csv(&mut table)
+            .map_err(failed(path))?;
         std::fs::write(path, table).map_err(failed(path))?;
     }
     if !asked.files.is_empty() {

@@ -14,7 +14,7 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(super) struct Report {
     cards: Vec<Card>,
-    recordings: Vec<Vec<String>>,
+    recordings: Vec<(String, Summary)>,
     sections: Vec<Section>,
 }
 
@@ -36,9 +36,7 @@ impl Report {
         title: Option<&str>,
         file: &Path,
     ) -> Outcome {
-        let brief = summary.brief();
-        self.recordings
-            .push([name.to_string()].into_iter().chain(brief).collect());
+        self.recordings.push((name.to_string(), summary.clone()));
         let timelines = drawn::timelines(&recording.trace)?;
         let heading = format!("{name}: what ranks do");
         let rows = (Groups::by(&timelines, GroupBy::Process), None);
@@ -136,17 +134,10 @@ impl Report {
 
     /// Writes the page.
     pub(super) fn write(self, path: &Path) -> Outcome {
-        let head = [
-            "recording",
-            "locations",
-            "events",
-            "duration",
-            "most time in",
-        ];
-        let words = "Each has its timeline below.";
+        let table = Summary::table(&self.recordings);
         let first = [
             Section::overview("overview", "Overview", &self.cards),
-            Section::table("recordings", "Recordings", words, &head, &self.recordings),
+            Section::table("recordings", "Recordings", &table),
         ];
         let page = Page::new("A tour of perfkit").lead(LEAD);
         drawn::html(path, page, first.into_iter().chain(self.sections).collect())

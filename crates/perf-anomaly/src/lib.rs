@@ -79,7 +79,7 @@
 //! and JSON.
 //!
 //! # Features
-//! * `serde`: `Serialize` for results and ids.
+//! * `serde`: `Serialize` for results and ids; labels and records of [`provenance`] have it in any case.
 //! * `sqlite`: a database of provenance with indices.
 //! * `tracing`: `spans`, by which a program that is instrumented with `tracing` watches itself.
 #![doc(html_root_url = "../")]

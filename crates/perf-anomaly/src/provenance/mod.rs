@@ -43,7 +43,6 @@ mod lines;
 mod memory;
 mod merge;
 mod params;
-mod parse;
 mod prune;
 mod record;
 mod recorder;

@@ -294,6 +294,35 @@ impl Trends {
     /// | `experiment`, `later experiment` | text | experiments that were compared |
     /// | `factor` | float | later mean by the earlier one |
     /// | `standard errors` | float | size of the change in standard errors, missing if neither experiment varies |
+    ///
+    /// ```
+    /// use perf_core::Cell;
+    /// use perf_track::trend::{Expect, Measured, Trends};
+    /// # use perf_core::CancelToken;
+    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::{ClusterId, Points};
+    /// # let id = [ClusterId(1); 2];
+    /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
+    /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
+    /// # let mut frames = Vec::new();
+    /// # for (run, points) in runs.iter().zip(&points) {
+    /// #     let name = format!("{} tasks", run.0);
+    /// #     frames.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// # }
+    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+    /// // The instructions are divided, instructions a cycle fall.
+    /// let frame = |run: &(u32, f64)| {
+    ///     let measured = Measured::new(&id).column("instructions", "", vec![run.1; 2])?;
+    ///     measured.column("IPC", "", vec![6.0 / f64::from(run.0); 2])
+    /// };
+    /// let trends = Trends::of(&tracking, runs.iter().map(frame).collect::<Result<_, _>>()?)?;
+    /// let flags = trends.flags(&[Expect::divided("instructions"), Expect::higher("IPC")], 0.05)?;
+    /// let table = trends.flag_table(&flags);
+    /// assert_eq!((table.rows(), table.cell(0, "metric")), (1, Some(Cell::Text("IPC"))));
+    /// assert_eq!(table.text_of(0, "later experiment"), "8 tasks");
+    /// assert_eq!(table.cell(0, "factor"), Some(Cell::Float(0.5)));
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
     pub fn flag_table(&self, flags: &[Flag]) -> Table {
         Table::new("flags", "Metrics of tracked regions that got worse.")
             .with(Column::unsigned(
