@@ -77,7 +77,7 @@ fn results_of_a_run() {
     assert_eq!(*of("ranks by anomalies"), RankSummary::table(&ranks));
     let mean = Some(Cell::Float(ranks[0].anomalies.mean()));
     assert_eq!(
-        of("ranks by anomalies").cell(0, "anomalies a step mean"),
+        of("ranks by anomalies").cell(0, "anomalies per step mean"),
         mean
     );
     let facts = report.detector.describe(worst);

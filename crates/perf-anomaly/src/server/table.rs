@@ -11,7 +11,7 @@ impl RankSummary {
     /// |---|---|---|
     /// | `program`, `rank` | unsigned | program, and rank in it |
     /// | `calls`, `anomalies`, `time lost`, ... | | those of [`Loss::columns`] |
-    /// | `anomalies a step count`, `anomalies a step mean`, ... | | those of [`Moments::columns`]; the count is that of steps |
+    /// | `anomalies per step count`, `anomalies per step mean`, ... | | those of [`Moments::columns`]; the count is that of steps |
     ///
     /// ```
     /// use perf_anomaly::Loss;
@@ -25,7 +25,7 @@ impl RankSummary {
     /// }
     /// let table = RankSummary::table(&ranks.ranked(Ranking::Total));
     /// assert_eq!(table.cell(0, "rank"), Some(Cell::Unsigned(1)));
-    /// assert_eq!(table.cell(0, "anomalies a step maximum"), Some(Cell::Float(7.0)));
+    /// assert_eq!(table.cell(0, "anomalies per step maximum"), Some(Cell::Float(7.0)));
     /// ```
     pub fn table(ranks: &[RankSummary]) -> Table {
         let losses: Vec<Loss> = ranks.iter().map(|rank| rank.loss).collect();
@@ -43,7 +43,7 @@ impl RankSummary {
             ));
         Moments::columns(
             Loss::columns(table, &losses),
-            "anomalies a step",
+            "anomalies per step",
             "",
             &moments,
         )

@@ -180,9 +180,10 @@ impl Profile {
             }
             if adds_up {
                 let all: f64 = self.over_paths(it.id)?.iter().sum();
+                // A view that is zero everywhere has no row.
                 let share = values
                     .iter()
-                    .map(|value| value.map(|value| 100.0 * value.as_f64() / all));
+                    .map(|value| 100.0 * value.map_or(0.0, Value::as_f64) / all);
                 let name = format!("share of {}", it.name());
                 table = table.with(Column::floats(name, "%", share));
             }
@@ -490,8 +491,23 @@ mod tests {
         assert_eq!(share(0, "exclusive"), Some(Cell::Float(75.0)));
         assert_eq!(share(1, "exclusive"), Some(Cell::Float(25.0)));
         assert_eq!(share(1, "inclusive"), Some(Cell::Float(100.0)));
-        assert_eq!(profile.top_call_paths(&chosen, 1).unwrap().rows(), 1);
-        assert_eq!(profile.top_call_paths(&chosen, 0).unwrap().rows(), 0);
+        // A call path without a row has the value and the share 0, a metric without any value no share.
+        let visits = |name| metric(name, "#", ValueType::U64, Combine::Sum);
+        let rows = [
+            (0, 0, Severities::U64(vec![1, 3])),
+            (0, 1, Severities::U64(vec![2, 2])),
+            (1, 0, Severities::U64(vec![2, 0])),
+        ];
+        let metrics = vec![visits("a"), visits("b"), visits("c")];
+        let profile = self::profile(metrics, &rows);
+        let chosen = [0, 1, 2].map(|id| (MetricId(id), EXCLUSIVE));
+        let top = profile.top_call_paths(&chosen, 9).unwrap();
+        let share = |row, of: &str| top.cell(row, &format!("share of exclusive {of}"));
+        assert_eq!(top.text_of(0, "call path"), "main > solve");
+        assert_eq!(top.cell(0, "exclusive b"), Some(Cell::Signed(0)));
+        assert_eq!(share(0, "b"), Some(Cell::Float(0.0)));
+        assert_eq!(share(1, "b"), Some(Cell::Float(100.0)));
+        assert_eq!(share(1, "c"), Some(Cell::Missing));
     }
 
     #[test]
