@@ -1,9 +1,7 @@
 //! Tables say the same as the results they are made of.
 
 use perf_anomaly::calls::Calls;
-use perf_anomaly::provenance::{
-    Comparison, Entry, Memory, ModelRecord, Query, Record, Recorder, Store,
-};
+use perf_anomaly::provenance::{Comparison, Entry, Memory, ModelRecord, Query, Record, Recorder};
 use perf_anomaly::server::{RankSummary, Ranking};
 use perf_anomaly::{Change, Drift, Judgement, Monitor, Report, Tail, Watch};
 use perf_core::{Cell, Nanos, Table};
