@@ -9,12 +9,12 @@ use perf_core::{Cell, Nanos, Table};
 /// Rank 3 runs `main` and `solve` in it; one call of `solve` in the third step takes long, and from the
 /// thirtieth step on all do.
 fn report() -> Report {
-    let calls = Calls::new(Calls::params().check().unwrap());
-    let tail = Tail::new(Tail::params().check().unwrap());
-    let recorder = Recorder::params().check().unwrap();
+    let calls = Calls::new(Calls::params().check().expect("defaults"));
+    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let recorder = Recorder::params().check().expect("defaults");
     let monitor = Monitor::new(calls, Box::new(tail))
         .record(Recorder::new(recorder, Box::new(Memory::new())))
-        .watch_drift(Drift::new(Drift::params().check().unwrap()));
+        .watch_drift(Drift::new(Drift::params().check().expect("defaults")));
     let mut watch = Watch::new(monitor, 0, 3);
     let (main, solve) = (watch.region("main"), watch.region("solve"));
     for step in 0..60_i64 {
@@ -37,7 +37,7 @@ fn report() -> Report {
             slow_call(&table, monitor);
         }
     }
-    watch.into_sink().finish().unwrap()
+    watch.into_sink().finish().expect("defaults")
 }
 
 fn slow_call(table: &Table, monitor: &Monitor) {

@@ -8,11 +8,18 @@ use perf_fold::{
 
 fn folder(op: Op) -> (Folder, Timelines) {
     let trace = perf_testdata::cosmo::trace();
-    let map = RegionMap::by_name(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    let map = RegionMap::by_name(trace.definitions()).expect("a trace that folds");
+    let timelines = Timelines::new(trace.view(), &map).expect("a trace that folds");
     let groups = Groups::by(&timelines, GroupBy::Node);
-    let params = Folder::params().columns(60).op(op).check().unwrap();
-    (Folder::new(&timelines, groups, params).unwrap(), timelines)
+    let params = Folder::params()
+        .columns(60)
+        .op(op)
+        .check()
+        .expect("a trace that folds");
+    (
+        Folder::new(&timelines, groups, params).expect("a trace that folds"),
+        timelines,
+    )
 }
 
 /// The times of a column, added up.

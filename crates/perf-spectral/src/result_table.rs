@@ -164,14 +164,14 @@ impl PairMatch {
     /// ```
     /// use perf_core::{CancelToken, Cell};
     /// use perf_spectral::{AxisFilter, PairMatch, RankParams, Spectra, ViewNames};
-    /// let mut builder = Spectra::<f64>::builder(&[4])?;
-    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]])?;
+    /// let mut builder = Spectra::<f64>::builder(&[5])?;
+    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0, 0.0], vec![2.0, 4.0, 3.0, 0.0, 1.0]])?;
     /// let spectra = builder.finish();
     /// let params = RankParams::default().check()?;
     /// let pairs = spectra.pairs(&AxisFilter::all(1), &params, &(), &CancelToken::new())?;
     /// let table = PairMatch::table(&pairs, spectra.plan(), &ViewNames::of_views(spectra.views()));
     /// assert_eq!(table.cell(0, "reference view"), Some(Cell::Unsigned(0)));
-    /// assert_eq!(table.text_of(0, "shift"), "(3)");
+    /// assert_eq!(table.text_of(0, "shift"), "(4)");
     /// # Ok::<(), perf_spectral::Error>(())
     /// ```
     pub fn table<T: Real>(

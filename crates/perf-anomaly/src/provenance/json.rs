@@ -228,7 +228,7 @@ pub(super) mod value {
     }
 }
 
-/// Whether a message was sent, as `send` or `receive`.
+/// Direction of a message, as `send` or `receive`.
 pub(super) mod direction {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -117,7 +117,7 @@ impl Profile {
     /// metrics are those of [`table`](Self::table). Call paths in which every value is zero, infinite or not a
     /// number are skipped; equal values are in the order of call paths.
     ///
-    /// Memory grows with the number of call paths: 8 bytes for each, beside the rows that are kept.
+    /// Memory grows with the number of call paths: 16 bytes for each, and the rows that are kept.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};

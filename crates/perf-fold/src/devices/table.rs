@@ -283,7 +283,7 @@ impl Hta {
     /// | `total` | time | from the begin of the first work to the end of the last |
     /// | `busy`, `idle` | time | time with work, and without |
     /// | `compute` | time | time in which a kernel computes |
-    /// | `non-compute` | time | time of copies and communication without compute beside them |
+    /// | `non-compute` | time | time of copies and communication during which no kernel computes |
     /// | `utilisation` | float, % | share of the busy time |
     /// | `events` | unsigned | pieces of work that count |
     /// | `skipped events` | unsigned | pieces of work that do not |

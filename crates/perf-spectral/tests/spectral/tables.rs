@@ -7,9 +7,9 @@ use perf_spectral::{
 };
 
 fn spectra() -> Spectra<f64> {
-    let mut builder = Spectra::<f64>::builder(&[4, 6]).unwrap();
+    let mut builder = Spectra::<f64>::builder(&[4, 6]).expect("finite views of one shape");
     let views: Vec<Vec<f64>> = (0..5).map(|seed| noise(24, seed)).collect();
-    builder.extend(&views).unwrap();
+    builder.extend(&views).expect("finite views of one shape");
     builder.finish()
 }
 
