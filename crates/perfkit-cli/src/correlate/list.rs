@@ -5,7 +5,7 @@ use super::{Options, Related, call_path, metric};
 use crate::failure::{Failure, Outcome, input};
 use crate::progress::Bar;
 use crate::table::{self, shortened};
-use perfkit::core::{CallPathId, CancelToken, Combine, MetricId, Profile, Progress};
+use perfkit::core::{CallPathId, CancelToken, Column, Combine, MetricId, Profile, Progress, Table};
 use perfkit::spectral::{
     AxisFilter, AxisPower, CheckedRank, Confidence, Match, Missing, NullParams, RankParams, Score,
     Spectra, TOLERANCE, stored_rows,
@@ -228,16 +228,29 @@ impl<'a> List<'a> {
             self.band()?,
             weights(&self.axes)
         );
-        let matches = self.matches.iter().take(top).enumerate();
-        let rows = matches.filter_map(|(at, found)| {
-            let (metric, path) = self.label(self.row(found));
-            let [p, of_all] = self.chance_texts(at)?;
-            Some(vec![path, metric, format!("{:+.3}", found.r()), p, of_all])
-        });
-        let rows: Vec<_> = rows.collect();
-        let head = ["call path", "metric", "r", "p", "p of all"];
-        let heading = "Correlations by chance";
-        Some(Section::table("chances", heading, &words, &head, &rows))
+        let matches = self.matches.iter().take(top);
+        let labels: Vec<_> = matches.clone().map(|it| self.label(self.row(it))).collect();
+        let chances: Vec<_> = (0..labels.len()).map(|at| self.chance_texts(at)).collect();
+        let chance = |which: usize| {
+            let of = move |texts: &Option<[String; 2]>| texts.as_ref().map(|of| of[which].clone());
+            chances.iter().map(of)
+        };
+        let table = Table::new("chances", words)
+            .with(Column::text(
+                "call path",
+                labels.iter().map(|it| it.1.as_str()),
+            ))
+            .with(Column::text(
+                "metric",
+                labels.iter().map(|it| it.0.as_str()),
+            ))
+            .with(Column::text(
+                "r",
+                matches.map(|found| format!("{:+.3}", found.r())),
+            ))
+            .with(Column::text("p", chance(0)))
+            .with(Column::text("p of all", chance(1)));
+        Some(Section::table("chances", "Correlations by chance", &table))
     }
 
     pub(super) fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {

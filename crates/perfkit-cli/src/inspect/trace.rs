@@ -6,8 +6,8 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{
-    CallPathId, CancelToken, Clock, ClockViolations, Diagnostics, Nanos, Profile, Region,
-    ReplayCounts, Ticks, Unify, Value, match_messages,
+    CallPathId, CancelToken, Clock, ClockViolations, Column, Diagnostics, Nanos, Profile, Region,
+    ReplayCounts, Table, Ticks, Unify, Value, match_messages,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
 use serde_json::json;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 /// A call path with its times and visits, summed over all locations.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Path {
     name: String,
     exclusive: u64,
@@ -24,7 +24,7 @@ struct Path {
 }
 
 /// What is in a recording.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Summary {
     format: &'static str,
     creator: Option<String>,
@@ -279,35 +279,53 @@ impl Summary {
         let clocks = findings::clocks(&self.clocks, self.clock);
         let clocks = clocks.into_iter().map(|line| ("clocks", line));
         let facts = facts.into_iter().chain(clocks);
-        let facts = facts.map(|(name, value)| vec![name.to_string(), value]);
-        let facts: Vec<_> = facts.collect();
-        let paths = self.paths.iter().take(top).map(|path| {
-            vec![
-                path.name.clone(),
-                Nanos(path.exclusive as i64).to_string(),
-                Nanos(path.inclusive as i64).to_string(),
-                grouped(path.visits),
-            ]
-        });
-        let head = ["call path", "exclusive", "inclusive", "visits"];
+        let (names, values): (Vec<_>, Vec<_>) = facts.unzip();
+        let facts = Table::new("facts", "")
+            .with(Column::text("fact", names))
+            .with(Column::text("value", values));
+        let paths = || self.paths.iter().take(top);
+        let time = |time: u64| Nanos(time as i64);
         let words = "Most exclusive time first, summed over locations.";
-        let paths: Vec<_> = paths.collect();
+        let paths = Table::new("call paths", words)
+            .with(Column::text(
+                "call path",
+                paths().map(|it| it.name.as_str()),
+            ))
+            .with(Column::times(
+                "exclusive",
+                paths().map(|it| time(it.exclusive)),
+            ))
+            .with(Column::times(
+                "inclusive",
+                paths().map(|it| time(it.inclusive)),
+            ))
+            .with(Column::unsigned("visits", "", paths().map(|it| it.visits)));
         vec![
-            Section::table("facts", "What is in it", "", &["fact", ""], &facts),
-            Section::table("paths", "Where the time goes", words, &head, &paths),
+            Section::table("facts", "What is in it", &facts),
+            Section::table("paths", "Where the time goes", &paths),
         ]
     }
 
-    /// Events, locations and duration: for a line about the recording.
-    pub fn brief(&self) -> [String; 4] {
-        [
-            grouped(self.locations as u64),
-            grouped(self.events),
-            Nanos(self.end.0 - self.start.0).to_string(),
-            self.paths
-                .first()
-                .map_or(String::new(), |path| path.name.clone()),
-        ]
+    /// Returns summaries by name as a table: locations, events, duration, and the call path of most time.
+    pub fn table(named: &[(String, Summary)]) -> Table {
+        let all = || named.iter().map(|(_, it)| it);
+        let top = |it: &Summary| it.paths.first().map(|path| path.name.clone());
+        Table::new("recordings", "Each has its timeline below.")
+            .with(Column::text(
+                "recording",
+                named.iter().map(|(name, _)| name.as_str()),
+            ))
+            .with(Column::unsigned(
+                "locations",
+                "",
+                all().map(|it| it.locations),
+            ))
+            .with(Column::unsigned("events", "", all().map(|it| it.events)))
+            .with(Column::times(
+                "duration",
+                all().map(|it| Nanos(it.end.0 - it.start.0)),
+            ))
+            .with(Column::text("most time in", all().map(top)))
     }
 
     /// The top call paths as bars of exclusive time.

@@ -3,6 +3,7 @@
 use super::{Remark, Report};
 use crate::failure::{Failure, Outcome, input};
 use crate::pictures;
+use perfkit::core::{Column, Table};
 use perfkit::view::{Item, Page, Section};
 use std::io::Write;
 use std::path::Path;
@@ -142,11 +143,15 @@ impl Report {
                 .command(&finding.command)
         });
         let items: Vec<Item> = items.collect();
-        let rows = self.recordings.iter().map(|one| {
-            let files = crate::options::file_names(&one.files);
-            vec![one.name.clone(), one.content.clone(), files]
-        });
-        let rows: Vec<Vec<String>> = rows.collect();
+        let all = || self.recordings.iter();
+        let files = all().map(|one| crate::options::file_names(&one.files));
+        let recordings = Table::new("recordings", "")
+            .with(Column::text("name", all().map(|one| one.name.as_str())))
+            .with(Column::text(
+                "content",
+                all().map(|one| one.content.as_str()),
+            ))
+            .with(Column::text("files", files));
         let words = match items.iter().len() {
             0 => "No problem was found.",
             _ => {
@@ -155,13 +160,7 @@ impl Report {
         };
         let mut sections = vec![
             Section::items("findings", "Findings", words, &items),
-            Section::table(
-                "recordings",
-                "Recordings",
-                "",
-                &["name", "content", "files"],
-                &rows,
-            ),
+            Section::table("recordings", "Recordings", &recordings),
         ];
         for (name, section) in &self.sections {
             let heading = section.heading();

@@ -88,7 +88,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     };
     if let Some(path) = &options.csv {
         let mut table = Vec::new();
-        series.trends.write_csv(&mut table).map_err(failed(path))?;
+        let trends = series.trends.table();
+        trends.write_csv(&mut table).map_err(failed(path))?;
         std::fs::write(path, table).map_err(failed(path))?;
     }
     if !options.files.is_empty() {

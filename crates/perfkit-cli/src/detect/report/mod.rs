@@ -141,7 +141,7 @@ impl Detected {
 
     /// Returns the number of steps.
     pub(crate) fn step_count(&self) -> u64 {
-        self.steps
+        self.report.steps
     }
 
     /// Returns the worst calls, the worst first.
