@@ -92,7 +92,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     if as_json {
         let correlations = [
             hidden(&["--json"])?,
-            hidden(&["--json", "--axes", "1,0,0"])?,
+            hidden(&["--json", "--axes", "0,0,1"])?,
         ];
         let parsed = correlations.iter().map(|text| serde_json::from_str(text));
         let parsed: Result<Vec<serde_json::Value>, _> = parsed.collect();
@@ -121,9 +121,9 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     writeln!(out, "{}", hidden(&[])?)?;
     writeln!(
         out,
-        "Along the first axis alone, without that imbalance: surface appears."
+        "Along the last axis alone, without that imbalance: surface appears."
     )?;
-    writeln!(out, "{}", hidden(&["--axes", "1,0,0"])?)?;
+    writeln!(out, "{}", hidden(&["--axes", "0,0,1"])?)?;
     writeln!(
         out,
         "How do the phases of jacobi change from 4 to 9 to 16 ranks? Bursts of at least 20 us."

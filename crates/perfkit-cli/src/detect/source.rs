@@ -24,7 +24,10 @@ pub(crate) enum Source {
 /// # Errors
 /// [`Failure::Usage`] for sources of several kinds, and several recordings; [`Failure::Input`] for what
 /// cannot be read.
-pub(crate) fn find(paths: &[PathBuf], follow: Option<Follow>) -> Result<(Source, Vec<PathBuf>), Failure> {
+pub(crate) fn find(
+    paths: &[PathBuf],
+    follow: Option<Follow>,
+) -> Result<(Source, Vec<PathBuf>), Failure> {
     let mut files = Vec::new();
     let mut first: Option<(Source, &Path)> = None;
     for path in paths {

@@ -3,6 +3,7 @@
 mod comparison;
 mod not_judged;
 mod places;
+mod records;
 
 use crate::failure::{Failure, Outcome, input};
 use crate::table::{self, counted, grouped, shortened};
@@ -75,7 +76,11 @@ impl Detected {
     ///
     /// # Errors
     /// [`Failure::Input`] if the store cannot be written.
-    pub(crate) fn new(shown: Shown, monitor: Monitor, diagnostics: Diagnostics) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        shown: Shown,
+        monitor: Monitor,
+        diagnostics: Diagnostics,
+    ) -> Result<Self, Failure> {
         let (mut report, failed) = match monitor.finish() {
             Ok(report) => (report, None),
             Err(unfinished) => match unfinished.report {
