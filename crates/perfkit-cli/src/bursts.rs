@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome, input};
 use crate::findings;
 use crate::options::{General, TRACE, time};
+use crate::output;
 use crate::phases::experiments::{self, usual};
 use crate::phases::skipped::{self, share};
 use crate::pictures::{self, Files};
@@ -10,12 +11,14 @@ use crate::progress::Bar;
 use crate::recording;
 use crate::table::{self, counted, grouped, short};
 use clap::Args;
-use perfkit::core::{CancelToken, Diagnostics, Nanos};
-use perfkit::track::{Amount, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale};
+use perfkit::core::{CancelToken, Column, Diagnostics, Nanos, Table};
+use perfkit::track::{
+    Amount, Burst, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale,
+};
 use perfkit::view::track::{Clusters, Picture, View};
 use serde_json::json;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Lists the CPU bursts of a recording, a line a thread, and the bursts that filters drop
 #[derive(Args, Clone, Debug)]
@@ -83,9 +86,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         dropped: &dropped,
         diagnostics: &diagnostics,
     };
-    if let Some(path) = &options.csv {
-        report.csv(path)?;
-    }
+    output::csv(options.csv.as_ref(), || Ok(report.table()))?;
     if !files.is_empty() {
         report.draw(&experiments::name(file), files)?;
     }
@@ -244,36 +245,38 @@ impl Report<'_> {
         })
     }
 
-    fn csv(&self, path: &Path) -> Outcome {
-        let mut text = String::from("process,thread,begin_ns,end_ns,kind,before,after");
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        for column in self.bursts.columns() {
-            text += &format!(",{}", quoted(&column.name));
-        }
-        text.push('\n');
-        for (row, burst) in self.bursts.rows().iter().enumerate() {
-            let thread = &self.bursts.threads()[burst.thread as usize];
-            let chain = |id| match id {
-                Some(id) => quoted(&self.bursts.chain(id).join(" < ")),
-                None => String::new(),
-            };
-            let (name, kind) = (quoted(&thread.name), self.bursts.kinds()[row]);
-            let (begin, end) = (burst.begin.0, burst.end.0);
-            let (before, after) = (chain(burst.before), chain(burst.after));
-            text += &format!(
-                "{},{name},{begin},{end},{kind:?},{before},{after}",
-                thread.process
-            );
-            for column in self.bursts.columns() {
-                let value = column.values[row];
-                text.push(',');
-                if !value.is_nan() {
-                    text += &value.to_string();
-                }
-            }
-            text.push('\n');
-        }
-        let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
-        std::fs::write(path, text).map_err(failed)
+    /// Returns a row for each burst, also for those that filters drop.
+    fn table(&self) -> Table {
+        let bursts = self.bursts;
+        let rows = || bursts.rows().iter();
+        let thread = |row: &Burst| &bursts.threads()[row.thread as usize];
+        let chain = |id: Option<_>| id.map(|id| bursts.chain(id).join(" < "));
+        let kinds = bursts.kinds().iter().map(|kind| format!("{kind:?}"));
+        let table = Table::new(
+            "bursts",
+            "All bursts; the kind of those that filters drop is the reason.",
+        )
+        .with(Column::unsigned(
+            "process",
+            "",
+            rows().map(|row| thread(row).process as u64),
+        ))
+        .with(Column::text(
+            "thread",
+            rows().map(|row| thread(row).name.as_str()),
+        ))
+        .with(Column::times("begin", rows().map(|row| row.begin)))
+        .with(Column::times("end", rows().map(|row| row.end)))
+        .with(Column::text("kind", kinds))
+        .with(Column::text("before", rows().map(|row| chain(row.before))))
+        .with(Column::text("after", rows().map(|row| chain(row.after))));
+        bursts.columns().iter().fold(table, |table, column| {
+            let values = column.values.iter().copied();
+            table.with(Column::floats(
+                column.name.clone(),
+                column.unit.clone(),
+                values,
+            ))
+        })
     }
 }

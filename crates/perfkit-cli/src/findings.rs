@@ -1,6 +1,7 @@
 //! What a reader skipped, repaired or noted: as lines, on standard error and in JSON.
 
 use crate::failure::Failure;
+use crate::messages;
 use crate::table::grouped;
 use perfkit::core::{
     Clock, ClockCount, ClockViolations, Diagnostics, Finding, ReplayCounts, Rule, Weight,
@@ -176,8 +177,12 @@ pub fn write(
 
 /// As [`write()`], to standard error.
 pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
-    // Without standard error there is nobody to tell.
-    let _ = write(diagnostics, counts, &mut io::stderr().lock());
+    let mut text = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = write(diagnostics, counts, &mut text);
+    for line in String::from_utf8_lossy(&text).lines() {
+        messages::say(line);
+    }
 }
 
 /// Adds the repairs and losses of a recording to an error that may follow from them.

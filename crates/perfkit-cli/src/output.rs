@@ -1,10 +1,11 @@
 //! Files that are there whole or not at all.
 
 use crate::failure::{Failure, Outcome};
+use perfkit::core::Table;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a file under another name and renames it once it is whole, so that nobody reads half of
 /// it, and what was there before stays if writing fails.
@@ -51,6 +52,20 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
         let _ = std::fs::remove_file(&part);
     }
     done
+}
+
+/// Writes a table as CSV, if a path is given.
+///
+/// # Errors
+/// Those of [`whole`] and of `table`.
+pub fn csv(path: Option<&PathBuf>, table: impl FnOnce() -> Result<Table, Failure>) -> Outcome {
+    match path {
+        Some(path) => {
+            let table = table()?;
+            whole(path, |to| Ok(table.write_csv(to)?))
+        }
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A progress bar on a terminal, nothing in a pipe.
 
+use crate::messages::{self, Level};
 use indicatif::{ProgressBar, ProgressStyle};
 use perfkit::core::Progress;
 use std::sync::Mutex;
@@ -28,10 +29,11 @@ impl Progress for Bar {
         match current.as_mut() {
             Some((name, bar)) if *name == phase => bar.inc(amount),
             _ => {
-                if let Some((_, done)) = current.take() {
-                    done.finish_and_clear();
-                }
-                let bar = ProgressBar::new(total).with_style(Self::style());
+                finish(current.take());
+                let bar = match messages::prints(Level::Usual) {
+                    true => ProgressBar::new(total).with_style(Self::style()),
+                    false => ProgressBar::hidden(),
+                };
                 bar.set_message(phase);
                 bar.inc(amount);
                 *current = Some((phase, bar));
@@ -40,10 +42,18 @@ impl Progress for Bar {
     }
 }
 
+/// Removes the bar of a phase; with `--verbose`, prints the duration of the phase.
+fn finish(phase: Option<(&'static str, ProgressBar)>) {
+    if let Some((name, bar)) = phase {
+        messages::detail(&format!("{name}: {:.3} s", bar.elapsed().as_secs_f64()));
+        bar.finish_and_clear();
+    }
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
-        if let Ok(Some((_, bar))) = self.0.get_mut().map(Option::take) {
-            bar.finish_and_clear();
+        if let Ok(last) = self.0.get_mut() {
+            finish(last.take());
         }
     }
 }

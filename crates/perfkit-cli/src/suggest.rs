@@ -6,14 +6,16 @@ const MAX_LETTERS: usize = 200;
 /// Similarity, 0 to 1, above which a name is suggested.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// Returns at most `most` of the known names that are similar to one that is not known, the most similar first: those
-/// that contain it or are part of it, in any case of letters, else those of small edit distance.
+/// Returns at most `most` of the known names that may be meant by one that is not known, the most likely first: names
+/// that contain it, in any case of letters, then names of small edit distance. If there are none, those that are part
+/// of it.
 ///
 /// ```
 /// use perfkit_cli::suggest::near;
 /// let known = ["time", "exclusive time", "visits"];
 /// assert_eq!(near("Time", known, 8), ["time", "exclusive time"]);
 /// assert_eq!(near("vists", known, 8), ["visits"]);
+/// assert_eq!(near("all visits", known, 8), ["visits"]);
 /// assert!(near("joules", known, 8).is_empty());
 /// ```
 pub fn near<'a>(
@@ -22,25 +24,25 @@ pub fn near<'a>(
     most: usize,
 ) -> Vec<&'a str> {
     let wanted = wanted.to_lowercase();
-    let (mut within, mut similar) = (Vec::new(), Vec::new());
+    let (mut likely, mut parts) = (Vec::new(), Vec::new());
     for name in known {
         let own = name.to_lowercase();
-        let is_part = own.contains(&wanted) || (!own.is_empty() && wanted.contains(&own));
-        if is_part && !wanted.is_empty() {
-            within.push(name);
-        } else if within.is_empty() {
-            let similarity = strsim::normalized_damerau_levenshtein(start(&wanted), start(&own));
-            if similarity > MIN_SIMILARITY {
-                similar.push((similarity, name));
-            }
+        let similarity = strsim::normalized_damerau_levenshtein(start(&wanted), start(&own));
+        if !wanted.is_empty() && own.contains(&wanted) {
+            likely.push((1.0 + similarity, name));
+        } else if similarity > MIN_SIMILARITY {
+            likely.push((similarity, name));
+        } else if !own.is_empty() && wanted.contains(&own) {
+            parts.push((similarity, name));
         }
     }
-    if within.is_empty() {
-        similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        within = similar.into_iter().map(|(_, name)| name).collect();
-    }
-    within.truncate(most);
-    within
+    let mut found = match likely.is_empty() {
+        true => parts,
+        false => likely,
+    };
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    found.truncate(most);
+    found.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Returns the first [`MAX_LETTERS`] of a name.

@@ -3,12 +3,13 @@
 use crate::failure::{Failure, Outcome, input};
 use crate::findings;
 use crate::options::{General, Window, file_names};
+use crate::output;
 use crate::pictures::{self, Files};
 use crate::recording::{self, Recording};
 use crate::suggest;
 use crate::table::{self, counted, grouped};
 use clap::Args;
-use perfkit::core::{Clock, Event, Nanos, TimeRange, TraceView, fits};
+use perfkit::core::{Clock, Column, Event, Nanos, Table, TimeRange, TraceView, fits};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +49,9 @@ pub struct Options {
     /// As --hta, with the last profiler step
     #[arg(long, conflicts_with = "hta")]
     hta_all: bool,
+    /// Write the work and idle time of each device as CSV
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    csv: Option<PathBuf>,
     #[command(flatten)]
     output: Files,
     #[command(flatten)]
@@ -104,6 +108,7 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         gaps: options.gaps,
         span,
     };
+    output::csv(options.csv.as_ref(), || Ok(shown.table()))?;
     if options.general.json {
         writeln!(out, "{}", shown.json())?;
     } else {
@@ -316,6 +321,55 @@ impl Shown<'_> {
             value["gaps"] = gaps.collect();
         }
         value
+    }
+
+    /// Returns a row for each device.
+    fn table(&self) -> Table {
+        let all = || self.devices.devices().iter();
+        let time = |ticks: u64| Nanos(self.nanos(ticks));
+        let percent = |share: f64| 100.0 * share;
+        let table = Table::new(
+            "devices",
+            "Work and idle time of each device over its span.",
+        )
+        .with(Column::unsigned("rank", "", all().map(|it| it.rank)))
+        .with(Column::text("device", all().map(|it| it.name.as_str())))
+        .with(Column::unsigned(
+            "streams",
+            "",
+            all().map(|it| it.streams.len() as u64),
+        ))
+        .with(Column::unsigned("work", "", all().map(|it| it.events)))
+        .with(Column::times(
+            "from",
+            all().map(|it| self.clock().nanos(it.window.start)),
+        ))
+        .with(Column::times(
+            "span",
+            all().map(|it| time(it.utilisation.span)),
+        ))
+        .with(Column::times(
+            "busy",
+            all().map(|it| time(it.utilisation.busy)),
+        ))
+        .with(Column::floats(
+            "utilisation",
+            "%",
+            all().map(|it| percent(it.utilisation.utilisation())),
+        ))
+        .with(Column::floats(
+            "overlap",
+            "%",
+            all().map(|it| percent(it.utilisation.overlap_share())),
+        ));
+        let table = Work::ALL.iter().fold(table, |table, work| {
+            let name = format!("busy: {}", work.name());
+            table.with(Column::times(name, all().map(|it| time(it.busy(*work)))))
+        });
+        Cause::ALL.iter().fold(table, |table, cause| {
+            let name = format!("idle: {}", cause.name());
+            table.with(Column::times(name, all().map(|it| time(it.idle(*cause)))))
+        })
     }
 
     fn json(&self) -> Json {

@@ -138,7 +138,7 @@ fn each_rule_has_its_errors() {
     assert!(said("rack").contains("rack"));
     assert!(said("4x0").contains("axis 1"));
     let said = complaint(&folder, &["--path", "wor"]);
-    assert!(said.contains("but 0 `work`"), "{said}");
+    assert!(said.contains("did you mean 0 `work`?"), "{said}");
     let said = complaint(&folder, &["--path", "work", "--metric", "JOULES"]);
     assert!(said.contains("PAPI_FP_OPS"), "{said}");
     let said = complaint(Path::new("/nowhere"), &["--path", "0"]);
@@ -269,10 +269,10 @@ fn what_does_not_fit_the_grid_is_said() {
         ),
         (&["--path", "work", "--axes", "1,x"], "'1,x' for '--axes"),
         (&["--path", "7"], "numbers go from 0 to 1"),
-        (&["--path", "main > WORK"], "but 0 `work`"),
+        (&["--path", "main > WORK"], "did you mean 0 `work`?"),
         (
             &["--path", "work", "--metric", "time"],
-            "but `TIME`, `exclusive TIME`",
+            "did you mean `TIME`, `exclusive TIME`?",
         ),
     ] {
         let said = complaint(&folder, words);
@@ -535,7 +535,7 @@ fn surrogates_tell_what_a_correlation_is_worth() {
     ];
     let words = [
         &words[..],
-        &["--topology", "4x4x4", "--axes", "1,0,0", "--same-metric"],
+        &["--topology", "4x4x4", "--axes", "0,0,1", "--same-metric"],
     ]
     .concat();
     let csv = scratch("chances.csv");
@@ -555,7 +555,7 @@ fn surrogates_tell_what_a_correlation_is_worth() {
     assert!(
         rows.lines()
             .next()
-            .is_some_and(|head| head.ends_with(",pearson,p,p_of_all"))
+            .is_some_and(|head| head.ends_with(",Pearson,p,p of all"))
     );
     let text = run(
         &bundled("jacobi-64"),
@@ -724,7 +724,7 @@ fn misspelled_names_are_guessed() {
     let folder = multi("guessed", [[1, 2, 3, 4], [4, 2, 3, 1]]);
     let said = complaint(&folder, &["--path", "wrok"]);
     assert!(
-        said.contains("but 0 `work`") || said.contains("but 1 `work`"),
+        said.contains("did you mean 0 `work`?") || said.contains("did you mean 1 `work`?"),
         "{said}"
     );
     let said = complaint(&folder, &["--path", "work", "--metric", "PAPI_FP_OP"]);

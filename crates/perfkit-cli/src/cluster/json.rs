@@ -5,6 +5,8 @@ use crate::findings;
 use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
+use perfkit::core::{Column, Table};
+use perfkit::track::Burst;
 use serde_json::json;
 
 impl Found {
@@ -73,28 +75,38 @@ impl Found {
         json!({"eps": eps, "tree": tree.collect::<Vec<_>>()})
     }
 
-    pub(super) fn csv(&self) -> String {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        let mut text = String::from("process,thread,begin_ns,end_ns,cluster");
-        self.metrics
-            .iter()
-            .for_each(|name| text += &format!(",{}", quoted(name)));
-        text.push('\n');
-        let columns = self.values();
-        for row in self.bursts().complete() {
-            let burst = self.bursts().rows()[row as usize];
-            let thread = &self.bursts().threads()[burst.thread as usize];
-            let cluster = self.labels.as_slice()[row as usize].0;
-            let (process, name) = (thread.process, quoted(&thread.name));
-            text += &format!(
-                "{process},{name},{},{},{cluster}",
-                burst.begin.0, burst.end.0
-            );
-            for column in &columns {
-                text += &format!(",{}", column[row as usize]);
-            }
-            text.push('\n');
-        }
-        text
+    pub(super) fn table(&self) -> Table {
+        let bursts = self.bursts();
+        let complete: Vec<usize> = bursts
+            .complete()
+            .into_iter()
+            .map(|row| row as usize)
+            .collect();
+        let rows = || complete.iter().map(|row| &bursts.rows()[*row]);
+        let thread = |row: &Burst| &bursts.threads()[row.thread as usize];
+        let labels = self.labels.as_slice();
+        let table = Table::new("points", "Clustered bursts; cluster 0 is noise.")
+            .with(Column::unsigned(
+                "process",
+                "",
+                rows().map(|row| thread(row).process as u64),
+            ))
+            .with(Column::text(
+                "thread",
+                rows().map(|row| thread(row).name.as_str()),
+            ))
+            .with(Column::times("begin", rows().map(|row| row.begin)))
+            .with(Column::times("end", rows().map(|row| row.end)))
+            .with(Column::unsigned(
+                "cluster",
+                "",
+                complete.iter().map(|row| u64::from(labels[*row].0)),
+            ));
+        let columns = self.metrics.iter().zip(self.values());
+        columns.fold(table, |table, (name, values)| {
+            let unit = bursts.column(name).map_or("ns", |column| &column.unit);
+            let cells = complete.iter().map(|row| values[*row]);
+            table.with(Column::floats(name.clone(), unit.to_string(), cells))
+        })
     }
 }

@@ -6,6 +6,7 @@ mod text;
 
 use crate::failure::{Failure, Outcome, input};
 use crate::options::{General, TRACE};
+use crate::output;
 use crate::phases::experiments::{Axis, Gathered, gather, usage};
 use crate::phases::options::ClusterArgs;
 use crate::phases::partition::{Input, partitions};
@@ -63,13 +64,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         ));
     }
     let found = Found::of(options)?;
-    let written = |path: &Path, bytes: &[u8]| {
-        let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
-        std::fs::write(path, bytes).map_err(failed)
-    };
-    if let Some(path) = &options.csv {
-        written(path, found.csv().as_bytes())?;
-    }
+    output::csv(options.csv.as_ref(), || Ok(found.table()))?;
     if !options.files.is_empty() {
         found.draw(&options.files)?;
     }

@@ -249,7 +249,7 @@ impl Rule {
                         }
                     )));
                 }
-                let grid = Topology::by_process(shape, AxisOrder::FirstFastest, system);
+                let grid = Topology::by_process(shape, AxisOrder::LastFastest, system);
                 // More cells than processes can be meant, fewer hardly.
                 match grid.check().outside {
                     0 => Ok(grid),
@@ -287,7 +287,7 @@ fn guessed(profile: &Profile, source: &str) -> Result<Topology, Failure> {
     let shape = Shape::of(&balanced(processes(profile), 3))
         .and_then(|shape| shape.plausible_for(system.locations().len()));
     let shape = shape.map_err(|error| Failure::Input(format!("{source}: {error}")))?;
-    let topology = Topology::by_process(shape, AxisOrder::FirstFastest, system);
+    let topology = Topology::by_process(shape, AxisOrder::LastFastest, system);
     Ok(topology.named("guessed"))
 }
 

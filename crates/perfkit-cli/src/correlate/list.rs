@@ -451,44 +451,58 @@ impl<'a> List<'a> {
         Ok(())
     }
 
-    /// All views as a table with a head, separated by commas.
-    pub(super) fn csv(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    /// Returns a row for each view, in the order of the list.
+    pub(super) fn table(&self) -> Table {
         let plan = self.spectra.plan();
+        let all = || self.matches.iter();
         let shift = |peak| {
-            let shift = plan
-                .shift(peak)
-                .iter()
-                .map(usize::to_string)
-                .collect::<Vec<_>>();
+            let shift: Vec<String> = plan.shift(peak).iter().map(usize::to_string).collect();
             shift.join(" ")
         };
-        let more = self.chances.as_ref().map_or("", |_| ",p,p_of_all");
-        writeln!(
-            out,
-            "metric,path,r,shift,max,max_shift,min,min_shift,zero,pearson{more}"
-        )?;
-        for (at, found) in self.matches.iter().enumerate() {
-            let (metric, path) = self.name(self.row(found));
-            let correlation = found.correlation;
-            let chance = self.chance(at);
-            let chance = chance.map_or_else(String::new, |(p, all)| format!(",{p},{all}"));
-            writeln!(
-                out,
-                "{},{},{},{},{},{},{},{},{},{}{chance}",
-                quoted(&metric),
-                quoted(&path),
-                found.r(),
-                shift(found.peak),
-                correlation.max.r,
-                shift(correlation.max),
-                correlation.min.r,
-                shift(correlation.min),
-                correlation.zero,
-                found.pearson.unwrap_or_default(),
-            )?;
+        let names: Vec<(String, String)> = all().map(|found| self.name(self.row(found))).collect();
+        let number = |name, of: fn(&Match) -> f64| Column::floats(name, "", all().map(of));
+        let table = Table::new("views", "Views by their correlation with the reference.")
+            .with(Column::text(
+                "metric",
+                names.iter().map(|(metric, _)| metric.as_str()),
+            ))
+            .with(Column::text(
+                "call path",
+                names.iter().map(|(_, path)| path.as_str()),
+            ))
+            .with(number("r", Match::r))
+            .with(Column::text("shift", all().map(|found| shift(found.peak))))
+            .with(number("max", |found| found.correlation.max.r))
+            .with(Column::text(
+                "max shift",
+                all().map(|found| shift(found.correlation.max)),
+            ))
+            .with(number("min", |found| found.correlation.min.r))
+            .with(Column::text(
+                "min shift",
+                all().map(|found| shift(found.correlation.min)),
+            ))
+            .with(number("unshifted", |found| found.correlation.zero))
+            .with(Column::floats(
+                "Pearson",
+                "",
+                all().map(|found| found.pearson),
+            ));
+        if self.chances.is_none() {
+            return table;
         }
-        Ok(())
+        let chances = || (0..self.matches.len()).map(|at| self.chance(at));
+        table
+            .with(Column::floats(
+                "p",
+                "",
+                chances().map(|chance| chance.map(|(p, _)| p)),
+            ))
+            .with(Column::floats(
+                "p of all",
+                "",
+                chances().map(|chance| chance.map(|(_, all)| all)),
+            ))
     }
 
     /// Returns the views in their order, with the probability of chance among all of them.

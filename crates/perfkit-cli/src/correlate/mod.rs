@@ -14,7 +14,7 @@ use crate::findings;
 use crate::messages;
 use crate::output;
 use crate::recording;
-use crate::suggest::near;
+use crate::suggest::{hint, near};
 use list::List;
 use perfkit::core::{CallPathId, MetricId, Profile};
 use perfkit::view::{Scene, Section, Theme};
@@ -40,9 +40,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     for note in list.notes(options.top) {
         messages::say(&format!("note: {note}"));
     }
-    if let Some(path) = &options.csv {
-        output::whole(path, |to| Ok(list.csv(to)?))?;
-    }
+    output::csv(options.csv.as_ref(), || Ok(list.table()))?;
     if let Some(path) = &options.cube {
         let archive = (opened.format == "cube").then_some(options.file.as_path());
         output::whole(path, |to| {
@@ -138,23 +136,9 @@ fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {
         return first.ok_or_else(|| Failure::Input("the profile has no metric".into()));
     };
     profile.metric(name).ok_or_else(|| {
-        let names = || {
-            let metrics = profile.metrics().iter();
-            metrics.map(|metric| metric.metric.name.as_str())
-        };
-        let mut alike = near(name, names(), 12);
-        if alike.is_empty() {
-            alike = names().take(12).collect();
-        }
-        let shown: Vec<_> = alike.iter().map(|name| format!("`{name}`")).collect();
-        let more = match profile.metrics().len() - shown.len() {
-            0 => String::new(),
-            more => format!("; {more} others"),
-        };
-        let shown = shown.join(", ");
-        Failure::Input(format!(
-            "--metric {name}: there is none of that name, but {shown}{more}"
-        ))
+        let metrics = profile.metrics().iter();
+        let hint = hint(name, metrics.map(|metric| metric.metric.name.as_str()));
+        Failure::Input(format!("--metric {name}: no such metric{hint}"))
     })
 }
 
@@ -170,9 +154,7 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
                 Some(last) => format!("numbers go from 0 to {last}"),
                 None => "the profile has none".into(),
             };
-            Failure::Input(format!(
-                "--path {number}: there is no such call path; {what}"
-            ))
+            Failure::Input(format!("--path {number}: no such call path; {what}"))
         });
     }
     let same: Vec<_> = ids().filter(|path| name(*path) == text).take(3).collect();
@@ -190,6 +172,14 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
         }
     }
     let names: Vec<String> = ids().map(name).collect();
+    // The innermost functions are enough if no other path ends in them.
+    let end = format!(" > {text}");
+    let ends: Vec<_> = ids()
+        .filter(|path| names[path.index()].ends_with(&end))
+        .collect();
+    if let [path] = ends.as_slice() {
+        return Ok(*path);
+    }
     // Whole paths that hold the text or are like it, else those that end in what it ends in.
     let last = text.rsplit(" > ").next().unwrap_or(text);
     let named = |part: &str| near(part, names.iter().map(String::as_str), 3);
@@ -215,9 +205,11 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
     let first = names.first().map_or("", String::as_str);
     let hint = match alike.is_empty() {
         true => format!("there are {count}, numbered from 0 on, where 0 is `{first}`"),
-        false => format!("but {}", shown.collect::<Vec<_>>().join(", ")),
+        false => format!("did you mean {}?", shown.collect::<Vec<_>>().join(" or ")),
     };
-    Err(Failure::Input(format!(
-        "--path {text}: there is no such call path; {hint}"
-    )))
+    let what = match ends.len() {
+        0 => "no such call path".into(),
+        count => format!("{count} call paths end in it"),
+    };
+    Err(Failure::Input(format!("--path {text}: {what}; {hint}")))
 }

@@ -27,7 +27,7 @@ pub struct Options {
     pub(crate) metric: Option<String>,
     /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE or metadata:NAME
     ///
-    /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, first axis fastest;
+    /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, last axis fastest;
     /// node,process,thread are levels of the machine; table:FILE has a line for each location, in order, with its
     /// coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`.
     ///

@@ -8,6 +8,7 @@ mod source;
 
 use crate::failure::{self, Failure, Outcome, input};
 use crate::findings;
+use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
@@ -40,7 +41,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let files = &options.output;
     let title = title(options);
-    let found = find(options.clone(), !files.is_empty(), out)?;
+    let mut found = find(options.clone(), !files.is_empty(), out)?;
+    output::csv(options.csv.as_ref(), || found.records())?;
     match options.general.json {
         true => writeln!(out, "{}", found.json())?,
         false => found.text(out)?,

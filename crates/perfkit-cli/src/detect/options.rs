@@ -66,6 +66,9 @@ pub struct Options {
         ("time", Ranking::TimeLost, "time lost"),
     ]))]
     pub(crate) ranking: Ranking,
+    /// Write all recorded anomalies as CSV, the most severe first
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    pub(crate) csv: Option<PathBuf>,
     /// Write a record of each anomaly: JSON Lines, or a database if OUT ends in .sqlite or .db
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     pub(crate) provenance: Option<PathBuf>,
@@ -170,7 +173,12 @@ pub(crate) fn spare_sources(options: &Options, kind: Source) -> Outcome {
             let found = std::fs::metadata(file);
             found.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         }
-        for written in options.provenance.iter().chain(options.output.all()) {
+        for written in options
+            .provenance
+            .iter()
+            .chain(&options.csv)
+            .chain(options.output.all())
+        {
             failure::spare(file, written)?;
         }
     }

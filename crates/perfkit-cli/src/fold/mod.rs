@@ -1,10 +1,12 @@
 //! The folded timeline of a recording: many streams in few rows.
 
+mod cells;
 mod options;
 mod text;
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings;
+use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
@@ -43,6 +45,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
             pictures::timeline(of, rows, (window, false), name, &options.again(words))
         },
     )?;
+    output::csv(options.csv.as_ref(), || Ok(view.cells()))?;
     if let Some(path) = &options.chrome {
         view.export(path)?;
     }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
 use crate::pictures::{self, Files};
-use crate::suggest::near;
+use crate::suggest::{hint, near};
 use clap::Args;
 use perfkit::fold::{Folder, GroupBy, Op, Timelines};
 use std::ffi::OsString;
@@ -55,6 +55,9 @@ pub struct Options {
     title: Option<String>,
     #[command(flatten)]
     pub(crate) output: Files,
+    /// Write all cells of the fold as CSV, a row for each row and column of the fold
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    pub(crate) csv: Option<PathBuf>,
     /// Write the fold as Chrome JSON, which chrome://tracing and Perfetto open
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     pub(crate) chrome: Option<PathBuf>,
@@ -89,7 +92,7 @@ impl Options {
 
     /// The command that writes the same page, but for the window.
     pub(crate) fn again(&self, args: &[OsString]) -> String {
-        const REPLACED: [&str; 7] = [
+        const REPLACED: [&str; 8] = [
             "--from",
             "--to",
             "--html",
@@ -97,6 +100,7 @@ impl Options {
             "--svg",
             "--chrome",
             "--threads",
+            "--csv",
         ];
         let words: Vec<String> = args.iter().map(|it| it.to_string_lossy().into()).collect();
         let (mut kept, mut words) = (Vec::new(), words.iter().map(String::as_str));
@@ -175,14 +179,9 @@ impl Operation {
     pub(crate) fn find(&self, timelines: &Timelines) -> Result<Op, Failure> {
         let state = |name: &String| {
             let classes = timelines.classes();
-            let known = || classes.names().iter().map(String::as_str);
-            let alike = || match near(name, known(), 8) {
-                none if none.is_empty() => known().take(8).collect(),
-                alike => alike,
-            };
             classes.id(name).ok_or_else(|| {
-                let alike = alike().join("`, `");
-                Failure::Usage(format!("--op: there is no state `{name}`, but `{alike}`"))
+                let hint = hint(name, classes.names().iter().map(String::as_str));
+                Failure::Usage(format!("--op: no such state `{name}`{hint}"))
             })
         };
         Ok(match &self.kind {

@@ -3,11 +3,13 @@
 
 mod profile;
 mod severities;
+mod severity_table;
 pub mod trace;
 
 use crate::failure::{self, Failure, Outcome};
 use crate::findings;
 use crate::options::{General, TRACE, UnifyBy};
+use crate::output;
 use crate::pictures::{self, Files};
 use crate::recording::{self, Any, Profiled, Recording};
 use clap::Args;
@@ -15,6 +17,7 @@ use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
 use perfkit::view::Section;
 use profile::ProfileSummary;
+use severity_table::severity_table;
 use std::io::Write;
 use std::path::PathBuf;
 use trace::Summary;
@@ -35,6 +38,9 @@ pub struct Options {
     metric: Option<String>,
     #[command(flatten)]
     unify: UnifyBy,
+    /// Write the severities of all metrics as CSV, a row for each call path and location
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    csv: Option<PathBuf>,
     #[command(flatten)]
     files: Files,
     #[command(flatten)]
@@ -52,12 +58,13 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         top,
         metric,
         unify,
+        csv,
         files,
         general,
     } = options;
     let (top, unify) = (*top, unify.unify);
     let mut text = Vec::new();
-    for written in files.all() {
+    for written in files.all().chain(csv) {
         failure::spare(file, written)?;
     }
     let name = pictures::name(file);
@@ -81,6 +88,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
                     Ok(sections)
                 },
             )?;
+            output::csv(csv.as_ref(), || summary.table())?;
             summary.json(top)
         }
         Any::Profile(profile) => {
@@ -89,6 +97,9 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             summary.text(&mut text)?;
             let scene = || Ok(summary.bars(&name));
             files.write(&name, scene, || Ok(summary.sections()))?;
+            let regions = profile.profile.regions();
+            let table = || severity_table(&profile.profile, regions);
+            output::csv(csv.as_ref(), table)?;
             summary.json()
         }
     };

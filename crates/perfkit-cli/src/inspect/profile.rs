@@ -5,7 +5,7 @@ use crate::findings::{self, Found};
 use crate::inspect::severities::{About, Spread, about, number};
 use crate::pictures;
 use crate::recording::Profiled;
-use crate::suggest::near;
+use crate::suggest::hint;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{
     CallPathId, CartMembers, CartTopology, Column, Combine, MetricId, Nanos, Profile, Scope, Table,
@@ -372,14 +372,8 @@ impl<'a> ProfileSummary<'a> {
 
 fn unknown(profile: &Profile, name: &str) -> Failure {
     let names = profile.metrics().iter();
-    let alike = near(name, names.map(|metric| metric.metric.name.as_str()), 8);
-    let hint = match alike.is_empty() {
-        true => format!("there are {}", profile.metrics().len()),
-        false => format!("but `{}`", alike.join("`, `")),
-    };
-    Failure::Input(format!(
-        "--metric {name}: there is none of that name, {hint}"
-    ))
+    let hint = hint(name, names.map(|metric| metric.metric.name.as_str()));
+    Failure::Input(format!("--metric {name}: no such metric{hint}"))
 }
 
 /// Nodes by class.

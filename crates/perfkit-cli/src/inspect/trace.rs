@@ -1,5 +1,6 @@
 //! What is in a recording, as text and as JSON.
 
+use super::severity_table::severity_table;
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Found};
 use crate::progress::Bar;
@@ -47,6 +48,9 @@ pub struct Summary {
     diagnostics: Diagnostics,
     counts: ReplayCounts,
     repairs: u64,
+    profile: Profile,
+    /// Regions of the profile, named apart.
+    labelled: Vec<Region>,
 }
 
 impl Summary {
@@ -69,6 +73,7 @@ impl Summary {
         let (profile, counts) =
             Profile::from_trace_by(trace.view(), unify, &bar, &CancelToken::new())
                 .map_err(input)?;
+        let labelled = labelled(&profile, unify);
         let mut kinds = BTreeMap::new();
         for location in trace.view().locations() {
             for (_, event) in location.iter() {
@@ -106,7 +111,7 @@ impl Summary {
                 .collect(),
             start: start.unwrap_or_default(),
             end: end.unwrap_or_default(),
-            paths: paths(&profile, unify)?,
+            paths: paths(&profile, &labelled)?,
             messages: found.messages.len(),
             collectives: found.collectives.len(),
             accesses: found.accesses.len(),
@@ -120,7 +125,17 @@ impl Summary {
             diagnostics: diagnostics.clone(),
             counts,
             repairs: diagnostics.repairs() + counts.repairs(),
+            profile,
+            labelled,
         })
+    }
+
+    /// Returns the times and visits of each call path on each location.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if a row of the profile cannot be read.
+    pub fn table(&self) -> Result<Table, Failure> {
+        severity_table(&self.profile, &self.labelled)
     }
 
     /// The summary as one object, with `top` call paths.
@@ -306,28 +321,6 @@ impl Summary {
         ]
     }
 
-    /// Returns summaries by name as a table: locations, events, duration, and the call path of most time.
-    pub fn table(named: &[(String, Summary)]) -> Table {
-        let all = || named.iter().map(|(_, it)| it);
-        let top = |it: &Summary| it.paths.first().map(|path| path.name.clone());
-        Table::new("recordings", "Each has its timeline below.")
-            .with(Column::text(
-                "recording",
-                named.iter().map(|(name, _)| name.as_str()),
-            ))
-            .with(Column::unsigned(
-                "locations",
-                "",
-                all().map(|it| it.locations),
-            ))
-            .with(Column::unsigned("events", "", all().map(|it| it.events)))
-            .with(Column::times(
-                "duration",
-                all().map(|it| Nanos(it.end.0 - it.start.0)),
-            ))
-            .with(Column::text("most time in", all().map(top)))
-    }
-
     /// The top call paths as bars of exclusive time.
     pub fn bars(&self, top: usize, title: &str) -> Scene {
         let mut bars = Bars::new(Unit::Nanos).titled(title);
@@ -339,7 +332,7 @@ impl Summary {
 }
 
 /// All call paths, the one with most exclusive time first.
-fn paths(profile: &Profile, unify: Unify) -> Result<Vec<Path>, Failure> {
+fn paths(profile: &Profile, regions: &[Region]) -> Result<Vec<Path>, Failure> {
     let total = |metric: &str, path: CallPathId| -> Result<u64, Failure> {
         let Some(metric) = profile.metric(metric) else {
             return Ok(0);
@@ -354,10 +347,9 @@ fn paths(profile: &Profile, unify: Unify) -> Result<Vec<Path>, Failure> {
         paths.push((total("exclusive time", path)?, path));
     }
     paths.sort_by_key(|(exclusive, path)| (std::cmp::Reverse(*exclusive), *path));
-    let regions = labelled(profile, unify);
     let named = paths.into_iter().map(|(exclusive, path)| {
         Ok(Path {
-            name: profile.calls().name(path, &regions),
+            name: profile.calls().name(path, regions),
             exclusive,
             inclusive: total("time", path)?,
             visits: total("visits", path)?,

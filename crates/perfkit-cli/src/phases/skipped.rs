@@ -1,6 +1,7 @@
 //! What filters left out: as a table, a sentence, JSON, and on standard error with what readers found.
 
 use crate::findings;
+use crate::messages;
 use crate::table::{self, grouped};
 use perfkit::core::{Diagnostics, Nanos};
 use perfkit::track::{Amount, Dropped};
@@ -68,13 +69,11 @@ pub fn sentence(dropped: &Dropped) -> String {
 
 /// Says on standard error what was left out of a recording, and what its reader found.
 pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
-    let mut err = io::stderr().lock();
-    // Without standard error there is nobody to tell.
     if !reasons(dropped).is_empty() {
-        let _ = writeln!(err, "note: {name}: left out: {}", sentence(dropped));
+        messages::say(&format!("note: {name}: left out: {}", sentence(dropped)));
     }
     for (word, line) in findings::lines(diagnostics) {
-        let _ = writeln!(err, "{word}: {name}: {line}");
+        messages::say(&format!("{word}: {name}: {line}"));
     }
 }
 

@@ -3,6 +3,7 @@
 mod comparison;
 mod not_judged;
 mod places;
+mod records;
 
 use crate::failure::{Failure, Outcome, input};
 use crate::table::{self, counted, grouped, shortened};

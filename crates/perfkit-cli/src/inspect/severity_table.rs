@@ -1,0 +1,100 @@
+//! Severities of a profile as a table: a row for each call path and location.
+
+use crate::failure::{Failure, input};
+use perfkit::core::{
+    CallPathId, Column, LocationId, MetricId, Nanos, Profile, Region, Scope, Severities, Table,
+};
+use std::sync::Arc;
+
+/// Returns the severities of all metrics by call path and location. Rows in which all of them are 0 are dropped; a
+/// missing cell has no value in the recording.
+///
+/// # Errors
+/// [`Failure::Input`] if a row of the profile cannot be read.
+pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Table, Failure> {
+    let system = profile.system();
+    let locations: Vec<LocationId> = (0..system.locations().len())
+        .filter_map(LocationId::from_index)
+        .collect();
+    let metrics: Vec<MetricId> = (0..profile.metrics().len())
+        .filter_map(MetricId::from_index)
+        .collect();
+    let (mut paths, mut places) = (Vec::new(), Vec::new());
+    let mut cells = vec![Cells::default(); metrics.len()];
+    for path in (0..profile.calls().paths().len()).filter_map(CallPathId::from_index) {
+        let rows = metrics.iter().map(|metric| profile.row(*metric, path));
+        let rows: Vec<Option<Arc<Severities>>> = rows.collect::<Result<_, _>>().map_err(input)?;
+        let numbers: Vec<Option<Vec<f64>>> = rows
+            .iter()
+            .map(|row| row.as_ref().map(|row| row.to_f64()))
+            .collect();
+        let name = profile.calls().name(path, regions);
+        for location in &locations {
+            let at = location.index();
+            let is_set = |row: &Option<Vec<f64>>| {
+                let value = row.as_ref().and_then(|row| row.get(at));
+                value.is_some_and(|value| *value != 0.0)
+            };
+            if !numbers.iter().any(is_set) {
+                continue;
+            }
+            paths.push(name.clone());
+            places.push(system.label(*location));
+            for ((cells, row), numbers) in cells.iter_mut().zip(&rows).zip(&numbers) {
+                cells.push(row.as_deref(), numbers.as_deref(), at);
+            }
+        }
+    }
+    let table = Table::new(
+        "severities",
+        "Severities by call path and location; rows of zeros are dropped.",
+    );
+    let table = table
+        .with(Column::text("call path", paths))
+        .with(Column::text("location", places));
+    let columns = cells.into_iter().zip(profile.metrics());
+    Ok(columns.fold(table, |table, (cells, metric)| {
+        let name = metric.metric.name.clone();
+        // Of two metrics that differ in scope alone, one has it in its name.
+        let name = match metric.scope {
+            Scope::Inclusive if !name.contains("inclusive") => format!("{name} (inclusive)"),
+            _ => name,
+        };
+        table.with(cells.column(name, metric.metric.unit.clone()))
+    }))
+}
+
+/// Cells of a metric. Whole numbers keep all their digits, which a float does not have.
+#[derive(Clone, Debug, Default)]
+struct Cells {
+    whole: Vec<Option<u64>>,
+    floats: Vec<Option<f64>>,
+    has_floats: bool,
+}
+
+impl Cells {
+    fn push(&mut self, row: Option<&Severities>, numbers: Option<&[f64]>, at: usize) {
+        let whole = match row {
+            Some(Severities::U64(values)) => values.get(at).copied(),
+            Some(_) => {
+                self.has_floats = true;
+                None
+            }
+            None => None,
+        };
+        self.whole.push(whole);
+        self.floats
+            .push(numbers.and_then(|numbers| numbers.get(at).copied()));
+    }
+
+    fn column(self, name: String, unit: String) -> Column {
+        match (self.has_floats, unit.as_str()) {
+            (true, _) => Column::floats(name, unit, self.floats),
+            (false, "ns") => {
+                let nanos = |cell: Option<u64>| Some(Nanos(i64::try_from(cell?).ok()?));
+                Column::times(name, self.whole.into_iter().map(nanos))
+            }
+            (false, _) => Column::unsigned(name, unit, self.whole),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The command line: help, completions, exit codes, tables as CSV, and names that are misspelt.
+
+use perf_testdata::bundled::{devices, recording};
+use perfkit_cli::command::output;
+use perfkit_cli::failure::Failure;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn text(path: PathBuf) -> String {
+    path.display().to_string()
+}
+
+fn complaint(words: &[&str]) -> String {
+    match output(words) {
+        Err(Failure::Usage(text) | Failure::Input(text)) => text,
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+/// Exit code, standard output and standard error of the program.
+fn perfkit(words: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_perfkit"))
+        .args(words)
+        .output();
+    let output = output.expect("the program is built");
+    let text = |bytes| String::from_utf8(bytes).expect("it prints UTF-8");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+const SUBCOMMANDS: [&str; 8] = [
+    "inspect",
+    "fold",
+    "correlate",
+    "bursts",
+    "cluster",
+    "track",
+    "detect",
+    "utilisation",
+];
+
+#[test]
+fn each_subcommand_has_help_and_the_shared_options() {
+    for name in SUBCOMMANDS {
+        let Err(Failure::Help(help)) = output([name, "--help"]) else {
+            panic!("{name} has no help");
+        };
+        for option in [
+            "--json",
+            "--csv",
+            "--png",
+            "--svg",
+            "--html",
+            "--threads",
+            "--quiet",
+            "--verbose",
+        ] {
+            assert!(help.contains(option), "{name} {option}:\n{help}");
+        }
+    }
+    let version = output(["--version"]);
+    let expected = format!("perfkit {}\n", env!("CARGO_PKG_VERSION"));
+    assert!(matches!(version, Err(Failure::Help(text)) if text == expected));
+    for shell in ["bash", "zsh", "fish"] {
+        let script = output(["completions", shell]).expect("it prints");
+        assert!(SUBCOMMANDS.iter().all(|name| script.contains(name)));
+    }
+}
+
+#[test]
+fn exit_codes_tell_usage_from_input() {
+    let (code, out, error) = perfkit(&["fold", "x", "--op", "best"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(error.starts_with("error: "), "{error}");
+    assert!(error.contains("Usage: perfkit fold"), "{error}");
+    let (code, out, error) = perfkit(&["inspect", "/nonexistent/a.otf2"]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(error.contains("/nonexistent/a.otf2"), "{error}");
+    let (code, out, error) = perfkit(&["--help"]);
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    assert!(out.contains("utilisation"), "{out}");
+}
+
+#[test]
+fn quiet_prints_errors_alone_and_verbose_prints_durations() {
+    let file = text(recording("jacobi-4"));
+    let usual = perfkit(&["fold", &file]);
+    assert!(usual.2.contains("warning: "), "{}", usual.2);
+    let quiet = perfkit(&["fold", &file, "--quiet", "--threads", "2"]);
+    assert_eq!((&quiet.1, quiet.2.as_str()), (&usual.1, ""));
+    let verbose = perfkit(&["fold", &file, "--verbose"]).2;
+    let timed = verbose.lines().find(|line| line.ends_with(" s"));
+    assert!(timed.is_some(), "{verbose}");
+    assert!(complaint(&["fold", &file, "--quiet", "--verbose"]).contains("--verbose"));
+    assert!(complaint(&["fold", &file, "--threads", "0"]).contains("1..=1024"));
+}
+
+/// Headings and number of rows of the table of a subcommand.
+fn table(name: &str, words: &[&str]) -> (String, usize) {
+    let path = scratch(&format!("command-{name}.csv"));
+    let file = text(path.clone());
+    output([&[name], words, &["--csv", &file]].concat()).expect(name);
+    let rows = std::fs::read_to_string(path).expect("it was written");
+    let head = rows.lines().next().unwrap_or_default().to_string();
+    (head, rows.lines().count() - 1)
+}
+
+#[test]
+fn tables_are_complete() {
+    let (small, file) = (text(recording("jacobi-4")), text(recording("nwchem-md-4")));
+    let (head, rows) = table("inspect", &[&small, "--top", "1"]);
+    assert_eq!(
+        head,
+        "call path,location,time (inclusive) [ns],exclusive time [ns],visits [#],\
+         bytes sent [bytes],bytes received [bytes]"
+    );
+    // Each of the 11 call paths on each of the 4 ranks that has it, whatever `--top` is.
+    let inspected: serde_json::Value = serde_json::from_str(
+        &output(["inspect", &small, "--json", "--top", "99"]).expect("it prints"),
+    )
+    .expect("JSON");
+    let paths = inspected["call_paths"].as_array().expect("a list").len();
+    assert!(rows > 3 * paths && rows <= 4 * paths, "{rows} of {paths}");
+
+    let words = [small.as_str(), "--by", "rank", "--columns", "7"];
+    let (head, rows) = table("fold", &words);
+    assert!(head.starts_with("row,kind,column,from [ns],to [ns],state,number,"));
+    assert_eq!(rows, 4 * 7);
+
+    let (head, rows) = table("bursts", &[&small]);
+    assert!(
+        head.starts_with("process,thread,begin [ns],end [ns],kind,"),
+        "{head}"
+    );
+    assert_eq!(rows, 2616);
+
+    let (head, rows) = table("detect", &[&file, "--top", "1"]);
+    assert!(
+        head.contains(",function,call path,label,entry [ns],run time [ns],"),
+        "{head}"
+    );
+    assert_eq!(rows, 26);
+
+    let (head, rows) = table("utilisation", &[&text(devices())]);
+    assert!(head.starts_with("rank,device,streams,work,from [ns],span [ns],busy [ns]"));
+    assert_eq!(rows, 6);
+}
+
+#[test]
+fn misspelt_names_are_suggested() {
+    let (trace, grid) = (text(recording("jacobi-4")), text(recording("jacobi-64")));
+    for (words, expected) in [
+        (&["fold", &trace, "--by", "ranks"][..], "'rank'"),
+        (&["fold", &trace, "--op", "maxx"], "did you mean `max`?"),
+        (
+            &["fold", &trace, "--op", "any=MPI_Allredcue"],
+            "did you mean `MPI_Allreduce`?",
+        ),
+        (&["fold", &trace, "--colums", "3"], "'--columns'"),
+        (&["detect", &trace, "--method", "stsd"], "'sstd'"),
+        (
+            &["correlate", &grid, "--path", "0", "--metric", "vistis"],
+            "did you mean `visits`?",
+        ),
+        (
+            &["correlate", &grid, "--path", "Working > radiaton"],
+            "9 `Working > radiation`",
+        ),
+        (
+            &[
+                "correlate",
+                &grid,
+                "--path",
+                "0",
+                "--topology",
+                "node,rank,thraed",
+            ],
+            "`thraed` is no level",
+        ),
+    ] {
+        let said = complaint(words);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn the_end_of_a_call_path_is_enough_if_no_other_has_it() {
+    let file = text(recording("jacobi-64"));
+    let common = [
+        "correlate",
+        &file,
+        "--topology",
+        "4x4x4",
+        "--json",
+        "--path",
+    ];
+    let reference = |path: &str| -> Result<serde_json::Value, Failure> {
+        let printed = output([&common[..], &[path]].concat())?;
+        let found: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+        Ok(found["reference"]["path"].clone())
+    };
+    assert_eq!(
+        reference("radiation").expect("one path"),
+        "Working > radiation"
+    );
+    let longer = reference("exchange_halo > MPI_Recv").expect("one path");
+    assert_eq!(longer, "Working > exchange_halo > MPI_Recv");
+    // The whole of a path goes before the end of another.
+    assert_eq!(reference("Working").expect("the root"), "Working");
+    let none = reference("halo > MPI_Recv").expect_err("a part of a name");
+    assert!(matches!(none, Failure::Input(_)), "{none:?}");
+}
+
+/// A grid in text has its last axis fastest, as the program and the library count: the cloud over ranks 16 to 47
+/// lies in the middle of the first axis.
+#[test]
+fn grids_count_as_the_library_does() {
+    let file = text(recording("jacobi-64"));
+    let words = [
+        "correlate",
+        &file,
+        "--path",
+        "radiation",
+        "--metric",
+        "exclusive time",
+        "--topology",
+        "4x4x4",
+        "--json",
+    ];
+    let printed = output(words).expect("it correlates");
+    let found: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    let power: Vec<f64> = serde_json::from_value(found["axis_power"].clone()).expect("numbers");
+    assert!(power[0] > 0.8 && power[1] < 0.01, "{power:?}");
+}
