@@ -277,15 +277,13 @@ fn epoch_needs_no_radius() {
     });
     assert!(shares.iter().all(|share| *share <= 0.01), "{shares:?}");
     assert!(shares[2] > 0.0099, "{shares:?}");
-    for (object, last) in [(0, 1), (2, 3)] {
+    // The shared radius keeps modes apart in every run, so that the first region has two clusters in small ones.
+    for (object, last, most) in [(0, 1, 2), (2, 3, 1)] {
         let members = result["objects"][object]["members"]
             .as_array()
             .expect("three");
-        assert!(
-            members
-                .iter()
-                .all(|of| of.as_array().is_some_and(|of| of.len() == 1))
-        );
+        let mut sizes = members.iter().map(|of| of.as_array().map_or(0, Vec::len));
+        assert!(sizes.all(|size| (1..=most).contains(&size)));
         assert_eq!(members[2], serde_json::json!([last]));
     }
 }
