@@ -166,8 +166,8 @@ fn one_mode_is_one_cluster() {
             of.right,
             of.most
         );
-        // Sixty points in two dimensions leave up to nine outside of the radius.
-        assert!(of.noise <= 0.15, "{}: {}", of.name, of.noise);
+        // Sixty points with a long tail leave up to thirteen outside of the radius.
+        assert!(of.noise <= 0.25, "{}: {}", of.name, of.noise);
     }
 }
 
