@@ -9,6 +9,7 @@ mod features;
 mod files;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -31,6 +31,8 @@ enum Command {
     Track(track::Options),
     Detect(detect::Options),
     Utilisation(utilisation::Options),
+    #[cfg(feature = "live")]
+    Live(crate::live::Options),
     /// Prints a script that completes subcommands, options and their values in a shell
     Completions {
         /// Shell that the script is for
@@ -50,6 +52,8 @@ impl Cli {
             Command::Track(options) => track::run(&options, out),
             Command::Detect(options) => detect::run(&options, out),
             Command::Utilisation(options) => utilisation::run(&options, out),
+            #[cfg(feature = "live")]
+            Command::Live(options) => crate::live::run(&options, out),
             Command::Completions { shell } => completions(shell, out),
         }
     }

@@ -17,6 +17,8 @@ pub mod failure;
 pub mod findings;
 pub mod fold;
 pub mod inspect;
+#[cfg(feature = "live")]
+pub mod live;
 pub mod messages;
 pub mod options;
 pub mod output;
