@@ -1,7 +1,7 @@
 //! The command line as a whole: subcommands and their dispatch.
 
 use crate::failure::{self, Failure, Outcome};
-use crate::{bursts, cluster, correlate, detect, fold, inspect, track, utilisation};
+use crate::{bursts, cluster, convert, correlate, detect, fold, inspect, track, utilisation};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -31,6 +31,7 @@ enum Command {
     Track(track::Options),
     Detect(detect::Options),
     Utilisation(utilisation::Options),
+    Convert(convert::Options),
     #[cfg(feature = "live")]
     Live(crate::live::Options),
     /// Prints a script that completes subcommands, options and their values in a shell
@@ -52,6 +53,7 @@ impl Cli {
             Command::Track(options) => track::run(&options, out),
             Command::Detect(options) => detect::run(&options, out),
             Command::Utilisation(options) => utilisation::run(&options, out),
+            Command::Convert(options) => convert::run(&options, out),
             #[cfg(feature = "live")]
             Command::Live(options) => crate::live::run(&options, out),
             Command::Completions { shell } => completions(shell, out),

@@ -11,6 +11,7 @@
 pub mod bursts;
 pub mod cluster;
 pub mod command;
+pub mod convert;
 pub mod correlate;
 pub mod detect;
 pub mod failure;
