@@ -76,7 +76,12 @@
 //! * Labels are given with what was known then. [`Report::prune`] judges what was recorded again.
 //! * The strict detectors label as Chimbuko does, oddities included: they are there to compare.
 //!
+//! # Results as data
+//! Every result has a method `table` or `tables`; the feature `render` of `perf-core` writes tables as text, CSV
+//! and JSON.
+//!
 //! # Features
+//! * `serde`: `Serialize` for results and ids; labels and records of [`provenance`] have it in any case.
 //! * `sqlite`: a database of provenance with indices.
 //! * `tracing`: `spans`, by which a program that is instrumented with `tracing` watches itself.
 #![doc(html_root_url = "../")]
@@ -91,9 +96,12 @@ pub mod provenance;
 mod replay;
 mod report;
 mod sample;
+#[cfg(feature = "serde")]
+mod serialize;
 pub mod server;
 #[cfg(feature = "tracing")]
 pub mod spans;
+mod table;
 mod unjudged;
 mod watch;
 
@@ -108,5 +116,6 @@ pub use monitor::Monitor;
 pub use replay::Replay;
 pub use report::{Report, Unfinished};
 pub use sample::{FunctionId, Judgement, Label, Sample};
+pub use table::facts_table;
 pub use unjudged::{Unjudged, UnjudgedCall};
 pub use watch::Watch;

@@ -21,6 +21,7 @@ use perf_core::Merge;
 /// assert_eq!(all.variance(), 7.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Moments {
     count: u64,
     mean: f64,

@@ -4,11 +4,13 @@ use perf_core::Nanos;
 
 /// What has one model: a function of a program, or a call path of it, whatever its rank and thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct FunctionId(pub u32);
 
 /// One completed call, as a detector sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sample {
     /// Its model.
     pub function: FunctionId,
@@ -20,22 +22,39 @@ pub struct Sample {
 }
 
 /// What a call is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Label {
     /// As expected.
     #[default]
     Normal,
     /// It took longer than expected.
+    #[serde(rename = "too slow")]
     TooSlow,
     /// It took less time than expected.
+    #[serde(rename = "too fast")]
     TooFast,
     /// Too few calls of its function were seen to say.
+    #[serde(rename = "not enough data")]
     NotEnoughData,
     /// Nobody wants to know.
     Ignored,
     /// It took longer than anything its function has shown, by a margin that the stated rate of false alarms
     /// does not explain, where the tail of the run times is too uncertain to be a bound. It counts as too slow.
+    #[serde(rename = "beyond experience")]
     BeyondExperience,
 }
 
@@ -60,6 +79,7 @@ impl Label {
 
 /// What a detector says of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Judgement {
     /// What it is.
     pub label: Label,

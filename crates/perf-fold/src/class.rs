@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 /// A class of states, such as `MPI` or `solve`: an index into [`Classes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct ClassId(pub u32);
 
@@ -26,6 +27,7 @@ impl std::fmt::Display for ClassId {
 /// Ordered as the tie rule [`Ties::LowestStateId`](crate::Ties::LowestStateId) wants it: classes
 /// by id, then idle, then absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum State {
     /// It runs code of this class.
     Class(ClassId),
@@ -82,8 +84,10 @@ impl State {
 /// # Ok::<(), perf_fold::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Classes {
     names: Vec<String>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     ids: HashMap<String, ClassId>,
 }
 

@@ -6,6 +6,7 @@ use perf_core::LocationKind;
 
 /// A group of [`Groups`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct GroupId(pub u32);
 
@@ -18,6 +19,7 @@ impl GroupId {
 
 /// At which level of the system tree streams are folded, see [`Groups::by`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum GroupBy {
     /// One row a kind of location for the whole recording.
@@ -35,6 +37,7 @@ pub enum GroupBy {
 
 /// Streams that fold into one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Group {
     /// Name for people, such as `MPI Rank 0, threads`.
@@ -47,6 +50,7 @@ pub struct Group {
     pub streams: Vec<u32>,
     /// The groups it unfolds into. Empty for a single stream.
     pub children: Vec<GroupId>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     depth: u32,
 }
 

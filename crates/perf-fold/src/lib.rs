@@ -95,6 +95,10 @@
 //!
 //! # Features
 //! * `parallel` (default): builds timelines and folds on all cores.
+//! * `serde`: `Serialize` for results and ids.
+//!
+//! Every result has a method `table` or `tables`; the feature `render` of `perf-core` writes tables as text, CSV
+//! and JSON.
 #![doc(html_root_url = "../")]
 
 mod build;
@@ -112,6 +116,9 @@ mod overlap;
 mod par;
 mod params;
 mod sample;
+#[cfg(feature = "serde")]
+mod serialize;
+mod table;
 mod tally;
 mod timelines;
 mod trace;

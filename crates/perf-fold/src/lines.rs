@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// A message or remote memory access, as a line from its sender to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Line {
     /// Who sends.
     pub from: LocationId,
@@ -53,6 +54,7 @@ impl Line {
 
 /// Where an end of a line lies along the time axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Column {
     /// Before the window.
     Before,
@@ -64,6 +66,7 @@ pub enum Column {
 
 /// The two ends of a bundle of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Ends {
     /// Row of the senders.
     pub from_row: u32,
@@ -77,6 +80,7 @@ pub struct Ends {
 
 /// How many messages, and how many bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Traffic {
     /// Number of messages.
     pub count: u64,
@@ -94,9 +98,11 @@ impl Merge for Traffic {
 /// Messages as lines between rows, bundled by row and pixel of both ends; and those that make no
 /// line, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Lines {
     /// Bundles by their ends. At least one end of each lies in the window or they pass over it.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::bundles"))]
     pub bundles: BTreeMap<Ends, Traffic>,
     /// Both ends in one row: hidden by the fold.
     pub inside: Traffic,

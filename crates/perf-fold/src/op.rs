@@ -12,6 +12,7 @@ use crate::{ClassId, Counts, State};
 /// assert_eq!(Value::Number(0.25).number(), Some(0.25));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Value {
     /// The paper's `None`: idle, or no stream at all.
@@ -64,6 +65,7 @@ impl Value {
 /// assert_eq!(cell.agreement(), 0.6);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Cell {
     /// What it shows.
     pub value: Value,
@@ -96,6 +98,7 @@ impl Cell {
 
 /// What an operation decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Choice {
     /// What the cell shows.
     pub value: Value,

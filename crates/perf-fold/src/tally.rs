@@ -7,6 +7,7 @@ use perf_core::Merge;
 
 /// How much of one state there is in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Entry {
     /// The state.
     pub state: State,
@@ -43,6 +44,7 @@ impl Entry {
 /// assert_eq!((cell.value, cell.winning, cell.total), (Value::Class(ClassId(0)), 2, 3));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Tally {
     /// By ascending state.
     entries: Vec<Entry>,

@@ -8,6 +8,7 @@ use perf_core::{CancelToken, Cancelled, Looks, Progress, TimeRange};
 ///
 /// A stream is busy while it is in a class. All times are in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Utilisation {
     /// Length of the window.
@@ -115,6 +116,7 @@ impl Utilisation {
 
 /// What a row does over a window, exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Usage {
     /// Its utilisation over the window.

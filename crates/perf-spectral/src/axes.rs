@@ -20,6 +20,7 @@ use crate::{AxisFilter, Result};
 /// # Ok::<(), perf_spectral::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct AxisPower {
     /// The share of each axis, `sum_k W_i^2 |V|^2` over the sum of all axes; 0 if nothing varies.

@@ -9,6 +9,7 @@ use perf_topology::MAX_AXES;
 
 /// A value of R and the shift it is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Peak {
     /// The correlation, from -1 to 1.
     pub r: f64,

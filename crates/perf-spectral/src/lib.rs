@@ -91,6 +91,9 @@
 //!
 //! # Features
 //! * `parallel` (default): views are transformed and correlated on all cores.
+//! * `serde`: `Serialize` for results.
+//!
+//! Every result has a method `table`; the feature `render` of `perf-core` writes tables as text, CSV and JSON.
 #![doc(html_root_url = "../")]
 
 mod axes;
@@ -125,6 +128,7 @@ mod profile;
 mod rank;
 mod real;
 mod reference;
+mod result_table;
 mod spectra;
 mod store;
 mod surrogate;
@@ -143,6 +147,7 @@ pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
 pub use rank::{Match, Ranking};
 pub use real::Real;
 pub use reference::{Bound, Correlation, Reference, TOLERANCE};
+pub use result_table::ViewNames;
 pub use spectra::{Spectra, View};
 pub use surrogate::{CheckedNull, Confidence, NullParams};
 pub use transform::{Scratch, Transform};

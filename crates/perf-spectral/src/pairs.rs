@@ -10,6 +10,7 @@ use perf_core::{CancelToken, Progress};
 
 /// Two views and their correlation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PairMatch {
     /// The reference.

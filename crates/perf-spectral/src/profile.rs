@@ -35,6 +35,7 @@ pub enum Unfit {
 
 /// A row of a profile that takes no part, see [`Unfit`].
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Skipped {
     /// The number of the view.

@@ -12,6 +12,7 @@ use std::collections::BinaryHeap;
 
 /// One view of a [`Ranking`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Match {
     /// The view.
@@ -35,6 +36,7 @@ impl Match {
 
 /// Views ordered by their correlation with a reference.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Ranking {
     /// Best first; of equal ones the lower view number.

@@ -14,6 +14,7 @@ pub const TOLERANCE: f64 = 0.01;
 
 /// Extremes of R over all shifts, its value without shift, and the one of them to report (section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Correlation {
     /// The largest R, the `argmax R` of the paper. Never negative, since R sums up to 0.
@@ -70,6 +71,7 @@ impl Correlation {
 
 /// What can be known of a correlation without a transform: `zero <= max |R| <= most`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
     /// R without shift.
     pub zero: f64,

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 /// What is known of a view beside its spectrum.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct View {
     /// The mean, which takes no part. Not a number of a view that is skipped.
@@ -30,11 +31,15 @@ pub struct View {
     /// What [`SpectraBuilder::save`] was told that it is called; empty otherwise.
     pub name: String,
     /// `sum v^2` over `scale^2`, and the same without the mean.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) total: f64,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) varying: f64,
     /// The root of the power of the spectrum in blocks, rounded up.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) roots: Vec<f32>,
     /// Its spectrum; none where nothing varies.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) slot: Option<usize>,
 }
 

@@ -108,6 +108,7 @@ pub struct CheckedNull(NullParams);
 
 /// What correlations with a reference are worth.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Confidence {
     /// Of each view: the share of surrogates that correlate with it at least as strongly as the

@@ -28,6 +28,7 @@ use perf_core::{Merge, Nanos};
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TimeBalance {
     /// All bursts, before any filter.
     pub total: Amount,

@@ -21,6 +21,7 @@ use crate::{Bursts, Error, Labels, Result};
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Frame {
     name: String,
     tasks: u32,

@@ -5,6 +5,7 @@ use crate::{Error, Result};
 /// A cluster: 1, 2, ... by falling weight (the total time of its bursts), or 0 for what belongs
 /// to none. The numbers are those of the field's own tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct ClusterId(pub u32);
 
@@ -45,6 +46,7 @@ impl std::fmt::Display for ClusterId {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Labels {
     of: Vec<ClusterId>,
     clusters: u32,

@@ -98,7 +98,11 @@
 //! # Features
 //!
 //! * `parallel` (default): bursts are clustered, aligned and tracked on all cores.
+//! * `serde`: `Serialize` for results and ids.
 //! * `linfa`: `cluster::linfa`, the DBSCAN, OPTICS, k-means and Gaussian mixtures of linfa-clustering.
+//!
+//! Every result has a method `table` or `tables`; the feature `render` of `perf-core` writes tables as text, CSV
+//! and JSON.
 #![doc(html_root_url = "../")]
 
 mod balance;
@@ -111,6 +115,8 @@ mod mode;
 mod par;
 mod points;
 mod scale;
+#[cfg(feature = "serde")]
+mod serialize;
 mod spmd;
 pub mod track;
 pub mod trend;

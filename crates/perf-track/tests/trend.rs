@@ -1,6 +1,6 @@
 //! Trends of objects whose laws are known.
 
-use perf_core::{CancelToken, Nanos};
+use perf_core::{CancelToken, Cell, Nanos};
 use perf_testdata::wide::Xorshift;
 use perf_track::track::{ObjectId, Observation, Tracking, Windows, windows};
 use perf_track::trend::{Counters, Expect, Measured, PowerLaw, Summary, Trends};
@@ -162,14 +162,25 @@ fn flags_say_what_got_worse() {
 #[test]
 fn tables_have_every_summary() {
     let (_, trends) = series();
-    let mut out = Vec::new();
-    trends.write_csv(&mut out).expect("memory");
-    let text = String::from_utf8(out).expect("text");
-    assert_eq!(text.lines().count(), 1 + 2 * 4 * 3);
-    let columns = |line: &str| line.split(',').count();
-    let head = text.lines().next().expect("a head");
-    assert!(text.lines().all(|line| columns(line) == columns(head)));
-    assert!(text.contains("1,0,\"2 tasks\",2,1,\"duration\",\"ns\",30,0,"));
+    let table = trends.table();
+    assert_eq!(table.rows(), 2 * 4 * 3);
+    let names = [
+        "experiment",
+        "tasks",
+        "clusters",
+        "metric",
+        "unit",
+        "bursts",
+        "missing",
+    ];
+    let cells = names.map(|name| table.text_of(0, name));
+    assert_eq!(cells, ["2 tasks", "2", "1", "duration", "ns", "30", "0"]);
+    let first = trends.series(FIRST, "duration").expect("known")[0].expect("seen");
+    assert_eq!(table.cell(0, "q3"), Some(Cell::Float(first.q3)));
+    assert_eq!(
+        table.cell(0, "mean times tasks"),
+        Some(Cell::Float(2.0 * first.mean))
+    );
 }
 
 #[test]

@@ -111,5 +111,5 @@ pub use map::ColourMap;
 pub use page::Page;
 pub use palette::{OTHER, Palette, numbered};
 pub use scene::{Anchor, Mark, Scene};
-pub use section::{Card, Section};
+pub use section::{Card, Item, Section};
 pub use theme::Theme;

@@ -3,6 +3,7 @@
 use crate::pack::base64;
 use crate::{Result, Scene, Theme};
 use maud::{Markup, html};
+use perf_core::{Column, Table, Values};
 
 /// A part of a [`Page`](crate::Page), made by a view.
 #[derive(Clone, Debug)]
@@ -73,30 +74,32 @@ impl Section {
         Ok(Section::new("text", id, heading, body, null, "", ""))
     }
 
-    /// A table: the first cell of a row is its head, the others are numbers or text.
+    /// Returns a table with its description above it. The first cell of a row is its head, and columns of numbers
+    /// and times are aligned to the right. Cells are those of [`Column::text_of`](perf_core::Column::text_of), with
+    /// their units.
     ///
     /// ```
+    /// use perf_core::{Column, Nanos, Table};
     /// use perf_view::{Page, Section};
-    /// let rows = [vec!["run <1>".into(), "12 ms".into()]];
-    /// let section = Section::table("runs", "Runs", "Two facts.", &["run", "time"], &rows);
-    /// assert!(Page::new("x").with(section).html().contains("run &lt;1&gt;"));
+    /// let table = Table::new("runs", "Two facts.")
+    ///     .with(Column::text("run", ["run <1>"]))
+    ///     .with(Column::times("time", [Nanos(12_000_000)]));
+    /// let html = Page::new("x").with(Section::table("runs", "Runs", &table)).html();
+    /// assert!(html.contains("run &lt;1&gt;"));
+    /// assert!(html.contains("<td class=\"n\">12.00 ms</td>"));
     /// ```
-    pub fn table(
-        id: &str,
-        heading: &str,
-        words: &str,
-        head: &[&str],
-        rows: &[Vec<String>],
-    ) -> Self {
-        let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    pub fn table(id: &str, heading: &str, table: &Table) -> Self {
+        let is_number = |column: &Column| !matches!(column.values(), Values::Text { .. });
         let body = html! {
-            @if !words.is_empty() { p { (words) } }
+            @if !table.description().is_empty() { p { (table.description()) } }
             div.scroll { table {
-                thead { tr { @for name in head { th scope="col" { (name) } } } }
-                tbody { @for row in rows { tr {
-                    @for (at, cell) in row.iter().enumerate() {
-                        @if at == 0 { th scope="row" { (cell) } }
-                        @else { td.n[is_number(cell)] { (cell) } }
+                thead { tr { @for column in table.columns() {
+                    th.n[is_number(column)] scope="col" { (column.name()) }
+                } } }
+                tbody { @for row in 0..table.rows() { tr {
+                    @for (at, column) in table.columns().iter().enumerate() {
+                        @if at == 0 { th.n[is_number(column)] scope="row" { (column.text_of(row)) } }
+                        @else { td.n[is_number(column)] { (column.text_of(row)) } }
                     }
                 } } }
             } }
@@ -125,9 +128,80 @@ impl Section {
         Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
     }
 
+    /// A numbered list of statements, each with its place and a command.
+    ///
+    /// ```
+    /// use perf_view::{Item, Page, Section};
+    /// let item = Item::new("Imbalance", "Rank 5 computes <longest>.").command("perfkit fold run");
+    /// let html = Page::new("A run").with(Section::items("findings", "Findings", "", &[item])).html();
+    /// assert!(html.contains("&lt;longest&gt;") && html.contains("<code>perfkit fold run</code>"));
+    /// ```
+    pub fn items(id: &str, heading: &str, words: &str, items: &[Item]) -> Self {
+        let body = html! {
+            @if !words.is_empty() { p { (words) } }
+            ol.items { @for item in items {
+                li {
+                    p { strong { (item.title) ". " } (item.text) }
+                    @if !item.place.is_empty() { p.note { (item.place) } }
+                    @if !item.command.is_empty() { p { code { (item.command) } } }
+                }
+            } }
+        };
+        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+    }
+
+    /// Returns the heading.
+    pub fn heading(&self) -> &str {
+        &self.heading
+    }
+
+    /// Returns the section under another heading.
+    pub fn headed(mut self, heading: &str) -> Self {
+        self.heading = heading.to_string();
+        self
+    }
+
     /// What follows `#` in a link to it.
     pub fn id(&self) -> &str {
         &self.id
+    }
+}
+
+/// Statement in a list of [`items`](Section::items).
+///
+/// ```
+/// use perf_view::{Item, Section};
+/// let item = Item::new("Imbalance", "Rank 5 computes longest.").place("rank 5");
+/// assert_eq!(Section::items("findings", "Findings", "", &[item]).id(), "findings");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    title: String,
+    text: String,
+    place: String,
+    command: String,
+}
+
+impl Item {
+    /// Creates a statement with a title.
+    pub fn new(title: impl Into<String>, text: impl Into<String>) -> Self {
+        Item {
+            title: title.into(),
+            text: text.into(),
+            ..Item::default()
+        }
+    }
+
+    /// Sets the place that the statement is about.
+    pub fn place(mut self, place: impl Into<String>) -> Self {
+        self.place = place.into();
+        self
+    }
+
+    /// Sets the command that shows more.
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = command.into();
+        self
     }
 }
 

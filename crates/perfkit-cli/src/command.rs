@@ -1,7 +1,9 @@
 //! The command line as a whole: subcommands and their dispatch.
 
 use crate::failure::{self, Failure, Outcome};
-use crate::{bursts, cluster, convert, correlate, detect, fold, inspect, track, utilisation};
+use crate::{
+    bursts, cluster, convert, correlate, detect, fold, inspect, report, track, utilisation,
+};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -23,6 +25,7 @@ pub struct Cli {
 /// A subcommand with its options.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Report(report::Options),
     Inspect(inspect::Options),
     Fold(fold::Options),
     Correlate(correlate::Options),
@@ -45,6 +48,7 @@ impl Cli {
     /// Runs the subcommand. `words` is the command line without the name of the program.
     fn run(self, words: &[OsString], out: &mut dyn Write) -> Outcome {
         match self.command {
+            Command::Report(options) => report::run(&options, out),
             Command::Inspect(options) => inspect::run(&options, out),
             Command::Fold(options) => fold::run(&options, words.get(1..).unwrap_or_default(), out),
             Command::Correlate(options) => correlate::run(&options, out),

@@ -27,6 +27,7 @@ pub mod phases;
 pub mod pictures;
 pub mod progress;
 pub mod recording;
+pub mod report;
 pub mod suggest;
 pub mod table;
 pub mod track;

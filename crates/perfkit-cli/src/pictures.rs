@@ -183,17 +183,42 @@ pub fn folded(
     Ok(picture(found).scene())
 }
 
-/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
-/// quoted for a shell.
-pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+/// Draws all locations below one another, and under them the folds of all with max, min and diff.
+///
+/// # Errors
+/// What folding and drawing fail with.
+pub fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
+    let of = (Groups::by(timelines, GroupBy::Location), Some(Op::Max));
+    let all = folded(timelines, of, (1440, None), |one| one.titled(title))?;
+    let mut folds = Vec::new();
+    for (words, op) in [
+        ("max: what most ranks do", Op::Max),
+        ("min: what the fewest do", Op::Min),
+        ("diff: where ranks differ", Op::Diff),
+    ] {
+        let of = (Groups::by(timelines, GroupBy::All), Some(op));
+        folds.push(folded(timelines, of, (400, None), |one| {
+            one.titled(words).legend(false)
+        })?);
+    }
+    Ok(together(title, &all, &folds, Theme::light()))
+}
+
+/// Returns words as a command line, quoted for a shell.
+pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,+:@%".contains(letter);
     let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_string(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     };
     let words: Vec<String> = words.into_iter().map(quoted).collect();
-    let words = words.join(" ");
-    format!("perfkit fold {words} --html closer.html")
+    words.join(" ")
+}
+
+/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
+/// quoted for a shell.
+pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    format!("perfkit fold {} --html closer.html", shell(words))
 }
 
 /// Draws a timeline in a page, with the messages of the trace. A second section follows if messages or collectives

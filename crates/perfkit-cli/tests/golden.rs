@@ -187,6 +187,16 @@ fn inspect_profiles_of_others() {
 }
 
 #[test]
+fn report() {
+    let page = scratch("report.html").display().to_string();
+    golden(
+        "report.txt",
+        "report",
+        &[&recording("jacobi-16"), "--html", &page],
+    );
+}
+
+#[test]
 fn fold() {
     let file = recording("jacobi-16");
     golden(
@@ -461,7 +471,7 @@ fn track() {
     let text = std::fs::read_to_string(svg).expect("it was drawn");
     assert!(text.contains("<animate ") && text.ends_with("</svg>\n"));
     let rows = std::fs::read_to_string(csv).expect("it was written");
-    assert!(rows.starts_with("object,frame,name,tasks"));
+    assert!(rows.starts_with("tracked region,experiment,tasks,clusters,metric,unit,"));
 
     // Windows of one recording are frames, too.
     let cut = [

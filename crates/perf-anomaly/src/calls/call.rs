@@ -55,6 +55,7 @@ impl CallFlags {
 
 /// One call of a region on a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Call {
     /// The stream it ran on.
@@ -74,6 +75,7 @@ pub struct Call {
     /// Its place in the order of entry on its stream, from 0.
     pub number: u64,
     /// The number of the call that made it, or nobody's.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::caller"))]
     pub(super) caller: u64,
     /// The step it was entered in.
     pub step: u64,
@@ -88,11 +90,12 @@ pub struct Call {
     /// How it ended.
     pub flags: CallFlags,
     /// The last of its messages and counters among those that are kept, and 1; 0 for none.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) last_note: u64,
 }
 
 impl Call {
-    pub(super) const NOBODY: u64 = u64::MAX;
+    pub(crate) const NOBODY: u64 = u64::MAX;
 
     /// The call that made it; `None` for one of depth 0.
     pub fn caller(&self) -> Option<CallKey> {
@@ -118,6 +121,7 @@ impl Call {
 
 /// What tells a call from all other ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CallKey {
     /// The stream it ran on.
     pub stream: StreamId,

@@ -5,6 +5,7 @@ use perf_core::{MetricId, Nanos, Peer, StreamEvent, Value};
 
 /// The surroundings of a call, as far as they are remembered.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Context {
     /// The calls it ran in, the outermost first; those that are open are so marked.

@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// The call that launched work on an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Launch {
     /// Which call.
@@ -27,6 +28,7 @@ pub struct Launch {
 
 /// Work on an accelerator that was tied to its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GpuLink {
     /// The work: a call on a stream of an accelerator.

@@ -6,6 +6,7 @@ macro_rules! health {
     ($($(#[$doc:meta])* $field:ident: $name:literal, $fault:literal;)*) => {
         /// What came on a stream, and what was wrong with it and mended.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]
         pub struct StreamHealth {
             $($(#[$doc])* pub $field: u64,)*

@@ -57,13 +57,31 @@ fn mode_text(mode: &str, facts: &[(String, f64)]) -> String {
 /// Times from here on stand for a range without an end.
 const ENDLESS: f64 = 1e18;
 
-fn value_text(name: &str, value: f64) -> String {
+/// Returns `true` if a fact of this name is a time in nanoseconds.
+pub(crate) fn is_time(name: &str) -> bool {
+    let times = [
+        "from",
+        "to",
+        "median",
+        "mean",
+        "deviation",
+        "minimum",
+        "maximum",
+    ];
+    times.contains(&name.rsplit(' ').next().unwrap_or_default())
+}
+
+/// Returns `true` if a fact is the end of a range without an end.
+pub(crate) fn is_endless(name: &str, value: f64) -> bool {
+    is_time(name) && value >= ENDLESS
+}
+
+/// Returns the value of a fact with its unit.
+pub(crate) fn value_text(name: &str, value: f64) -> String {
     match name.rsplit(' ').next().unwrap_or_default() {
-        "from" | "to" | "median" | "mean" | "deviation" | "minimum" | "maximum" => match value {
-            ENDLESS.. => "no end".into(),
-            // Conversions saturate.
-            _ => Nanos(value.round() as i64).to_string(),
-        },
+        _ if is_endless(name, value) => "no end".into(),
+        // Conversions saturate.
+        _ if is_time(name) => Nanos(value.round() as i64).to_string(),
         "share" => format!("{} %", (value * 1e4).round() / 1e2),
         _ => format!("{}", (value * 1e4).round() / 1e4),
     }

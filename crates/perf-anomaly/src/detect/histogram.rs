@@ -27,6 +27,7 @@ pub(crate) enum Width {
 
 /// Where a value falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Bin {
     /// Below the first bin.
     Left,
@@ -51,12 +52,14 @@ pub enum Bin {
 /// assert_eq!(histogram.bin(0.6, 0.05), Bin::Right);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Histogram {
     counts: Vec<u64>,
     start: f64,
     width: f64,
     min: f64,
     max: f64,
+    #[cfg_attr(feature = "serde", serde(skip))]
     rule: Width,
 }
 

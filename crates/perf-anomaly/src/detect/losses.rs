@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 /// assert_eq!((all.calls, all.anomalies(), all.time), (1000, 3, Nanos(5_000_000)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Loss {
     /// Calls in all.
     pub calls: u64,
@@ -154,6 +155,7 @@ impl Merge for Loss {
 
 /// Where and when a batch of calls ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Place {
     /// The program.
     pub program: u32,
@@ -180,11 +182,13 @@ pub struct Place {
 /// assert_eq!(losses.worst_ranks()[0].0, (0, 5));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Losses {
     total: Loss,
     functions: Functions<Loss>,
     /// By the number of a call path, which is as dense as that of a function.
     paths: Functions<Loss>,
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_rank"))]
     ranks: BTreeMap<(u32, u32), Loss>,
     /// The last [`STEPS`].
     steps: BTreeMap<u64, Loss>,

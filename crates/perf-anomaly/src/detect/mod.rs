@@ -45,6 +45,7 @@ mod tail;
 pub use copod::Copod;
 pub use drift::{Change, Drift, DriftChecked, DriftParams};
 pub use facts::facts_text;
+pub(crate) use facts::{is_endless, is_time, value_text};
 pub use functions::Functions;
 pub(crate) use functions::table;
 pub use hbos::Hbos;

@@ -12,6 +12,7 @@ const VERSION: u16 = 2;
 
 /// A histogram and the highest threshold on its scores so far.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScoredHistogram {
     histogram: Histogram,
     threshold: f64,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// Anomalies of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Side {
     /// How many are kept.
@@ -22,6 +23,7 @@ pub struct Side {
 
 /// One function or call path in both runs.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Difference {
     /// The program.
@@ -46,6 +48,7 @@ impl Difference {
 /// Functions and paths are told apart by name, so that runs of different builds, ranks and order of
 /// events can be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Comparison {
     /// By function.

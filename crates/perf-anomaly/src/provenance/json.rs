@@ -1,304 +1,284 @@
 //! Entries as lines of JSON.
 //!
-//! Written by hand, in the order in which one reads; times are integers in nanoseconds. Fields that are
-//! empty are left out.
+//! The fields come in the order of the types, times are integers in nanoseconds, and fields that are empty are
+//! skipped. The bytes of an entry are the same in all versions; [`Stored`] says where they differ from those that
+//! `serde_json` writes by itself.
 
-use super::record::{
-    CallRecord, CounterRecord, Entry, Kind, LaunchRecord, LeftOut, MessageRecord, ModelRecord,
-    Record, RunRecord, StreamRecord,
-};
-use crate::Label;
-use perf_core::Value;
-use std::fmt::Write as _;
+use super::record::{Entry, ModelRecord, Record, RunRecord, StreamRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
+use std::borrow::Cow;
+use std::io::{self, Write};
 
 /// Version of the lines.
-pub(super) const FORMAT: u64 = 1;
+const FORMAT: u64 = 1;
 
-/// An object that is being written.
-struct Object<'a>(&'a mut String);
+/// Writes small numbers as Rust does, `1e-5`, and all control characters but line breaks and tabs by their number.
+struct Stored;
 
-impl<'a> Object<'a> {
-    fn new(to: &'a mut String) -> Self {
-        to.push('{');
-        Object(to)
+impl Formatter for Stored {
+    fn write_f64<W: ?Sized + Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
+        write!(to, "{value:?}")
     }
 
-    fn name(&mut self, name: &str) -> &mut String {
-        if !self.0.ends_with('{') {
-            self.0.push(',');
+    fn write_char_escape<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
+        match escape {
+            CharEscape::Backspace => to.write_all(b"\\u0008"),
+            CharEscape::FormFeed => to.write_all(b"\\u000c"),
+            other => CompactFormatter.write_char_escape(to, other),
         }
-        text(name, self.0);
-        self.0.push(':');
-        self.0
     }
+}
 
-    fn number(&mut self, name: &str, number: impl std::fmt::Display) -> &mut Self {
-        let to = self.name(name);
-        // Writing to a string does not fail.
-        let _ = write!(to, "{number}");
-        self
-    }
+/// An entry with its type. A record has its own, which is its kind.
+#[derive(Serialize)]
+struct Typed<'a, T> {
+    r#type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<u64>,
+    #[serde(flatten)]
+    entry: &'a T,
+    /// Facts of a model for readers. They are not read back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
 
-    fn real(&mut self, name: &str, number: f64) -> &mut Self {
-        real(number, self.name(name));
-        self
-    }
-
-    fn text(&mut self, name: &str, value: &str) -> &mut Self {
-        text(value, self.name(name));
-        self
-    }
-
-    fn list<T>(&mut self, name: &str, all: &[T], each: impl Fn(&T, &mut String)) -> &mut Self {
-        if all.is_empty() {
-            return self;
-        }
-        let to = self.name(name);
-        to.push('[');
-        for (at, one) in all.iter().enumerate() {
-            if at > 0 {
-                to.push(',');
+impl Serialize for Entry {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        fn typed<'a, T>(r#type: &'a str, entry: &'a T) -> Typed<'a, T> {
+            Typed {
+                r#type,
+                format: None,
+                entry,
+                text: None,
             }
-            each(one, to);
         }
-        to.push(']');
-        self
-    }
-
-    fn facts(&mut self, name: &str, facts: &[(String, String)]) -> &mut Self {
-        if facts.is_empty() {
-            return self;
-        }
-        let mut object = Object::new(self.name(name));
-        for (name, value) in facts {
-            object.text(name, value);
-        }
-        object.end();
-        self
-    }
-
-    fn end(&mut self) {
-        self.0.push('}');
-    }
-}
-
-/// A number that JSON has; others are null.
-fn real(number: f64, to: &mut String) {
-    let _ = match number.is_finite() {
-        true => write!(to, "{number:?}"),
-        false => write!(to, "null"),
-    };
-}
-
-fn text(text: &str, to: &mut String) {
-    to.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => to.push_str("\\\""),
-            '\\' => to.push_str("\\\\"),
-            '\n' => to.push_str("\\n"),
-            '\t' => to.push_str("\\t"),
-            '\r' => to.push_str("\\r"),
-            control if control < ' ' => {
-                let _ = write!(to, "\\u{:04x}", u32::from(control));
+        match self {
+            Entry::Run(run) => Typed {
+                format: Some(FORMAT),
+                ..typed("run", run)
             }
-            other => to.push(other),
+            .serialize(to),
+            Entry::Stream(stream) => typed("stream", stream).serialize(to),
+            Entry::Model(model) => Typed {
+                text: Some(model.text().join("; ")),
+                ..typed("model", model)
+            }
+            .serialize(to),
+            Entry::Call(record) => record.serialize(to),
         }
     }
-    to.push('"');
 }
 
-/// An entry as one line, without its end.
+/// Appends an entry as one line, without its end.
 pub(super) fn write(entry: &Entry, to: &mut String) {
-    match entry {
-        Entry::Run(run) => write_run(run, to),
-        Entry::Stream(stream) => write_stream(stream, to),
-        Entry::Model(model) => write_model(model, to),
-        Entry::Call(record) => write_record(record, to),
-    }
+    let mut bytes = std::mem::take(to).into_bytes();
+    let mut json = serde_json::Serializer::with_formatter(&mut bytes, Stored);
+    let written = entry.serialize(&mut json);
+    debug_assert!(written.is_ok(), "writing to memory: {written:?}");
+    // All that is written is text.
+    *to = String::from_utf8(bytes).unwrap_or_default();
 }
 
-fn write_run(run: &RunRecord, to: &mut String) {
-    let mut object = Object::new(to);
-    object.text("type", "run").number("format", FORMAT);
-    object
-        .text("version", &run.version)
-        .text("detector", &run.detector);
-    object.facts("facts", &run.facts).end();
+/// Returns the entry of a line, or what is wrong with it and where.
+pub(super) fn read(line: &str) -> Result<Entry, String> {
+    #[derive(Deserialize)]
+    struct Type<'a> {
+        #[serde(borrow)]
+        r#type: Cow<'a, str>,
+    }
+    #[derive(Deserialize)]
+    struct Format {
+        format: u64,
+    }
+    fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
+        serde_json::from_str(line).map_err(|error| {
+            // A line is one line.
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let message = error.to_string();
+            match message.strip_suffix(&place) {
+                Some(message) => format!("{message}, column {}", error.column()),
+                None => message,
+            }
+        })
+    }
+    if !line.trim_start().starts_with('{') {
+        return Err("expected an object".into());
+    }
+    Ok(match &*parse::<Type<'_>>(line)?.r#type {
+        "run" => {
+            let Format { format } = parse(line)?;
+            if format != FORMAT {
+                return Err(format!(
+                    "the format is of version {format}, expected {FORMAT}"
+                ));
+            }
+            Entry::Run(parse::<RunRecord>(line)?)
+        }
+        "stream" => Entry::Stream(parse::<StreamRecord>(line)?),
+        "model" => Entry::Model(parse::<ModelRecord>(line)?),
+        "anomaly" | "normal" => Entry::Call(Box::new(parse::<Record>(line)?)),
+        other => {
+            let start: String = other.chars().take(40).collect();
+            return Err(format!("no entry has the type `{start}`"));
+        }
+    })
 }
 
-fn write_stream(stream: &StreamRecord, to: &mut String) {
-    let mut object = Object::new(to);
-    object
-        .text("type", "stream")
-        .number("program", stream.program);
-    object
-        .number("rank", stream.rank)
-        .number("thread", stream.thread);
-    object.facts("facts", &stream.facts).end();
+/// Returns `true` for values that are skipped.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
-fn write_model(model: &ModelRecord, to: &mut String) {
-    let mut object = Object::new(to);
-    object.text("type", "model").number("id", model.id);
-    object
-        .number("program", model.program)
-        .text("function", &model.function);
-    object
-        .number("step", model.step)
-        .text("detector", &model.detector);
-    let mut facts = Object::new(object.name("facts"));
-    for (name, value) in &model.facts {
-        facts.real(name, *value);
-    }
-    facts.end();
-    // For readers: what is read back are the facts.
-    object.text("text", &model.text().join("; "));
-    object.end();
-}
+/// Names and values as an object.
+pub(super) mod facts {
+    use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+    use serde::{Serialize, Serializer};
+    use std::fmt;
+    use std::marker::PhantomData;
 
-fn write_record(record: &Record, to: &mut String) {
-    let mut object = Object::new(to);
-    object.text(
-        "type",
-        match record.kind {
-            Kind::Anomaly => "anomaly",
-            Kind::Normal => "normal",
-        },
-    );
-    object
-        .text("label", label_name(record.label))
-        .text("function", &record.function);
-    object
-        .number("program", record.program)
-        .number("rank", record.rank);
-    object
-        .number("thread", record.thread)
-        .number("step", record.step);
-    if let Some(host) = &record.host {
-        object.text("host", host);
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(
+        facts: &[(String, T)],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_map(facts.iter().map(|(name, value)| (name, value)))
     }
-    object
-        .real("score", record.score)
-        .number("severity", record.severity.0);
-    if let Some(expected) = record.expected {
-        object.number("expected", expected.0);
-    }
-    object
-        .number("runtime", record.runtime.0)
-        .number("exclusive", record.exclusive.0);
-    if record.first {
-        object.number("first", true);
-    }
-    if record.model > 0 {
-        object.number("model", record.model);
-    }
-    if let Some(repair) = &record.repair {
-        object.text("repair", repair);
-    }
-    call(&record.call, object.name("call"));
-    object.list("stack", &record.stack, call);
-    object.list("before", &record.before, call);
-    object.list("after", &record.after, call);
-    object.list("messages", &record.messages, message);
-    object.list("counters", &record.counters, counter);
-    object.list("node", &record.node, counter);
-    object.facts("accelerator", &record.accelerator);
-    if let Some(one) = &record.launch {
-        launch(one, object.name("launch"));
-    }
-    if record.left_out != LeftOut::default() {
-        left_out(&record.left_out, object.name("left_out"));
-    }
-    object.end();
-}
 
-fn left_out(all: &LeftOut, to: &mut String) {
-    let mut object = Object::new(to);
-    for (name, count) in [
-        ("frames", all.frames),
-        ("messages", all.messages),
-        ("counters", all.counters),
-        ("node", all.node),
-    ] {
-        if count > 0 {
-            object.number(name, count);
+    struct Facts<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Facts<T> {
+        type Value = Vec<(String, T)>;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut facts = Vec::new();
+            while let Some(fact) = map.next_entry()? {
+                facts.push(fact);
+            }
+            Ok(facts)
         }
     }
-    object.end();
-}
 
-fn call(call: &CallRecord, to: &mut String) {
-    let mut object = Object::new(to);
-    object.text("id", &call.id).text("function", &call.function);
-    object.number("number", call.number);
-    if let Some(caller) = call.caller {
-        object.number("caller", caller);
+    pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, T)>, D::Error> {
+        from.deserialize_map(Facts(PhantomData))
     }
-    object.number("entry", call.entry.0);
-    if let Some(exit) = call.exit {
-        object.number("exit", exit.0);
+}
+
+/// Numbers; `null` is one that JSON does not have.
+pub(super) mod number {
+    use serde::{Deserialize, Deserializer};
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
     }
-    if call.is_anomaly {
-        object.number("anomaly", true);
+}
+
+/// Names and numbers as an object.
+pub(super) mod numbers {
+    pub(crate) use super::facts::serialize;
+    use serde::Deserializer;
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, f64)>, D::Error> {
+        let facts: Vec<(String, Option<f64>)> = super::facts::deserialize(from)?;
+        let number = |(name, value): (String, Option<f64>)| (name, value.unwrap_or(f64::NAN));
+        Ok(facts.into_iter().map(number).collect())
     }
-    object.end();
 }
 
-fn message(message: &MessageRecord, to: &mut String) {
-    let mut object = Object::new(to);
-    let kind = if message.is_sent { "send" } else { "receive" };
-    object.number("at", message.at.0).text("kind", kind);
-    object
-        .number("rank", message.rank)
-        .number("tag", message.tag);
-    object.number("bytes", message.bytes).end();
-}
+/// A value of a counter as a number.
+pub(super) mod value {
+    use perf_core::Value;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-fn counter(counter: &CounterRecord, to: &mut String) {
-    let mut object = Object::new(to);
-    object
-        .number("at", counter.at.0)
-        .text("name", &counter.name);
-    match counter.value {
-        Value::U64(value) => object.number("value", value),
-        Value::I64(value) => object.number("value", value),
-        Value::F64(value) => object.real("value", value),
-    };
-    object.end();
-}
-
-fn launch(launch: &LaunchRecord, to: &mut String) {
-    let mut object = Object::new(to);
-    object
-        .text("id", &launch.id)
-        .number("thread", launch.thread);
-    object
-        .number("entry", launch.entry.0)
-        .list("path", &launch.path, |name, to| text(name, to));
-    object.number("correlation", launch.correlation);
-    if launch.left_out > 0 {
-        object.number("left_out", launch.left_out);
+    /// Tried in this order: a whole number that is not negative is unsigned.
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged, expecting = "expected a number")]
+    enum Number {
+        U64(u64),
+        I64(i64),
+        F64(Option<f64>),
     }
-    object.end();
+
+    pub(crate) fn serialize<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
+        let number = match *value {
+            Value::U64(value) => Number::U64(value),
+            Value::I64(value) => Number::I64(value),
+            Value::F64(value) => Number::F64(Some(value)),
+        };
+        number.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+        Ok(match Number::deserialize(from)? {
+            Number::U64(value) => Value::U64(value),
+            Number::I64(value) => Value::I64(value),
+            Number::F64(value) => Value::F64(value.unwrap_or(f64::NAN)),
+        })
+    }
 }
 
-const LABELS: [(Label, &str); 6] = [
-    (Label::Normal, "normal"),
-    (Label::TooSlow, "too slow"),
-    (Label::BeyondExperience, "beyond experience"),
-    (Label::TooFast, "too fast"),
-    (Label::NotEnoughData, "not enough data"),
-    (Label::Ignored, "ignored"),
-];
+/// Direction of a message, as `send` or `receive`.
+pub(super) mod direction {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A label as stores have it.
-pub(super) fn label_name(label: Label) -> &'static str {
-    let found = LABELS.iter().find(|(one, _)| *one == label);
-    found.map_or("normal", |(_, name)| name)
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Direction {
+        Send,
+        Receive,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(is_sent: &bool, to: S) -> Result<S::Ok, S::Error> {
+        match is_sent {
+            true => Direction::Send.serialize(to),
+            false => Direction::Receive.serialize(to),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+        Ok(matches!(Direction::deserialize(from)?, Direction::Send))
+    }
 }
 
-pub(super) fn label_named(name: &str) -> Option<Label> {
-    let found = LABELS.iter().find(|(_, one)| *one == name);
-    found.map(|(label, _)| *label)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provenance::{CounterRecord, Kind};
+    use perf_core::{Nanos, Value};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Numbers and texts are written as `Debug` and the rules of JSON say, whatever they are.
+        #[test]
+        fn numbers_and_texts_come_back(bits in any::<u64>(), name in ".*", signed in any::<i64>()) {
+            let number = f64::from_bits(bits);
+            let mut record = Record { kind: Kind::Anomaly, score: number, ..Record::default() };
+            record.host = Some(name.clone());
+            let counter = |value| CounterRecord { at: Nanos(1), name: name.clone(), value };
+            let values = [Value::F64(number), Value::U64(bits), Value::I64(signed)];
+            record.counters = values.map(counter).into();
+            let mut line = String::new();
+            write(&Entry::Call(Box::new(record)), &mut line);
+            let expected = match number.is_finite() {
+                true => format!("{number:?}"),
+                false => "null".into(),
+            };
+            let has = line.contains(&format!(r#""score":{expected},"#));
+            prop_assert!(has);
+            let mut again = String::new();
+            write(&read(&line).map_err(TestCaseError::fail)?, &mut again);
+            prop_assert_eq!(line, again);
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! [`Lines`]: a file of JSON Lines.
 
+use super::json;
 use super::record::Entry;
 use super::store::{Revision, Store};
-use super::{json, parse};
 use crate::{Error, Result};
 use perf_core::Cancelled;
 use std::fs::{File, OpenOptions};
@@ -115,7 +115,7 @@ impl Lines {
                 continue;
             }
             let text = std::str::from_utf8(line).map_err(|error| error.to_string());
-            match text.and_then(parse::read) {
+            match text.and_then(json::read) {
                 Ok(entry) => take(&bytes, Some(entry))?,
                 Err(what) => {
                     let place = format!("line {number}: {what}");

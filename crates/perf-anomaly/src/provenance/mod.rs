@@ -43,7 +43,6 @@ mod lines;
 mod memory;
 mod merge;
 mod params;
-mod parse;
 mod prune;
 mod record;
 mod recorder;
@@ -51,6 +50,7 @@ mod reduction;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod table;
 mod worst;
 
 pub use compare::{Comparison, Difference, Side};

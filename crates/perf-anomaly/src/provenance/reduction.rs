@@ -12,6 +12,7 @@ use crate::calls::StreamHealth;
 /// assert_eq!(all.factor(), Some(150.0));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Reduction {
     /// Bytes of the events: 48 for an enter, an exit and a counter value, 64 for a message, as the

@@ -2,9 +2,8 @@
 
 mod query;
 
-use super::json::{label_name, write};
+use super::json::{read, write};
 use super::lines::failed;
-use super::parse;
 use super::record::{Entry, Record};
 use super::store::{Query, Revision, Store};
 use crate::Result;
@@ -180,7 +179,7 @@ impl Sqlite {
             let columns: [Value; 12] = [
                 id.into(),
                 kind(record.kind).to_string().into(),
-                label_name(record.label).to_string().into(),
+                record.label.name().to_string().into(),
                 i64::from(record.program).into(),
                 i64::from(record.rank).into(),
                 i64::from(record.thread).into(),
@@ -210,7 +209,7 @@ impl Sqlite {
     }
 
     fn parse(&mut self, id: i64, body: &str) -> Option<Entry> {
-        match parse::read(body) {
+        match read(body) {
             Ok(entry) => Some(entry),
             Err(what) => {
                 let place = format!("entry {id}: {what}");

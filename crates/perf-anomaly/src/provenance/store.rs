@@ -1,6 +1,5 @@
 //! [`Store`]: where entries are kept, and how they are asked for.
 
-use super::json::label_name;
 use super::record::{Entry, Kind, Record};
 use crate::{Label, Result};
 use perf_core::Nanos;
@@ -173,6 +172,6 @@ pub trait Store: std::fmt::Debug + Send {
 
 impl std::fmt::Display for Label {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(label_name(*self))
+        f.write_str(self.name())
     }
 }

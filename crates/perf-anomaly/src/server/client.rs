@@ -12,6 +12,7 @@ use std::ops::Range;
 
 /// What became of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Synced {
     /// A delta was sent.

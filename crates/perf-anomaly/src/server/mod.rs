@@ -35,6 +35,7 @@ mod schedule;
 mod state;
 mod statistics;
 mod sum;
+mod table;
 mod view;
 
 pub use client::{Client, Synced};

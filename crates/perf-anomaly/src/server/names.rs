@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 /// A function of a program: its name, or for a call path the names of all functions on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FunctionName {
     /// The program, of those of one workflow.
     pub program: u32,
     /// The name.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::text"))]
     pub name: Arc<str>,
 }
 

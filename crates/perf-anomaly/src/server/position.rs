@@ -10,6 +10,7 @@ use perf_core::Nanos;
 /// A client that was stopped and reads the same stream again learns the positions from the server and does not
 /// tell these steps again: see [`Client::resume`](super::Client::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Position {
     /// The program.
     pub program: u32,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// By what ranks are ranked, the highest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Ranking {
     /// Anomalies in all.
@@ -52,6 +53,7 @@ impl std::str::FromStr for Ranking {
 
 /// What the steps of a rank were.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RankSummary {
     /// The program.

@@ -8,6 +8,7 @@ use perf_core::{Merge, Nanos};
 
 /// Calls and anomalies of a rank in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StepStats {
     /// The program.
@@ -106,6 +107,7 @@ impl StepStats {
 
 /// Calls and anomalies of a function, on one rank or on all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct FunctionStats {
     /// Calls, anomalies and time lost.

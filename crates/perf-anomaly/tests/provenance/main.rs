@@ -6,6 +6,7 @@ mod common;
 mod bounds;
 mod pruned;
 mod stores;
+mod text;
 
 use common::Random;
 use perf_anomaly::calls::{Calls, CallsParams};

@@ -65,13 +65,13 @@ fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
         what.starts_with(&format!("line {}: ", lines.len())),
         "{what}"
     );
-    // Fields that are missing or of the wrong kind are named.
+    // Errors name a missing field, or the place of a value of the wrong type.
     for (line, expected) in [
         ("[]", "line 1: expected an object"),
         (r#"{"type":"dog"}"#, "line 1: no entry has the type `dog`"),
         (
             r#"{"type":"stream","program":0,"rank":0}"#,
-            "line 1: `thread` is missing",
+            "line 1: missing field `thread`, column 38",
         ),
         (
             r#"{"type":"run","format":9}"#,
@@ -79,7 +79,7 @@ fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
         ),
         (
             r#"{"type":"stream","program":-1}"#,
-            "line 1: `program` is not a whole number",
+            "line 1: invalid value: integer `-1`, expected u32, column 29",
         ),
     ] {
         std::fs::write(&path, line).expect("tests may write here");

@@ -6,6 +6,7 @@ mod from_trace;
 mod rows;
 mod scope;
 mod severities;
+mod table;
 
 pub use combine::Combine;
 pub use rows::{Rows, SparseRows};

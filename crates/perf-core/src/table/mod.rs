@@ -269,6 +269,12 @@ impl IntoCell<u64> for usize {
     }
 }
 
+impl IntoCell<u64> for Option<usize> {
+    fn into_cell(self) -> Option<u64> {
+        self.and_then(usize::into_cell)
+    }
+}
+
 impl Table {
     /// Returns a table without columns.
     ///

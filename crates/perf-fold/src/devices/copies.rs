@@ -11,6 +11,7 @@ use std::collections::HashMap;
 /// Copies between host and device, as messages for [`Folder::lines`](crate::Folder::lines), and
 /// those that make none, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeviceCopies {
     /// One a copy. To the device: from the call that launched the copy to the end of the copy on its

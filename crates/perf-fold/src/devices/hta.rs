@@ -76,6 +76,7 @@ impl HtaParams {
 /// # Ok::<(), perf_fold::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Hta {
     /// The rank, where the recording tells.

@@ -6,6 +6,7 @@ use perf_core::{CancelToken, Looks, Ticks, TimeRange};
 
 /// What an idle device waits for. See [`Devices`](super::Devices) for the exact definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Cause {
     /// The host is late: the device ran dry before the call that launches the next work began.
@@ -59,11 +60,13 @@ impl Cause {
 /// It is cut to the [`Span`](super::Span). Before the first work of a device it begins with the span,
 /// and after the last it ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Gap {
     /// The time without work; not empty.
     pub range: TimeRange,
     /// The end of the first cause. The end of the gap where there is one cause only.
+    #[cfg_attr(feature = "serde", serde(rename = "end_of_first_cause"))]
     turn: Ticks,
     causes: [Cause; 2],
 }

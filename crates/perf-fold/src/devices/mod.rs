@@ -5,6 +5,7 @@ mod gather;
 mod hta;
 mod idle;
 mod sweep;
+mod table;
 mod work;
 
 pub use copies::{DeviceCopies, device_copies, device_copies_with};
@@ -149,6 +150,7 @@ impl DeviceParams {
 /// # Ok::<(), perf_fold::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Devices {
     devices: Vec<Device>,
     repairs: ReplayCounts,
@@ -156,6 +158,7 @@ pub struct Devices {
 
 /// How busy one device is.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Device {
     /// Its group; `None` for streams that are in none.
@@ -182,14 +185,25 @@ pub struct Device {
     /// Its gaps in order of time, if [`DeviceParams::keep_gaps`] is on.
     pub gaps: Vec<Gap>,
     /// Pieces of work in each kind.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_work"))]
     counts: [u64; Work::ALL.len()],
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_work"))]
     busy: [u64; Work::ALL.len()],
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serialize::by_work_pair")
+    )]
     both: [[u64; Work::ALL.len()]; Work::ALL.len()],
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serialize::by_cause")
+    )]
     idle: [u64; Cause::ALL.len()],
 }
 
 /// How busy one stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StreamUse {
     /// Its location.

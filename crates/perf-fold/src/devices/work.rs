@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 /// What a piece of work on a device is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Work {
     /// A kernel that computes: all work that no rule takes for something else.
     #[default]

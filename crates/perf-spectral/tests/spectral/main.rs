@@ -7,5 +7,6 @@ mod filters;
 mod profile;
 mod rank;
 mod store;
+mod tables;
 mod torus;
 mod transform;

@@ -157,6 +157,22 @@ impl<'a> Iterator for CallerChain<'a> {
     }
 }
 
+/// A list of the chains, each a list of texts.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Chains {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.collect_seq(self.all())
+    }
+}
+
+/// The texts, the innermost caller first.
+#[cfg(feature = "serde")]
+impl serde::Serialize for CallerChain<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.collect_seq(self.clone())
+    }
+}
+
 /// The texts.
 impl fmt::Debug for CallerChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

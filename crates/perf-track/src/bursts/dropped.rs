@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// A number of bursts and the time they take together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Amount {
     /// How many.
     pub bursts: u64,
@@ -31,6 +32,7 @@ impl Merge for Amount {
 /// left out by `duration`, `missing` and `ranges` are in [`Bursts`](crate::Bursts) with their
 /// [`Kind`](crate::Kind); those of `empty`, `cut` and `interrupted` are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Dropped {
     /// All bursts there are, with those that were left out but without `empty`, `cut` and
     /// `interrupted` ones.
@@ -42,6 +44,10 @@ pub struct Dropped {
     /// Without a metric, by the counters that were missing, in alphabetical order. A metric that
     /// has all its counters and is not finite all the same, as after a division by 0, stands here
     /// by its own name.
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serialize::by_counters")
+    )]
     pub missing: BTreeMap<Vec<String>, Amount>,
     /// With a metric out of its range, by that metric (the first one, where there are several).
     pub ranges: BTreeMap<String, Amount>,

@@ -24,6 +24,7 @@ use perf_core::Nanos;
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct DurationCut {
     /// Shortest duration that is kept.
     pub min: Nanos,

@@ -11,6 +11,7 @@ mod params;
 mod plan;
 mod scan;
 mod share;
+mod table;
 
 pub use chains::CallerChain;
 pub use dropped::{Amount, Dropped};
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 /// A thread that computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Thread {
     /// Its location in the recording.
     pub location: LocationId,
@@ -37,6 +39,7 @@ pub struct Thread {
 
 /// What became of a burst before clustering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Kind {
     /// It has all metrics and passed all filters.
@@ -54,11 +57,13 @@ pub enum Kind {
 
 /// A chain of callers, the innermost first, each as text such as `field_bc boundary.F90:299`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct ChainId(pub u32);
 
 /// One metric of all bursts.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Column {
     /// Name, such as `PAPI_TOT_INS` or `IPC`.
     pub name: String,
@@ -70,6 +75,7 @@ pub struct Column {
 
 /// One burst, as it is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Burst {
     /// Index of its thread in [`Bursts::threads`].
     pub thread: u32,
@@ -99,12 +105,15 @@ pub struct Burst {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bursts {
     /// Shared by copies and windows, as chains are.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::shared"))]
     threads: Arc<Vec<Thread>>,
     rows: Vec<Burst>,
     kinds: Vec<Kind>,
     columns: Vec<Column>,
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::shared"))]
     chains: Arc<Chains>,
 }
 

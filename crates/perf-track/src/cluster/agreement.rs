@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Agreement {
     points: u64,
     /// Pairs of points that are together in both, in the first, in the second labeling.

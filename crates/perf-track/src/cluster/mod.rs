@@ -25,6 +25,7 @@ mod refine;
 mod remainder;
 mod sample;
 mod split;
+mod table;
 mod tree;
 mod union;
 

@@ -20,6 +20,7 @@ use crate::{ClusterId, Error, Labels, Points, Result};
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Remainder {
     rows: Vec<u32>,
     values: Vec<f64>,

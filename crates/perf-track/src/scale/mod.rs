@@ -2,6 +2,7 @@
 
 mod fit;
 mod params;
+mod table;
 mod transform;
 
 pub use params::{Dimension, Scale, ScaleMode, ScaleParams, Shift};
@@ -13,6 +14,7 @@ use perf_core::{CancelToken, Looks, Nanos, Progress};
 
 /// The points of one frame.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScaledFrame {
     rows: Vec<u32>,
     values: Vec<f64>,
@@ -134,6 +136,7 @@ impl ScaledFrame {
 
 /// Frames in a common space.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Scaled {
     /// The points of each frame.
     pub frames: Vec<ScaledFrame>,

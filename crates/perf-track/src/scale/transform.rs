@@ -2,6 +2,7 @@
 
 /// What a frame adds to an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FrameAxis {
     /// How far the values of the frame lie from those of the first one, in units of the axis; of a
     /// logarithmic axis the logarithm of a factor.
@@ -26,6 +27,7 @@ impl FrameAxis {
 
 /// One axis of a [`Transform`].
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TransformAxis {
     /// The metric.
     pub metric: String,
@@ -56,6 +58,7 @@ pub struct TransformAxis {
 /// assert_eq!(transform.apply(0, &[-1.0]), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Transform {
     pub(super) axes: Vec<TransformAxis>,
 }

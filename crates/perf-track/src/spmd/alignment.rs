@@ -18,6 +18,7 @@ use crate::{ClusterId, Error, Result};
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Alignment {
     sequences: Sequences,
     /// For each different sequence the column of each of its bursts, ascending.

@@ -11,6 +11,7 @@ mod score;
 mod scorer;
 mod sequences;
 mod stripes;
+mod table;
 
 pub use align::{Align, AlignMethod, AlignParams};
 pub use alignment::Alignment;

@@ -5,6 +5,7 @@ use crate::{Bursts, ClusterId, Error, Kind, Labels, Result};
 
 /// The score of one cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ClusterScore {
     /// The cluster; noise is one of its own.
     pub cluster: ClusterId,
@@ -31,6 +32,7 @@ impl ClusterScore {
 /// the whole the sum over the clusters, weighted by their share of the time. A gap counts against
 /// all clusters of its column.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SpmdScore {
     /// The score of the whole.
     pub global: f64,

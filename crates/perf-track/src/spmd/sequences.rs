@@ -14,6 +14,7 @@ use std::collections::HashMap;
 /// assert_eq!(sequences.get(2), Some(&[ClusterId(1), ClusterId(2)][..]));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sequences {
     /// Each sequence once, in the order of the first thread that has it.
     distinct: Vec<Vec<ClusterId>>,

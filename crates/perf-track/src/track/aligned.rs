@@ -15,6 +15,7 @@ use crate::{Alignment, ClusterId, Error, Result};
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AlignedBursts {
     rows: Vec<Vec<Option<u32>>>,
 }

@@ -25,6 +25,7 @@ pub enum CallerWeight {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Callers {
     names: Vec<String>,
     of: Vec<Option<u32>>,

@@ -25,6 +25,7 @@ use crate::ClusterId;
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Matrix {
     rows: usize,
     columns: usize,

@@ -20,6 +20,7 @@ const SAME: f64 = 0.5;
 /// * the call sites of an object in two frames that follow each other share less than half of its
 ///   time, such as where a cluster of MPI start-up is linked to one of computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Mixture {
     /// The call sites, those of most time first, each once: chains, the innermost caller first.
     pub sites: Vec<String>,

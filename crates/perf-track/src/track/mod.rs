@@ -56,6 +56,7 @@ mod result;
 mod run;
 mod side;
 mod split;
+mod table;
 mod unclustered;
 mod windows;
 
@@ -71,4 +72,5 @@ pub use result::{
     Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
 };
 pub use split::{Parts, split_by_callers};
+pub(crate) use table::clusters;
 pub use windows::{Windows, windows};

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 /// Runs of a program are compared by the computation that it repeats. A difference in an object
 /// that occurs once, such as reading input, is a single measurement and no trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Occurrence {
     /// A thread of some experiment executes it more than once, not only at start-up. Also where

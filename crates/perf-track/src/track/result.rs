@@ -8,6 +8,7 @@ use perf_core::Merge;
 
 /// One phase of the program through all frames: 1, 2, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct ObjectId(pub u32);
 
@@ -19,6 +20,7 @@ impl std::fmt::Display for ObjectId {
 
 /// Who says that two clusters are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Evaluator {
     /// The share of the bursts of the first cluster whose nearest burst of the second frame is in
@@ -69,6 +71,7 @@ impl std::fmt::Display for Evaluator {
 
 /// What one evaluator says of all pairs of clusters of two frames, from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Vote {
     /// Who.
     pub evaluator: Evaluator,
@@ -79,6 +82,7 @@ pub struct Vote {
 
 /// Two frames that were compared.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Pair {
     /// The earlier frame.
     pub from: usize,
@@ -109,6 +113,7 @@ impl Pair {
 
 /// What a link says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum LinkKind {
     /// The same cluster in the next frame.
@@ -125,6 +130,7 @@ pub enum LinkKind {
 
 /// Two clusters that are one object.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Link {
     /// Frame and cluster.
     pub from: (usize, ClusterId),
@@ -144,6 +150,7 @@ pub struct Link {
 
 /// What happens to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Event {
     /// It is first seen, not in the first frame.
@@ -195,6 +202,7 @@ pub enum Event {
 
 /// One phase of the program through all frames.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Object {
     /// 1, 2, ...: by falling share of the time, in published mode by lowest cluster of the first
     /// frame.
@@ -238,6 +246,7 @@ impl Object {
 
 /// What tracking found out about a frame.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TrackedFrame {
     /// Its name.
     pub name: String,
@@ -289,6 +298,7 @@ pub struct TrackedFrame {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Tracking {
     /// The frames, in order.
     pub frames: Vec<TrackedFrame>,

@@ -11,6 +11,7 @@ const MOSTLY: f64 = 0.5;
 
 /// The clusters of a frame after those that mix phases were split.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Parts {
     /// The cluster of each point. The part of a cluster with the most time keeps its number, the
     /// others have numbers past those of all clusters.

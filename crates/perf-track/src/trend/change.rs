@@ -59,6 +59,7 @@ impl Counters {
 /// T = I / (IPC f). So `ln T2/T1 = ln I2/I1 - ln IPC2/IPC1 - ln f2/f1`, exactly, for sums and for means a
 /// burst alike. Only bursts with all three counters take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TimeChange {
     /// Of the mean duration of a burst.
     pub time: f64,

@@ -14,6 +14,7 @@ use super::student::two_sided;
 /// assert!(next.interval.is_some_and(|(low, high)| low < 1.0 && 1.0 < high));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PowerLaw {
     /// The metric of one task.
     pub coefficient: f64,
@@ -37,6 +38,7 @@ pub struct PowerLaw {
 
 /// What a law says of another number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Prediction {
     /// The most likely value.
     pub value: f64,

@@ -53,6 +53,7 @@ impl Expect {
 
 /// A metric of an object got worse.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Flag {
     /// The object.
     pub object: ObjectId,

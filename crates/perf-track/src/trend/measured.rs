@@ -16,6 +16,7 @@ use crate::{Bursts, ClusterId, Error, Frame, Result};
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Measured {
     pub(super) labels: Vec<ClusterId>,
     pub(super) columns: Vec<(Metric, Vec<f64>)>,

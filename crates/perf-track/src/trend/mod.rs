@@ -44,12 +44,12 @@
 //! ```
 
 mod change;
-mod csv;
 mod fit;
 mod flags;
 mod measured;
 mod student;
 mod summary;
+mod table;
 mod trends;
 
 pub use change::{Counters, TimeChange};

@@ -11,6 +11,7 @@
 /// assert_eq!((all.low, all.high, all.max), (1.0, 4.0, 100.0));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Summary {
     /// Bursts with a value.
     pub count: usize,

@@ -6,6 +6,7 @@ use crate::{ClusterId, Error, Result};
 
 /// A metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Metric {
     /// Name, such as `IPC`.
     pub name: String,
@@ -42,6 +43,7 @@ pub struct Metric {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Trends {
     pub(super) metrics: Vec<Metric>,
     pub(super) frames: Vec<(String, u32)>,

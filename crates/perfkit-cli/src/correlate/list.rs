@@ -1,7 +1,7 @@
 //! The ordered list, and how it is written.
 
 use super::grid::Grid;
-use super::{Options, call_path, metric};
+use super::{Options, Related, call_path, metric};
 use crate::failure::{Failure, Outcome, input};
 use crate::progress::Bar;
 use crate::table::{self, shortened};
@@ -228,16 +228,29 @@ impl<'a> List<'a> {
             self.band()?,
             weights(&self.axes)
         );
-        let matches = self.matches.iter().take(top).enumerate();
-        let rows = matches.filter_map(|(at, found)| {
-            let (metric, path) = self.label(self.row(found));
-            let [p, of_all] = self.chance_texts(at)?;
-            Some(vec![path, metric, format!("{:+.3}", found.r()), p, of_all])
-        });
-        let rows: Vec<_> = rows.collect();
-        let head = ["call path", "metric", "r", "p", "p of all"];
-        let heading = "Correlations by chance";
-        Some(Section::table("chances", heading, &words, &head, &rows))
+        let matches = self.matches.iter().take(top);
+        let labels: Vec<_> = matches.clone().map(|it| self.label(self.row(it))).collect();
+        let chances: Vec<_> = (0..labels.len()).map(|at| self.chance_texts(at)).collect();
+        let chance = |which: usize| {
+            let of = move |texts: &Option<[String; 2]>| texts.as_ref().map(|of| of[which].clone());
+            chances.iter().map(of)
+        };
+        let table = Table::new("chances", words)
+            .with(Column::text(
+                "call path",
+                labels.iter().map(|it| it.1.as_str()),
+            ))
+            .with(Column::text(
+                "metric",
+                labels.iter().map(|it| it.0.as_str()),
+            ))
+            .with(Column::text(
+                "r",
+                matches.map(|found| format!("{:+.3}", found.r())),
+            ))
+            .with(Column::text("p", chance(0)))
+            .with(Column::text("p of all", chance(1)));
+        Some(Section::table("chances", "Correlations by chance", &table))
     }
 
     pub(super) fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {
@@ -490,6 +503,22 @@ impl<'a> List<'a> {
                 "",
                 chances().map(|chance| chance.map(|(_, all)| all)),
             ))
+    }
+
+    /// Returns the views in their order, with the probability of chance among all of them.
+    pub(super) fn related(&self) -> Vec<Related> {
+        let views = self.matches.iter().enumerate();
+        let view = |(at, found): (usize, &Match)| {
+            let row = self.row(found);
+            Related {
+                id: row.1,
+                path: self.name(row).1,
+                r: found.r(),
+                shift: self.shift(found),
+                chance: self.chance(at).map(|(_, of_all)| of_all),
+            }
+        };
+        views.map(view).collect()
     }
 
     /// What the metrics are about that [`results`](super::results) adds to the profile.

@@ -82,6 +82,41 @@ pub fn section(options: &Options, heading: &str) -> Result<Section, Failure> {
     List::of(&opened.profile, options)?.section(heading)
 }
 
+/// Returns the part of a page about a profile that is open.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the profile.
+pub(crate) fn section_of(
+    profile: &Profile,
+    options: &Options,
+    heading: &str,
+) -> Result<Section, Failure> {
+    List::of(profile, options)?.section(heading)
+}
+
+/// View that correlates with the reference.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Related {
+    /// Call path of the view.
+    pub(crate) id: CallPathId,
+    /// Its name.
+    pub(crate) path: String,
+    /// Correlation, in `-1.0..=1.0`.
+    pub(crate) r: f64,
+    /// Shift of the correlation, an offset an axis.
+    pub(crate) shift: String,
+    /// Probability that the strongest of all views reaches it by chance; `None` without `--surrogates`.
+    pub(crate) chance: Option<f64>,
+}
+
+/// Returns the views of a profile that is open in the order of their correlation with the reference.
+///
+/// # Errors
+/// [`Failure::Usage`] for options that do not fit the profile.
+pub(crate) fn related(profile: &Profile, options: &Options) -> Result<Vec<Related>, Failure> {
+    Ok(List::of(profile, options)?.related())
+}
+
 /// Returns the picture on light and on dark paper.
 ///
 /// # Errors

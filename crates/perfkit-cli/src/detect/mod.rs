@@ -6,12 +6,12 @@ mod report;
 mod server;
 mod source;
 
-use crate::failure::{Failure, Outcome, input};
+use crate::failure::{self, Failure, Outcome, input};
 use crate::findings;
 use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording;
+use crate::recording::{self, Recording};
 pub use options::Options;
 use options::{Method, facts, means_something, spare_sources, title, usage};
 use perfkit::anomaly::calls::{Calls, Repair};
@@ -25,10 +25,13 @@ use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
 use perfkit::view::Section;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
-use report::{Detected, Shown, changed};
+pub(crate) use report::Detected;
+use report::{Shown, changed};
 use server::Server;
 use source::Source;
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Judges the calls of a source and prints ranks, functions and the worst calls.
 ///
@@ -90,7 +93,15 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     if let (Some(idle), [first, ..], true) = (options.idle, &options.files[..], is_absent) {
         return Err(source::absent(first, idle));
     }
-    let shown = Shown {
+    let mut found = Detected::new(shown(&options, draws), monitor, diagnostics)?;
+    if let (Some(path), Some(other)) = (&options.compare, &mut other) {
+        found.compare(path, &mut **other)?;
+    }
+    Ok(found)
+}
+
+fn shown(options: &Options, draws: bool) -> Shown {
+    Shown {
         files: options.files.clone(),
         method: options.method.name(),
         ranking: options.ranking,
@@ -98,12 +109,31 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
         prune: options.prune,
         top: options.top,
         draws,
-    };
-    let mut found = Detected::new(shown, monitor, diagnostics)?;
-    if let (Some(path), Some(other)) = (&options.compare, &mut other) {
-        found.compare(path, &mut **other)?;
     }
-    Ok(found)
+}
+
+/// Worst calls that [`judge`] keeps.
+const JUDGED_CALLS: &str = "50";
+
+/// Judges the calls of an opened recording with the default options. `files` are those that it was read from.
+///
+/// # Errors
+/// [`Failure::Input`] if the recording cannot be replayed.
+pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected, Failure> {
+    let words = files.iter().map(|file| file.clone().into_os_string());
+    let listed = ["--top", JUDGED_CALLS, "--"].map(OsString::from);
+    let options = failure::options(listed.into_iter().chain(words))?;
+    let monitor = replay_opened(
+        &options,
+        recording,
+        monitor(&options)?,
+        &mut std::io::sink(),
+    )?;
+    Detected::new(
+        shown(&options, true),
+        monitor,
+        recording.diagnostics.clone(),
+    )
 }
 
 fn monitor(options: &Options) -> Result<Monitor, Failure> {
@@ -248,13 +278,24 @@ fn watch_adios(
 /// Replays a recording.
 fn replay(
     options: &Options,
-    mut monitor: Monitor,
+    monitor: Monitor,
     out: &mut dyn Write,
 ) -> Result<(Monitor, Diagnostics), Failure> {
     let [file, ..] = &options.files[..] else {
         return Err(Failure::Usage("which source?".into()));
     };
     let recording = recording::open(file)?;
+    let monitor = replay_opened(options, &recording, monitor, out)?;
+    Ok((monitor, recording.diagnostics))
+}
+
+/// Replays a recording that is open.
+fn replay_opened(
+    options: &Options,
+    recording: &Recording,
+    mut monitor: Monitor,
+    out: &mut dyn Write,
+) -> Result<Monitor, Failure> {
     let view = recording.trace.view();
     let replay = match options.period {
         Some(period) => Replay::new(view, period),
@@ -276,7 +317,7 @@ fn replay(
             break;
         }
     }
-    Ok((monitor, recording.diagnostics))
+    Ok(monitor)
 }
 
 /// What is to be said after a step where one follows a stream: its worst anomalies, and functions that

@@ -11,7 +11,7 @@ use crate::findings;
 use crate::options::{General, TRACE, UnifyBy};
 use crate::output;
 use crate::pictures::{self, Files};
-use crate::recording::{self, Any};
+use crate::recording::{self, Any, Profiled, Recording};
 use clap::Args;
 use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
@@ -19,7 +19,7 @@ use perfkit::view::Section;
 use profile::ProfileSummary;
 pub(crate) use severity_table::severity_table;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use trace::Summary;
 
 /// Prints what is in a recording: its size, repairs, clocks and top call paths
@@ -83,7 +83,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
                 || Ok(summary.bars(top, &title)),
                 || {
                     let mut sections = summary.sections(top);
-                    sections.extend(timeline(&trace, &name, file, unify)?);
+                    let files = std::slice::from_ref(file);
+                    sections.extend(timeline(&trace, &name, files, unify)?);
                     Ok(sections)
                 },
             )?;
@@ -111,11 +112,34 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
+/// Returns the summary, the `top` call paths and the timeline of a trace as parts of a page.
+///
+/// # Errors
+/// [`Failure::Input`] if the trace makes no profile, and what folding and drawing fail with.
+pub(crate) fn trace_sections(
+    recording: &Recording,
+    files: &[PathBuf],
+    name: &str,
+    top: usize,
+) -> Result<Vec<Section>, Failure> {
+    let mut sections = timeline(recording, name, files, Unify::default())?;
+    sections.extend(Summary::of(recording)?.sections(top));
+    Ok(sections)
+}
+
+/// Returns the metrics and the `top` call paths of a profile as parts of a page.
+///
+/// # Errors
+/// [`Failure::Input`] for rows that cannot be read.
+pub(crate) fn profile_sections(opened: &Profiled, top: usize) -> Result<Vec<Section>, Failure> {
+    Ok(ProfileSummary::of(opened, None, top)?.sections())
+}
+
 /// A row a process, where anything was called.
 fn timeline(
     trace: &recording::Recording,
     name: &str,
-    file: &Path,
+    files: &[PathBuf],
     unify: Unify,
 ) -> Result<Vec<Section>, Failure> {
     let timelines = pictures::timelines_by(&trace.trace, unify)?;
@@ -126,6 +150,8 @@ fn timeline(
     let heading = format!("{name}: what processes do");
     let rows = (Groups::by(&timelines, GroupBy::Process), None);
     let of = (&trace.trace, &timelines);
-    let command = pictures::fold_command([&*file.to_string_lossy(), "--by", "process"]);
+    let words: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
+    let words = words.iter().map(AsRef::as_ref);
+    let command = pictures::fold_command(words.chain(["--by", "process"]));
     pictures::timeline(of, rows, (window, false), (&heading, "timeline"), &command)
 }

@@ -7,8 +7,10 @@ use crate::pictures;
 use crate::recording::Profiled;
 use crate::suggest::hint;
 use crate::table::{self, counted, grouped, shortened};
-use perfkit::core::{CallPathId, CartMembers, CartTopology, Combine, MetricId, Profile, Scope};
-use perfkit::view::{Bars, Scene, Section};
+use perfkit::core::{
+    CallPathId, CartMembers, CartTopology, Column, Combine, MetricId, Nanos, Profile, Scope, Table,
+};
+use perfkit::view::{Bars, Scene, Section, Unit};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -87,51 +89,44 @@ impl<'a> ProfileSummary<'a> {
 
     /// Its metrics and its top call paths, as parts of a page.
     pub(crate) fn sections(&self) -> Vec<Section> {
-        let metrics = self.metrics.iter().map(|about| {
-            let of = &self.metric(about.id).metric;
-            let total = about
-                .severities
-                .as_ref()
-                .map_or(String::new(), |of| number(of.total));
-            vec![
-                of.name.clone(),
-                of.unit.clone(),
-                format!("{:?}", self.metric(about.id).scope).to_lowercase(),
-                grouped(about.rows as u64),
-                total,
-            ]
-        });
-        let metrics: Vec<_> = metrics.collect();
-        let head = ["metric", "unit", "scope", "call paths with values", "total"];
-        let mut sections = vec![Section::table(
-            "metrics",
-            "What was measured",
-            "",
-            &head,
-            &metrics,
-        )];
+        let all = || self.metrics.iter();
+        let of = |about: &About| self.metric(about.id).clone();
+        let total = |about: &About| about.severities.as_ref().map(|of| number(of.total));
+        let scope = |about: &About| format!("{:?}", of(about).scope).to_lowercase();
+        let metrics = Table::new("metrics", "")
+            .with(Column::text("metric", all().map(|it| of(it).metric.name)))
+            .with(Column::text("unit", all().map(|it| of(it).metric.unit)))
+            .with(Column::text("scope", all().map(scope)))
+            .with(Column::unsigned(
+                "call paths with values",
+                "",
+                all().map(|it| it.rows),
+            ))
+            .with(Column::text("total", all().map(total)));
+        let mut sections = vec![Section::table("metrics", "What was measured", &metrics)];
         if let Some(by) = self.by {
             let (unit, factor) = pictures::unit(&self.metric(by).metric.unit);
-            let paths = self.paths.iter().map(|path| {
-                let visits = path.visits.map_or(String::new(), number);
-                vec![
-                    path.name.clone(),
-                    unit.write(path.exclusive * factor),
-                    unit.write(path.inclusive * factor),
-                    visits,
-                ]
-            });
-            let head = ["call path", "exclusive", "inclusive", "visits"];
             let quantity = self.metric(by).quantity();
             let words = format!("By exclusive {quantity}, summed over locations.");
-            let paths: Vec<_> = paths.collect();
-            sections.push(Section::table(
-                "paths",
-                "Where it goes",
-                &words,
-                &head,
-                &paths,
-            ));
+            let paths = || self.paths.iter();
+            let values = |name: &'static str, of: fn(&Path) -> f64| {
+                let values = paths().map(|it| of(it) * factor);
+                match unit {
+                    Unit::Nanos => Column::times(name, values.map(|it| Nanos(it.round() as i64))),
+                    Unit::Bytes => Column::floats(name, "B", values),
+                    _ => Column::floats(name, "", values),
+                }
+            };
+            let visits = paths().map(|it| it.visits.map(|visits| visits.round() as u64));
+            let paths = Table::new("call paths", words)
+                .with(Column::text(
+                    "call path",
+                    paths().map(|it| it.name.as_str()),
+                ))
+                .with(values("exclusive", |it| it.exclusive))
+                .with(values("inclusive", |it| it.inclusive))
+                .with(Column::unsigned("visits", "", visits));
+            sections.push(Section::table("paths", "Where it goes", &paths));
         }
         sections
     }

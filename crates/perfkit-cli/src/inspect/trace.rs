@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{
-    CallPathId, CancelToken, Clock, ClockViolations, Diagnostics, Nanos, Profile, Region,
+    CallPathId, CancelToken, Clock, ClockViolations, Column, Diagnostics, Nanos, Profile, Region,
     ReplayCounts, Table, Ticks, Unify, Value, match_messages,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 /// A call path with its times and visits, summed over all locations.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Path {
     name: String,
     exclusive: u64,
@@ -25,7 +25,7 @@ struct Path {
 }
 
 /// What is in a recording.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Summary {
     format: &'static str,
     creator: Option<String>,
@@ -294,34 +294,30 @@ impl Summary {
         let clocks = findings::clocks(&self.clocks, self.clock);
         let clocks = clocks.into_iter().map(|line| ("clocks", line));
         let facts = facts.into_iter().chain(clocks);
-        let facts = facts.map(|(name, value)| vec![name.to_string(), value]);
-        let facts: Vec<_> = facts.collect();
-        let paths = self.paths.iter().take(top).map(|path| {
-            vec![
-                path.name.clone(),
-                Nanos(path.exclusive as i64).to_string(),
-                Nanos(path.inclusive as i64).to_string(),
-                grouped(path.visits),
-            ]
-        });
-        let head = ["call path", "exclusive", "inclusive", "visits"];
+        let (names, values): (Vec<_>, Vec<_>) = facts.unzip();
+        let facts = Table::new("facts", "")
+            .with(Column::text("fact", names))
+            .with(Column::text("value", values));
+        let paths = || self.paths.iter().take(top);
+        let time = |time: u64| Nanos(time as i64);
         let words = "Most exclusive time first, summed over locations.";
-        let paths: Vec<_> = paths.collect();
+        let paths = Table::new("call paths", words)
+            .with(Column::text(
+                "call path",
+                paths().map(|it| it.name.as_str()),
+            ))
+            .with(Column::times(
+                "exclusive",
+                paths().map(|it| time(it.exclusive)),
+            ))
+            .with(Column::times(
+                "inclusive",
+                paths().map(|it| time(it.inclusive)),
+            ))
+            .with(Column::unsigned("visits", "", paths().map(|it| it.visits)));
         vec![
-            Section::table("facts", "What is in it", "", &["fact", ""], &facts),
-            Section::table("paths", "Where the time goes", words, &head, &paths),
-        ]
-    }
-
-    /// Events, locations and duration: for a line about the recording.
-    pub fn brief(&self) -> [String; 4] {
-        [
-            grouped(self.locations as u64),
-            grouped(self.events),
-            Nanos(self.end.0 - self.start.0).to_string(),
-            self.paths
-                .first()
-                .map_or(String::new(), |path| path.name.clone()),
+            Section::table("facts", "What is in it", &facts),
+            Section::table("paths", "Where the time goes", &paths),
         ]
     }
 

@@ -88,7 +88,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     };
     if let Some(path) = &options.csv {
         let mut table = Vec::new();
-        series.trends.write_csv(&mut table).map_err(failed(path))?;
+        let trends = series.trends.table();
+        trends.write_csv(&mut table).map_err(failed(path))?;
         std::fs::write(path, table).map_err(failed(path))?;
     }
     if !options.files.is_empty() {
@@ -151,6 +152,14 @@ pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(title, "phases");
     let section = view.section(&Bar::new(), &CancelToken::new());
     section.map_err(pictures::failed)
+}
+
+/// Returns the metrics of tracked regions that become worse by more than 5 %.
+///
+/// # Errors
+/// [`Failure::Input`] if metrics cannot be compared.
+pub(crate) fn flags(series: &Series, clustering: &ClusterOptions) -> Result<Vec<Flag>, Failure> {
+    Ok(Report::of(series, clustering)?.flags)
 }
 
 /// Writes the trace of each recording with the object of each burst.

@@ -19,22 +19,20 @@ pub(super) fn report(tab: &mut Tab<'_>) -> Result<(), String> {
 }
 
 pub(super) fn tour(tab: &mut Tab<'_>) -> Result<(), String> {
-    // An overview first: a card with a picture for each part.
-    tab.expect("document.querySelector('main > section').id === 'overview'")?;
-    tab.expect("document.querySelectorAll('.card').length === 6 && [...document.querySelectorAll('.card')].every((card) => document.querySelector(card.getAttribute('href')))")?;
-    tab.expect("[...document.querySelectorAll('.card')].every((card) => card.querySelectorAll('img').length === 2 && [...card.querySelectorAll('img')].filter((img) => img.checkVisibility()).length === 1)")?;
+    // Findings first, each with its next command; then a section for each analysis of each recording.
+    tab.expect("document.querySelector('main > section').id === 'findings'")?;
+    tab.expect("document.querySelectorAll('#findings li').length > 10 && [...document.querySelectorAll('#findings li')].every((item) => item.querySelector('code').textContent.startsWith('perfkit '))")?;
     tab.expect("['timeline', 'topology', 'track', 'anomaly'].every((view) => document.querySelector(`section[data-view=${view}]`))")?;
     tab.expect("document.querySelectorAll('script:not([type])').length === 5")?;
-    tab.click(".card[href='#phases']")?;
-    tab.expect("location.hash === '#phases' && Math.abs(document.querySelector('#phases').getBoundingClientRect().top) < innerHeight")?;
+    tab.click("nav a[href='#phases-2']")?;
+    tab.expect("location.hash === '#phases-2' && Math.abs(document.querySelector('#phases-2').getBoundingClientRect().top) < innerHeight")?;
     // Real recordings: an object is followed, and a call has its stack.
-    tab.click("#phases .objects tbody tr button")?;
-    tab.expect("document.querySelector('#phases').dataset.object === '1' && document.querySelector('#phases .status').textContent.includes('forward')")?;
+    tab.click("#phases-2 .objects tbody tr button")?;
+    tab.expect("document.querySelector('#phases-2').dataset.object === '1' && document.querySelector('#phases-2 .status').textContent.includes('forward')")?;
     tab.click("#anomalies .functions tbody tr button")?;
     tab.click("#anomalies .calls tbody tr button")?;
     tab.expect("document.querySelector('#anomalies .call figcaption').textContent.startsWith('MPI_Barrier on rank')")?;
     tab.click("#theme")?;
-    tab.expect("[...document.querySelectorAll('.card')].every((card) => [...card.querySelectorAll('img')].filter((img) => img.checkVisibility()).length === 1)")?;
     // On paper there is nothing to press, and nothing is wider than it.
     tab.media("print")?;
     tab.expect("[...document.querySelectorAll('nav, .tools')].every((e) => !e.checkVisibility()) && document.documentElement.scrollWidth <= innerWidth")?;

@@ -18,6 +18,7 @@ const VERSION: u16 = 1;
 
 /// A function has other run times from a step on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Change {
     /// The function.

@@ -14,6 +14,7 @@ use plan::{Fate, Plan, length};
 /// What is kept after it is counted as what is kept before: see
 /// [`Reduction`](super::Reduction).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Pruned {
     /// Records that stayed, with new scores.

@@ -1,6 +1,5 @@
 //! Queries in SQL.
 
-use crate::provenance::json::label_name;
 use crate::provenance::record::Kind;
 use crate::provenance::store::{Order, Query};
 use rusqlite::types::Value;
@@ -32,7 +31,7 @@ pub(super) fn sql(query: &Query) -> (String, Vec<Value>) {
         "kind = ?",
         query.kind.map(|one| kind(one).to_string().into()),
     );
-    let label = query.label.map(|one| label_name(one).to_string().into());
+    let label = query.label.map(|one| one.name().to_string().into());
     and("label = ?", label);
     and("program = ?", query.program.map(number));
     and("rank = ?", query.rank.map(number));

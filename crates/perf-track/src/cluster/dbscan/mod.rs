@@ -162,6 +162,7 @@ impl Clusterer for Dbscan {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Scan {
     labels: Labels,
     core: Vec<bool>,

@@ -67,6 +67,7 @@ pub struct EpsSearch(EpsChecked);
 
 /// Why [`EpsChoice::eps`] is what it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum EpsWhy {
     /// The upper end of a run of eps that give nearly the same clusters.
@@ -94,6 +95,7 @@ pub enum EpsWhy {
 
 /// One DBSCAN of the sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EpsStep {
     /// The radius.
     pub eps: f64,
@@ -111,6 +113,7 @@ pub struct EpsStep {
 
 /// A radius, and how it was found.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EpsChoice {
     /// The radius.
     pub eps: f64,

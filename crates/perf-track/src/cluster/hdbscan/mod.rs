@@ -54,6 +54,7 @@ pub struct Hdbscan(HdbscanChecked);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Hierarchy {
     labels: Labels,
     strength: Vec<f64>,

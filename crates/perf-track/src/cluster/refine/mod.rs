@@ -87,6 +87,7 @@ pub struct Refinement(RefineChecked);
 
 /// A cluster, or the noise, of one step.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RefineNode {
     /// Step it appeared in, from 0: index into [`Refined::eps`].
     pub step: usize,
@@ -104,6 +105,7 @@ pub struct RefineNode {
 
 /// What [`Refinement::run`] finds.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Refined {
     /// The cluster of each point.
     pub labels: Labels,

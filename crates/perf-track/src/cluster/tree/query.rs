@@ -6,6 +6,7 @@ use crate::cluster::distance::squared;
 
 /// A neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Near {
     /// Index of the point.
     pub index: u32,

@@ -140,6 +140,34 @@ impl Detected {
         self.drawn.as_ref()
     }
 
+    /// Returns the number of steps.
+    pub(crate) fn step_count(&self) -> u64 {
+        self.report.steps
+    }
+
+    /// Returns the worst calls, the worst first.
+    pub(crate) fn worst(&self) -> &[Record] {
+        &self.worst
+    }
+
+    /// Returns the functions with what became of their calls, by falling time lost.
+    pub(crate) fn functions_lost(&self) -> Vec<(&str, &Loss)> {
+        let functions = self.functions.iter();
+        functions
+            .map(|(_, name, loss)| (name.as_str(), loss))
+            .collect()
+    }
+
+    /// Returns the functions that became slower or faster for good.
+    pub(crate) fn changed_functions(&self) -> Vec<(String, Change)> {
+        let drift = self.report.drift.as_ref();
+        let changes = drift.map_or(&[][..], |drift| drift.changes()).iter();
+        let calls = &self.report.calls;
+        changes
+            .map(|change| (calls.function_name(change.function), *change))
+            .collect()
+    }
+
     /// Looks at what another run recorded beside this one.
     ///
     /// # Errors

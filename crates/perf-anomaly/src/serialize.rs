@@ -1,0 +1,99 @@
+//! `Serialize` where a derived one would lose names or make keys that JSON cannot have.
+
+use crate::calls::CallFlags;
+use crate::provenance::Reduction;
+use crate::server::{RankSummary, Ranking, Ranks};
+use crate::{Change, Drift, FunctionId, Functions, Loss, Losses, Report};
+use serde::Serializer;
+use serde::ser::{Serialize, SerializeStruct};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A text that others share.
+pub(crate) fn text<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(text)
+}
+
+/// The number of a call, `null` for none.
+pub(crate) fn caller<S: Serializer>(caller: &u64, to: S) -> Result<S::Ok, S::Error> {
+    let is_known = *caller != crate::calls::Call::NOBODY;
+    is_known.then_some(*caller).serialize(to)
+}
+
+/// Losses of ranks: the keys of a JSON map are texts.
+pub(crate) fn by_rank<S: Serializer>(
+    ranks: &BTreeMap<(u32, u32), Loss>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(serde::Serialize)]
+    struct Rank<'a> {
+        program: u32,
+        rank: u32,
+        #[serde(flatten)]
+        loss: &'a Loss,
+    }
+    to.collect_seq(ranks.iter().map(|((program, rank), loss)| Rank {
+        program: *program,
+        rank: *rank,
+        loss,
+    }))
+}
+
+/// A list of pairs in the order of the functions.
+impl<T: Serialize> Serialize for Functions<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let pairs: Vec<(FunctionId, &T)> = self.iter().collect();
+        to.collect_seq(pairs)
+    }
+}
+
+/// One flag for each way in which a call can end.
+impl Serialize for CallFlags {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut flags = to.serialize_struct("CallFlags", 6)?;
+        flags.serialize_field("is_open", &self.is_open())?;
+        flags.serialize_field("is_first", &self.is_first())?;
+        flags.serialize_field("closed_by_outer", &self.closed_by_outer())?;
+        flags.serialize_field("closed_by_other_name", &self.closed_by_other_name())?;
+        flags.serialize_field("closed_at_end", &self.closed_at_end())?;
+        flags.serialize_field("is_correlated", &self.is_correlated())?;
+        flags.end()
+    }
+}
+
+/// The summaries of the ranks in the order of program and rank.
+impl Serialize for Ranks {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut ranks: Vec<RankSummary> = self.ranked(Ranking::Total);
+        ranks.sort_by_key(|rank| (rank.program, rank.rank));
+        to.collect_seq(ranks)
+    }
+}
+
+/// The changes, and how many were found but not kept.
+impl Serialize for Drift {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut drift = to.serialize_struct("Drift", 2)?;
+        drift.serialize_field("changes", self.changes())?;
+        drift.serialize_field("left_out", &self.left_out())?;
+        drift.end()
+    }
+}
+
+/// The name of the detector and all results; neither the calls nor the store.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let changes: Option<&[Change]> = self.drift.as_ref().map(Drift::changes);
+        let reduction: Option<&Reduction> = self.store.as_ref().map(|(_, reduction)| reduction);
+        let losses: &Losses = &self.losses;
+        let mut report = to.serialize_struct("Report", 7)?;
+        report.serialize_field("detector", self.detector.name())?;
+        report.serialize_field("losses", losses)?;
+        report.serialize_field("ranks", &self.ranks)?;
+        report.serialize_field("changes", &changes)?;
+        report.serialize_field("health", &self.calls.health())?;
+        report.serialize_field("left_out", &self.left_out)?;
+        report.serialize_field("reduction", &reduction)?;
+        report.end()
+    }
+}

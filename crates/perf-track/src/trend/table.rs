@@ -1,0 +1,364 @@
+//! Tables of trends.
+
+use super::trends::{Metric, Trends};
+use super::{Counters, Flag, PowerLaw, Prediction, Summary, TimeChange};
+use crate::Result;
+use crate::track::ObjectId;
+use perf_core::{Column, Table};
+
+/// A law of a metric of a region, and its prediction for the next number of tasks.
+struct Law<'a> {
+    region: usize,
+    metric: &'a Metric,
+    law: PowerLaw,
+    next: Option<Prediction>,
+}
+
+impl Trends {
+    /// Returns the summaries as a table with a row for each tracked region, experiment and metric.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region` | unsigned | number |
+    /// | `experiment`, `tasks` | text, unsigned | name and number of processes |
+    /// | `clusters` | text | numbers of the clusters, `1, 3` |
+    /// | `metric`, `unit` | text | metric, and the unit of the columns from `mean` on |
+    /// | `bursts`, `missing` | unsigned | bursts with and without a value |
+    /// | `mean`, `deviation` | float | mean and standard deviation of a sample |
+    /// | `minimum`, `low whisker`, `q1`, `median`, `q3`, `high whisker`, `maximum` | float | box plot, see [`Summary`] |
+    /// | `mean times tasks` | float | constant if the work is divided among the tasks |
+    ///
+    /// ```
+    /// use perf_core::Cell;
+    /// use perf_track::trend::{Measured, Trends};
+    /// # use perf_core::CancelToken;
+    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::{ClusterId, Points};
+    /// # let id = [ClusterId(1); 2];
+    /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
+    /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
+    /// # let mut frames = Vec::new();
+    /// # for (run, points) in runs.iter().zip(&points) {
+    /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// # }
+    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+    /// // One region on 4, 8 and 16 tasks, which divide its work.
+    /// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
+    /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+    /// let trends = Trends::of(&tracking, measured)?;
+    /// let table = trends.table();
+    /// assert_eq!(table.rows(), 3);
+    /// assert_eq!(table.cell(1, "mean"), Some(Cell::Float(4e9)));
+    /// assert_eq!(table.cell(1, "mean times tasks"), Some(Cell::Float(32e9)));
+    /// let laws = trends.power_laws(0.95)?;
+    /// assert_eq!(laws.text_of(0, "exponent"), "-1.00");
+    /// assert_eq!(laws.text_of(0, "predicted tasks"), "32.0");
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    pub fn table(&self) -> Table {
+        let mut rows: Vec<(usize, usize, &Metric, &Summary)> = Vec::new();
+        for object in 0..self.members.len() {
+            for frame in 0..self.frames.len() {
+                let metrics = self.metrics.iter().enumerate();
+                rows.extend(metrics.filter_map(|(at, metric)| {
+                    Some((object, frame, metric, self.at(object, frame, at)?))
+                }));
+            }
+        }
+        let clusters = rows.iter().map(|row| {
+            let members = self.members.get(row.0).and_then(|frames| frames.get(row.1));
+            members.map(|ids| crate::track::clusters(ids))
+        });
+        let tasks = |frame: usize| self.frames.get(frame).map(|frame| frame.1);
+        let floats = |name: &'static str, of: fn(&Summary) -> f64| {
+            Column::floats(name, "", rows.iter().map(|row| of(row.3)))
+        };
+        let by_tasks = rows
+            .iter()
+            .map(|row| Some(row.3.mean * f64::from(tasks(row.1)?)));
+        Table::new(
+            "trends",
+            "Metrics of the tracked regions in each experiment.",
+        )
+        .with(Column::unsigned(
+            "tracked region",
+            "",
+            rows.iter().map(|row| row.0 + 1),
+        ))
+        .with(Column::text(
+            "experiment",
+            rows.iter().map(|row| self.frame_name(row.1)),
+        ))
+        .with(Column::unsigned(
+            "tasks",
+            "",
+            rows.iter().map(|row| tasks(row.1)),
+        ))
+        .with(Column::text("clusters", clusters))
+        .with(Column::text(
+            "metric",
+            rows.iter().map(|row| row.2.name.as_str()),
+        ))
+        .with(Column::text(
+            "unit",
+            rows.iter().map(|row| row.2.unit.as_str()),
+        ))
+        .with(Column::unsigned(
+            "bursts",
+            "",
+            rows.iter().map(|row| row.3.count),
+        ))
+        .with(Column::unsigned(
+            "missing",
+            "",
+            rows.iter().map(|row| row.3.missing),
+        ))
+        .with(floats("mean", |it| it.mean))
+        .with(floats("deviation", |it| it.deviation))
+        .with(floats("minimum", |it| it.min))
+        .with(floats("low whisker", |it| it.low))
+        .with(floats("q1", |it| it.q1))
+        .with(floats("median", |it| it.median))
+        .with(floats("q3", |it| it.q3))
+        .with(floats("high whisker", |it| it.high))
+        .with(floats("maximum", |it| it.max))
+        .with(Column::floats("mean times tasks", "", by_tasks))
+    }
+
+    /// Returns the power laws of all metrics of all tracked regions as a table, with intervals of the confidence
+    /// `level`, between 0 and 1. Metrics without a law are skipped, see [`fit`](Self::fit).
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region`, `metric`, `unit` | | as in [`table`](Self::table) |
+    /// | `coefficient` | float | metric of one task |
+    /// | `exponent` | float | -1 if twice the tasks halve the metric |
+    /// | `exponent low`, `exponent high` | float | interval of the exponent, missing for two points |
+    /// | `confidence level` | float, % | probability of the intervals |
+    /// | `r squared` | float | share of the variance of the logarithms that the law explains |
+    /// | `points` | unsigned | experiments that it was fitted to |
+    /// | `predicted tasks` | float | next number of tasks, missing unless the series has one |
+    /// | `predicted`, `predicted low`, `predicted high` | float | metric there, and its interval |
+    ///
+    /// # Errors
+    /// None at present; those of [`fit`](Self::fit).
+    pub fn power_laws(&self, level: f64) -> Result<Table> {
+        let tasks = self.next_tasks();
+        let mut rows: Vec<Law<'_>> = Vec::new();
+        for region in 1..=self.members.len() {
+            for metric in &self.metrics {
+                if let Some(law) = self.fit(ObjectId(region as u32), &metric.name, level)? {
+                    let next = tasks.map(|tasks| law.predict(tasks));
+                    rows.push(Law {
+                        region,
+                        metric,
+                        law,
+                        next,
+                    });
+                }
+            }
+        }
+        let floats = |name: &'static str, of: &dyn Fn(&Law<'_>) -> Option<f64>| {
+            Column::floats(name, "", rows.iter().map(of))
+        };
+        let level = rows.iter().map(|row| 100.0 * row.law.level);
+        Ok(Table::new(
+            "power laws",
+            "Metrics of the tracked regions by the number of tasks.",
+        )
+        .with(Column::unsigned(
+            "tracked region",
+            "",
+            rows.iter().map(|row| row.region),
+        ))
+        .with(Column::text(
+            "metric",
+            rows.iter().map(|row| row.metric.name.as_str()),
+        ))
+        .with(Column::text(
+            "unit",
+            rows.iter().map(|row| row.metric.unit.as_str()),
+        ))
+        .with(floats("coefficient", &|row| Some(row.law.coefficient)))
+        .with(floats("exponent", &|row| Some(row.law.exponent)))
+        .with(floats("exponent low", &|row| Some(row.law.interval?.0)))
+        .with(floats("exponent high", &|row| Some(row.law.interval?.1)))
+        .with(Column::floats("confidence level", "%", level))
+        .with(floats("r squared", &|row| Some(row.law.r_squared)))
+        .with(Column::unsigned(
+            "points",
+            "",
+            rows.iter().map(|row| row.law.points),
+        ))
+        .with(floats("predicted tasks", &|_| tasks))
+        .with(floats("predicted", &|row| Some(row.next?.value)))
+        .with(floats("predicted low", &|row| Some(row.next?.interval?.0)))
+        .with(floats("predicted high", &|row| Some(row.next?.interval?.1))))
+    }
+
+    /// Returns the causes of changes of the mean duration as a table, for each tracked region and two experiments
+    /// in which it is seen one after the other.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region`, `experiment`, `later experiment` | | region and experiments |
+    /// | `duration factor` | float | later mean duration of a burst by the earlier one |
+    /// | `factor of instructions`, `factor of IPC`, `factor of frequency` | float | parts of it that are due to each; their product is the duration factor |
+    /// | `factor of bursts` | float | later number of bursts by the earlier one |
+    /// | `bursts`, `bursts without counters` | unsigned | bursts of both that took part, and that lack a counter |
+    ///
+    /// ```
+    /// use perf_track::trend::{Counters, Measured, Trends};
+    /// # use perf_core::CancelToken;
+    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::{ClusterId, Points};
+    /// # let id = [ClusterId(1); 2];
+    /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
+    /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
+    /// # let mut frames = Vec::new();
+    /// # for (run, points) in runs.iter().zip(&points) {
+    /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// # }
+    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+    /// // Half of the instructions take half of the time.
+    /// let frame = |run: &(u32, f64)| {
+    ///     let measured = Measured::new(&id).column("duration", "s", vec![run.1 / 2e9; 2])?;
+    ///     measured.column("instructions", "", vec![run.1; 2])?.column("IPC", "", vec![1.5; 2])
+    /// };
+    /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+    /// let trends = Trends::of(&tracking, measured)?;
+    /// let table = trends.time_changes(&Counters::with_ipc("duration", "instructions", "IPC"))?;
+    /// assert_eq!(table.text_of(0, "duration factor"), "0.500");
+    /// assert_eq!(table.text_of(0, "factor of IPC"), "1.00");
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A metric that does not exist.
+    pub fn time_changes(&self, counters: &Counters) -> Result<Table> {
+        let mut rows: Vec<(usize, usize, usize, TimeChange)> = Vec::new();
+        for (object, members) in self.members.iter().enumerate() {
+            let seen = members.iter().enumerate();
+            let seen = seen.filter(|(_, members)| !members.is_empty());
+            let seen: Vec<usize> = seen.map(|(frame, _)| frame).collect();
+            for (from, to) in seen.iter().zip(seen.iter().skip(1)) {
+                let id = ObjectId(object as u32 + 1);
+                if let Some(change) = self.change(id, *from, *to, counters)? {
+                    rows.push((object + 1, *from, *to, change));
+                }
+            }
+        }
+        let floats = |name: &'static str, of: fn(&TimeChange) -> f64| {
+            Column::floats(name, "", rows.iter().map(|row| of(&row.3)))
+        };
+        Ok(Table::new(
+            "time changes",
+            "Causes of changes of the mean duration of bursts.",
+        )
+        .with(Column::unsigned(
+            "tracked region",
+            "",
+            rows.iter().map(|row| row.0),
+        ))
+        .with(Column::text(
+            "experiment",
+            rows.iter().map(|row| self.frame_name(row.1)),
+        ))
+        .with(Column::text(
+            "later experiment",
+            rows.iter().map(|row| self.frame_name(row.2)),
+        ))
+        .with(floats("duration factor", |it| it.time.exp()))
+        .with(floats("factor of instructions", |it| it.factors()[0]))
+        .with(floats("factor of IPC", |it| it.factors()[1]))
+        .with(floats("factor of frequency", |it| it.factors()[2]))
+        .with(floats("factor of bursts", |it| it.bursts.exp()))
+        .with(Column::unsigned(
+            "bursts",
+            "",
+            rows.iter().map(|row| row.3.counted),
+        ))
+        .with(Column::unsigned(
+            "bursts without counters",
+            "",
+            rows.iter().map(|row| row.3.missing),
+        )))
+    }
+
+    /// Returns flags, from [`flags`](Self::flags), as a table.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region`, `metric` | unsigned, text | region, and metric that got worse |
+    /// | `times tasks` | flag | the metric was multiplied by the number of tasks |
+    /// | `experiment`, `later experiment` | text | experiments that were compared |
+    /// | `factor` | float | later mean by the earlier one |
+    /// | `standard errors` | float | size of the change in standard errors, missing if neither experiment varies |
+    ///
+    /// ```
+    /// use perf_core::Cell;
+    /// use perf_track::trend::{Expect, Measured, Trends};
+    /// # use perf_core::CancelToken;
+    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::{ClusterId, Points};
+    /// # let id = [ClusterId(1); 2];
+    /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
+    /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
+    /// # let mut frames = Vec::new();
+    /// # for (run, points) in runs.iter().zip(&points) {
+    /// #     let name = format!("{} tasks", run.0);
+    /// #     frames.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// # }
+    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+    /// // The instructions are divided, instructions a cycle fall.
+    /// let frame = |run: &(u32, f64)| {
+    ///     let measured = Measured::new(&id).column("instructions", "", vec![run.1; 2])?;
+    ///     measured.column("IPC", "", vec![6.0 / f64::from(run.0); 2])
+    /// };
+    /// let trends = Trends::of(&tracking, runs.iter().map(frame).collect::<Result<_, _>>()?)?;
+    /// let flags = trends.flags(&[Expect::divided("instructions"), Expect::higher("IPC")], 0.05)?;
+    /// let table = trends.flag_table(&flags);
+    /// assert_eq!((table.rows(), table.cell(0, "metric")), (1, Some(Cell::Text("IPC"))));
+    /// assert_eq!(table.text_of(0, "later experiment"), "8 tasks");
+    /// assert_eq!(table.cell(0, "factor"), Some(Cell::Float(0.5)));
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    pub fn flag_table(&self, flags: &[Flag]) -> Table {
+        Table::new("flags", "Metrics of tracked regions that got worse.")
+            .with(Column::unsigned(
+                "tracked region",
+                "",
+                flags.iter().map(|it| it.object.0),
+            ))
+            .with(Column::text(
+                "metric",
+                flags.iter().map(|it| it.metric.as_str()),
+            ))
+            .with(Column::flags(
+                "times tasks",
+                flags.iter().map(|it| it.by_tasks),
+            ))
+            .with(Column::text(
+                "experiment",
+                flags.iter().map(|it| self.frame_name(it.from)),
+            ))
+            .with(Column::text(
+                "later experiment",
+                flags.iter().map(|it| self.frame_name(it.to)),
+            ))
+            .with(Column::floats(
+                "factor",
+                "",
+                flags.iter().map(|it| it.factor),
+            ))
+            .with(Column::floats(
+                "standard errors",
+                "",
+                flags.iter().map(|it| it.sigmas),
+            ))
+    }
+
+    fn frame_name(&self, frame: usize) -> &str {
+        self.frames.get(frame).map_or("", |frame| &frame.0)
+    }
+}

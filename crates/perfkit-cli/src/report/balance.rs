@@ -1,0 +1,516 @@
+//! Findings about the distribution of time: classes of regions, load imbalance, and call paths.
+
+use super::Part;
+use super::findings::{Finding, Kind, percent, time};
+use super::sources::Source;
+use super::spread::{Spread, names, plural};
+use super::times::{Class, PathTime, Times};
+use super::window::{Window, option};
+use crate::failure::Failure;
+use crate::table::shortened;
+use perfkit::core::TraceView;
+
+/// Smallest share of the time in a class of regions that is a finding.
+const MIN_CLASS_SHARE: f64 = 0.05;
+/// Smallest share of the time outside all regions that is a finding. Threads that start late and end early are usual.
+const MIN_IDLE_SHARE: f64 = 0.1;
+/// Smallest ratio of the largest to the mean computing time that is a load imbalance.
+const MIN_MAX_TO_MEAN: f64 = 1.05;
+/// Smallest share of the time that perfect balance could save and that is a finding.
+const MIN_SAVING_SHARE: f64 = 0.02;
+/// Largest number of call paths with uneven times.
+const MAX_UNEVEN_PATHS: usize = 3;
+/// Largest share of the saving of one call path in the whole above which it repeats the load imbalance.
+const MAX_SAME_SHARE: f64 = 0.95;
+/// Share of a symptom above which a cause explains it and precedes it in the list.
+pub(super) const MIN_EXPLAINED: f64 = 0.5;
+/// Parts of the names of functions into which compilers put OpenMP regions, and of the regions of OpenMP.
+const OPENMP_NAMES: [&str; 3] = ["._omp_fn.", ".omp_outlined", "!$omp"];
+/// Largest number of letters of a call path in a sentence.
+const MAX_NAME: usize = 80;
+
+/// Command line options that group regions of a class in a timeline.
+fn group(class: Class) -> &'static [&'static str] {
+    match class {
+        Class::Communication => &["--group", "MPI=MPI_*"],
+        _ => &[],
+    }
+}
+
+/// A source with its times.
+pub(super) struct Balance<'a> {
+    pub(super) source: &'a Source,
+    pub(super) times: &'a Times,
+    /// The trace that the times are of.
+    pub(super) view: Option<TraceView<'a>>,
+    /// `true` if the recording has a grid of its ranks.
+    pub(super) has_grid: bool,
+}
+
+impl Balance<'_> {
+    /// Returns all findings about the distribution of time.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if a window of the trace makes no profile.
+    pub(super) fn part(&self) -> Result<Part, Failure> {
+        let mut part = Part::default();
+        if self.times.threads == 0 || self.times.total <= 0.0 {
+            part.skip("time by call path", "no CPU thread has times");
+            return Ok(part);
+        }
+        let imbalance = self.imbalance(&mut part)?;
+        self.classes(imbalance.as_ref(), &mut part);
+        if let Some((mut finding, saving)) = imbalance {
+            let waits =
+                self.times.class(Class::Communication) + self.times.class(Class::Synchronisation);
+            if saving >= MIN_EXPLAINED * waits {
+                // The cause of waiting precedes it.
+                finding.weight = finding.weight.max(self.times.share(waits) + f64::EPSILON);
+            }
+            part.findings.push(finding);
+        }
+        self.uneven_paths(&mut part);
+        self.top(&mut part);
+        Ok(part)
+    }
+
+    fn fold(&self, more: &[&str]) -> String {
+        match self.view {
+            Some(_) => self.source.command(
+                &["fold"],
+                &[&["--by", self.row()], more, &["--html", "closer.html"]].concat(),
+            ),
+            None => self.source.command(&["inspect"], &["--top", "20"]),
+        }
+    }
+
+    fn row(&self) -> &'static str {
+        match self.times.noun {
+            "thread" => "location",
+            _ => "process",
+        }
+    }
+
+    /// Returns `true` if members wait for each other: ranks that communicate, threads that OpenMP synchronises, or
+    /// threads that share the work of an OpenMP region.
+    fn are_coupled(&self) -> bool {
+        let members = self.times.members.len();
+        let are_most = |count: usize| 2 * count > members;
+        let class = match self.times.noun {
+            "thread" => Class::Synchronisation,
+            _ => Class::Communication,
+        };
+        let all = self.times.members.iter();
+        let coupled = all.filter(|member| member.classes[class as usize] > 0.0);
+        let shared = self.times.paths.iter().filter(|path| {
+            let is_openmp = OPENMP_NAMES.iter().any(|part| path.name.contains(part));
+            path.class == Class::Computing && is_openmp
+        });
+        let mut shared = shared.map(|path| path.members.iter().filter(|time| **time > 0.0).count());
+        are_most(coupled.count()) || (self.times.noun == "thread" && shared.any(are_most))
+    }
+
+    /// Returns the finding about computing times, with the saving of perfect balance in nanoseconds.
+    fn imbalance(&self, part: &mut Part) -> Result<Option<(Finding, f64)>, Failure> {
+        let times = self.times;
+        let analysis = "load balance";
+        if times.members.len() < 2 {
+            part.skip(
+                analysis,
+                "one CPU thread; there is nothing to compare it with",
+            );
+            return Ok(None);
+        }
+        if !self.are_coupled() {
+            let reason = format!(
+                "nothing shows that the {} wait for each other, so that unequal computing times are no finding",
+                plural(times.noun)
+            );
+            part.skip(analysis, &reason);
+            return Ok(None);
+        }
+        let computing: Vec<f64> = times
+            .members
+            .iter()
+            .map(|member| member.per_thread(Class::Computing))
+            .collect();
+        let Some(spread) = Spread::of(&computing, times) else {
+            part.skip(analysis, "no computing time is recorded");
+            return Ok(None);
+        };
+        let share = times.share(spread.saving);
+        if spread.ratio() < MIN_MAX_TO_MEAN || share < MIN_SAVING_SHARE {
+            let limit = match spread.ratio() < MIN_MAX_TO_MEAN {
+                true => format!(
+                    "no load imbalance above {:.0} %",
+                    100.0 * (MIN_MAX_TO_MEAN - 1.0)
+                ),
+                false => format!(
+                    "no load imbalance that concerns {} of the time",
+                    percent(MIN_SAVING_SHARE)
+                ),
+            };
+            part.pass(format!(
+                "{limit}: max/mean of computing time is {:.3} over {} {}, and perfect balance would save at most {} of the time",
+                spread.ratio(),
+                times.members.len(),
+                plural(times.noun),
+                percent(share),
+            ));
+            return Ok(None);
+        }
+        let waiting = |at: usize| {
+            let member = &times.members[at];
+            member.per_thread(Class::Communication) + member.per_thread(Class::Synchronisation)
+        };
+        let least =
+            (0..times.members.len()).min_by(|one, other| waiting(*one).total_cmp(&waiting(*other)));
+        let waits_least = match least.is_some_and(|least| spread.slowest.contains(&least)) {
+            true if spread.slowest.len() > 1 => " and wait least",
+            true => " and waits least",
+            false => "",
+        };
+        let verb = if spread.slowest.len() == 1 {
+            "computes"
+        } else {
+            "compute"
+        };
+        let window = Window::of(self.view, times)?;
+        let growth = match &window {
+            Some(window) => format!(
+                "; {} of that falls between {} and {}",
+                percent(window.share),
+                time(window.from as f64),
+                time(window.to as f64)
+            ),
+            None => String::new(),
+        };
+        let per = if times.threads > times.members.len() {
+            " a thread"
+        } else {
+            ""
+        };
+        let sentence = format!(
+            "{} {verb} longest{waits_least}: {} of computing{per} against {} in the mean of {} {}, max/mean {:.2}. Perfect balance \
+             would save at most {}, {} of the {}{growth}.",
+            spread.names(times),
+            time(spread.max),
+            time(spread.mean),
+            times.members.len(),
+            plural(times.noun),
+            spread.ratio(),
+            time(spread.saving),
+            percent(share),
+            self.of(),
+        );
+        let worst = spread.slowest.first().and_then(|at| times.members.get(*at));
+        let uneven = self.uneven().into_iter().next();
+        let command = match &window {
+            Some(window) => {
+                self.fold(&["--from", &option(window.from), "--to", &option(window.to)])
+            }
+            None => self.fold(&[]),
+        };
+        let figure = ("max/mean of computing time", spread.ratio(), "1");
+        let finding = Finding::new(
+            Kind::LoadImbalance,
+            &self.source.name,
+            Some(share),
+            times.denominator(),
+            figure,
+            sentence,
+        );
+        let finding = finding.next(command).at(|place| {
+            place.rank = worst.and_then(|member| member.rank);
+            place.location = worst.map(|member| member.label());
+            place.call_path = uneven.map(|(path, _)| path.name.clone());
+            place.from_ns = window.as_ref().map(|window| window.from);
+            place.to_ns = window.as_ref().map(|window| window.to);
+        });
+        Ok(Some((finding, spread.saving)))
+    }
+
+    /// Returns the denominator in words.
+    fn of(&self) -> String {
+        match self.times.duration {
+            Some(duration) => format!(
+                "time ({} x {})",
+                super::findings::count(self.times.threads as u64, "CPU thread", "CPU threads"),
+                time(duration)
+            ),
+            None => "time (exclusive time of all call paths and locations)".into(),
+        }
+    }
+
+    /// Adds a finding for each class of regions that takes much time.
+    fn classes(&self, imbalance: Option<&(Finding, f64)>, part: &mut Part) {
+        let times = self.times;
+        let mut below = Vec::new();
+        for (class, kind, name) in [
+            (
+                Class::Communication,
+                Kind::Communication,
+                "communication (MPI)",
+            ),
+            (
+                Class::Synchronisation,
+                Kind::Synchronisation,
+                "OpenMP synchronisation",
+            ),
+            (Class::InputOutput, Kind::InputOutput, "input and output"),
+            (
+                Class::DeviceCalls,
+                Kind::DeviceCalls,
+                "calls of the device runtime",
+            ),
+            (Class::Idle, Kind::IdleTime, "idle states"),
+        ] {
+            let spent = times.class(class);
+            let share = times.share(spent);
+            if share < MIN_CLASS_SHARE {
+                if spent > 0.0 {
+                    below.push(format!("{name} {}", percent(share)));
+                }
+                continue;
+            }
+            let values: Vec<f64> = times
+                .members
+                .iter()
+                .map(|member| member.per_thread(class))
+                .collect();
+            let by = |one: &usize, other: &usize| values[*one].total_cmp(&values[*other]);
+            let (least, most) = ((0..values.len()).min_by(by), (0..values.len()).max_by(by));
+            let per = times
+                .duration
+                .unwrap_or_else(|| times.total / times.threads.max(1) as f64);
+            let spread = match (least, most) {
+                (Some(least), Some(most)) if least != most => format!(
+                    ", from {} on {} to {} on {}",
+                    percent(values[least] / per),
+                    times.members[least].label(),
+                    percent(values[most] / per),
+                    times.members[most].label()
+                ),
+                _ => String::new(),
+            };
+            let top = times.paths.iter().find(|path| path.class == class);
+            let mostly = top.map_or_else(String::new, |top| {
+                format!(
+                    "; {} of it in {}",
+                    percent(top.sum / spent),
+                    shortened(&top.name, MAX_NAME)
+                )
+            });
+            let waits = matches!(class, Class::Communication | Class::Synchronisation);
+            let cause = imbalance.filter(|_| waits);
+            let cause = cause.map_or_else(String::new, |(_, saving)| {
+                format!(
+                    ". Load imbalance explains up to {} of it",
+                    percent((saving / spent).min(1.0))
+                )
+            });
+            let sentence = format!(
+                "{} of the {} goes to {name}{spread}{mostly}{cause}.",
+                percent(share),
+                self.of()
+            );
+            let figure = ("time", spent, "ns");
+            let finding = Finding::new(
+                kind,
+                &self.source.name,
+                Some(share),
+                times.denominator(),
+                figure,
+                sentence,
+            );
+            let worst = most
+                .and_then(|most| times.members.get(most))
+                .filter(|_| least != most);
+            part.findings
+                .push(finding.next(self.fold(group(class))).at(|place| {
+                    place.rank = worst.and_then(|member| member.rank);
+                    place.location = worst.map(|member| member.label());
+                    place.call_path = top.map(|top| top.name.clone());
+                }));
+        }
+        if !below.is_empty() {
+            let below = below.join(", ");
+            part.pass(format!(
+                "below {} of the time: {below}",
+                percent(MIN_CLASS_SHARE)
+            ));
+        }
+        self.outside(part);
+    }
+
+    /// Adds a finding if threads are outside all regions for long.
+    fn outside(&self, part: &mut Part) {
+        let times = self.times;
+        let outside: f64 = times.members.iter().map(|member| member.outside).sum();
+        let share = times.share(outside);
+        if share < MIN_IDLE_SHARE {
+            return;
+        }
+        let most = times.members.iter().max_by(|one, other| {
+            let per = |member: &super::times::Member| member.outside / member.threads.max(1) as f64;
+            per(one).total_cmp(&per(other))
+        });
+        let sentence = format!(
+            "{} of the {} lies outside all recorded regions: threads that start late, end early or have nothing to do between \
+             regions.",
+            percent(share),
+            self.of()
+        );
+        let figure = ("time outside regions", outside, "ns");
+        let finding = Finding::new(
+            Kind::OutsideRegions,
+            &self.source.name,
+            Some(share),
+            times.denominator(),
+            figure,
+            sentence,
+        );
+        let command = self
+            .source
+            .command(&["fold"], &["--by", "location", "--html", "closer.html"]);
+        part.findings.push(finding.next(command).at(|place| {
+            place.rank = most.and_then(|member| member.rank);
+            place.location = most
+                .filter(|_| times.members.len() > 1)
+                .map(|member| member.label());
+        }));
+    }
+
+    /// Returns computing call paths whose times differ between members, by falling saving.
+    fn uneven(&self) -> Vec<(&PathTime, Spread)> {
+        let times = self.times;
+        let computing = times
+            .paths
+            .iter()
+            .filter(|path| path.class == Class::Computing);
+        let mut found: Vec<(&PathTime, Spread)> = computing
+            .filter_map(|path| {
+                let threads = times
+                    .members
+                    .iter()
+                    .map(|member| member.threads.max(1) as f64);
+                let values = path
+                    .members
+                    .iter()
+                    .zip(threads)
+                    .map(|(sum, threads)| sum / threads);
+                let spread = Spread::of(&values.collect::<Vec<_>>(), times)?;
+                let is_large = times.share(spread.saving) >= MIN_SAVING_SHARE;
+                (spread.ratio() >= MIN_MAX_TO_MEAN && is_large).then_some((path, spread))
+            })
+            .collect();
+        found.sort_by(|(_, one), (_, other)| other.saving.total_cmp(&one.saving));
+        found
+    }
+
+    fn uneven_paths(&self, part: &mut Part) {
+        let times = self.times;
+        if times.members.len() < 2 || !self.are_coupled() {
+            return;
+        }
+        let computing = times.class(Class::Computing);
+        for (path, spread) in self.uneven().into_iter().take(MAX_UNEVEN_PATHS) {
+            // The only computing call path of the recording repeats the load imbalance.
+            if path.sum >= MAX_SAME_SHARE * computing {
+                continue;
+            }
+            let share = times.share(spread.saving);
+            let (worst, others) = spread
+                .slowest
+                .split_first()
+                .map_or((0, &[][..]), |(first, rest)| (*first, rest));
+            let others = match others.len() {
+                0 => String::new(),
+                _ => format!(" (and nearly as long on {})", names(others, times)),
+            };
+            let sentence = format!(
+                "{} takes {} on {}{others} against {} in the mean of all {}, max/mean {:.2}. Together the others spend {} less in it, \
+                 {} of the {}.",
+                shortened(&path.name, MAX_NAME),
+                time(spread.max),
+                names(&[worst], times),
+                time(spread.mean),
+                plural(times.noun),
+                spread.ratio(),
+                time(spread.saving),
+                percent(share),
+                self.of()
+            );
+            let worst = spread.slowest.first().and_then(|at| times.members.get(*at));
+            let figure = ("max/mean of exclusive time", spread.ratio(), "1");
+            let finding = Finding::new(
+                Kind::UnevenCallPath,
+                &self.source.name,
+                Some(share),
+                times.denominator(),
+                figure,
+                sentence,
+            );
+            let path_name = path.name.as_str();
+            let command = match self.view {
+                Some(_) => self.fold(&["--op", "diff"]),
+                None if self.has_grid => self.source.command(
+                    &["correlate"],
+                    &[
+                        "--path",
+                        path_name,
+                        "--metric",
+                        &times.metric,
+                        "--html",
+                        "closer.html",
+                    ],
+                ),
+                None => self.fold(&[]),
+            };
+            part.findings.push(finding.next(command).at(|place| {
+                place.rank = worst.and_then(|member| member.rank);
+                place.location = worst.map(|member| member.label());
+                place.call_path = Some(path.name.clone());
+            }));
+        }
+    }
+
+    /// Adds the computing call path with the largest exclusive time, or the first of all without one.
+    fn top(&self, part: &mut Part) {
+        let times = self.times;
+        let computing = times
+            .paths
+            .iter()
+            .find(|path| path.class == Class::Computing);
+        let Some(top) = computing.or(times.paths.first()) else {
+            return;
+        };
+        let share = times.share(top.sum);
+        let what = match top.class {
+            Class::Computing => "the computing call path",
+            _ => "the call path",
+        };
+        let sentence = format!(
+            "{} is {what} with the largest exclusive time: {}, {} of the {}.",
+            shortened(&top.name, MAX_NAME),
+            time(top.sum),
+            percent(share),
+            self.of()
+        );
+        let figure = ("exclusive time", top.sum, "ns");
+        let finding = Finding::new(
+            Kind::TopCallPath,
+            &self.source.name,
+            Some(share),
+            times.denominator(),
+            figure,
+            sentence,
+        );
+        let command = self.source.command(&["inspect"], &["--top", "20"]);
+        part.findings.push(
+            finding
+                .next(command)
+                .at(|place| place.call_path = Some(top.name.clone())),
+        );
+    }
+}

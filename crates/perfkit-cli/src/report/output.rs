@@ -1,0 +1,186 @@
+//! Output of a report: text, JSON, a table and the page.
+
+use super::{Remark, Report};
+use crate::failure::{Failure, Outcome, input};
+use crate::pictures;
+use perfkit::core::{Column, Table};
+use perfkit::view::{Item, Page, Section};
+use std::io::Write;
+use std::path::Path;
+
+impl Report {
+    /// Writes recordings, findings and remarks as text.
+    ///
+    /// # Errors
+    /// [`Failure::Output`] if `out` cannot be written.
+    pub fn text(&self, out: &mut dyn Write) -> Outcome {
+        for subject in &self.recordings {
+            writeln!(out, "{}: {}", subject.name, subject.content)?;
+        }
+        let names = self.recordings.len() > 1;
+        match self
+            .findings
+            .iter()
+            .filter(|finding| !finding.kind.is_description())
+            .count()
+        {
+            0 => writeln!(out, "\nfindings: no problem was found")?,
+            _ => writeln!(
+                out,
+                "\nfindings, by the share of the time that they concern; descriptions last"
+            )?,
+        }
+        for finding in &self.findings {
+            writeln!(out)?;
+            finding.text(names, out)?;
+        }
+        for (head, remarks) in [
+            ("within limits", &self.healthy),
+            ("not analysed", &self.skipped),
+        ] {
+            if remarks.is_empty() {
+                continue;
+            }
+            writeln!(out, "\n{head}")?;
+            for remark in remarks {
+                writeln!(out, "  {}", self.line(remark))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a remark on one line.
+    fn line(&self, remark: &Remark) -> String {
+        let Remark {
+            recording,
+            analysis,
+            text,
+        } = remark;
+        match self.recordings.len() > 1 || !self.recordings.iter().any(|one| one.name == *recording)
+        {
+            true => format!("{recording}: {analysis}: {text}"),
+            false => format!("{analysis}: {text}"),
+        }
+    }
+
+    /// Writes the findings as a table.
+    pub(super) fn csv(&self, out: &mut dyn Write) -> Outcome {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let number = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
+        writeln!(
+            out,
+            "rank,kind,recording,sentence,figure,value,unit,share,share_of,location,call_path,from_ns,to_ns,command"
+        )?;
+        for finding in &self.findings {
+            let kind = serde_json::to_value(finding.kind).map_err(input)?;
+            let (figure, place) = (&finding.figure, &finding.place);
+            writeln!(
+                out,
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                finding.rank,
+                kind.as_str().unwrap_or_default(),
+                quoted(&place.recording),
+                quoted(&finding.sentence),
+                quoted(figure.name),
+                figure.value,
+                quoted(&figure.unit),
+                finding
+                    .share
+                    .map_or_else(String::new, |share| share.to_string()),
+                quoted(finding.share_of),
+                quoted(place.location.as_deref().unwrap_or_default()),
+                quoted(place.call_path.as_deref().unwrap_or_default()),
+                number(place.from_ns),
+                number(place.to_ns),
+                quoted(&finding.command)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Returns the report as one object, with the name of the page.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if a value has no JSON form.
+    pub fn json(&self, page: &str) -> Result<serde_json::Value, Failure> {
+        let mut object = serde_json::to_value(self).map_err(input)?;
+        object["page"] = page.into();
+        Ok(object)
+    }
+
+    /// Writes the page. The default title names the recordings.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the file cannot be written.
+    pub fn write(&self, path: &Path, title: Option<&str>) -> Outcome {
+        let names: Vec<&str> = self
+            .recordings
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
+        let usual = match &names[..] {
+            [only] => format!("Report on {only}"),
+            [first, .., last] => format!("Report on {} recordings, {first} to {last}", names.len()),
+            [] => "Report".into(),
+        };
+        let page = Page::new(title.map_or(usual, str::to_string)).lead(
+            "Findings first, by the share of the time that they concern, each with the next command to run; then every analysis \
+             with its picture.",
+        );
+        pictures::html(path, page, self.sections())
+    }
+
+    /// Returns the sections of the page: findings, analyses, and remarks.
+    fn sections(&self) -> Vec<Section> {
+        let names = self.recordings.len() > 1;
+        let items = self.findings.iter().map(|finding| {
+            let title = match names {
+                true => format!("{}: {}", finding.place.recording, finding.kind.title()),
+                false => finding.kind.title().to_string(),
+            };
+            Item::new(title, &finding.sentence)
+                .place(finding.place.text())
+                .command(&finding.command)
+        });
+        let items: Vec<Item> = items.collect();
+        let all = || self.recordings.iter();
+        let files = all().map(|one| crate::options::file_names(&one.files));
+        let recordings = Table::new("recordings", "")
+            .with(Column::text("name", all().map(|one| one.name.as_str())))
+            .with(Column::text(
+                "content",
+                all().map(|one| one.content.as_str()),
+            ))
+            .with(Column::text("files", files));
+        let words = match items.iter().len() {
+            0 => "No problem was found.",
+            _ => {
+                "Problems by falling share of the time that they concern, then descriptions of the run."
+            }
+        };
+        let mut sections = vec![
+            Section::items("findings", "Findings", words, &items),
+            Section::table("recordings", "Recordings", &recordings),
+        ];
+        for (name, section) in &self.sections {
+            let heading = section.heading();
+            let is_named = !names || heading.starts_with(name.as_str());
+            let heading = format!("{name}: {heading}");
+            sections.push(match is_named {
+                true => section.clone(),
+                false => section.clone().headed(&heading),
+            });
+        }
+        for (id, heading, remarks) in [
+            ("healthy", "Within limits", &self.healthy),
+            ("skipped", "Not analysed", &self.skipped),
+        ] {
+            let lines: Vec<String> = remarks.iter().map(|remark| self.line(remark)).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            if !lines.is_empty() {
+                sections.push(Section::text(id, heading, &lines));
+            }
+        }
+        sections
+    }
+}

@@ -1,0 +1,189 @@
+//! Findings about clusters of CPU bursts: phases of one trace, and their change through a series.
+
+use super::Part;
+use super::findings::{Finding, Kind, list, percent, time};
+use super::sources::Source;
+use crate::failure::Failure;
+use crate::phases::series::{self, ClusterOptions, Series};
+use crate::pictures;
+use crate::table::counted;
+use crate::track;
+use perfkit::track::ClusterId;
+use std::path::PathBuf;
+
+/// Smallest share of the CPU time that clusters must hold to be described.
+const MIN_CLUSTERED_SHARE: f64 = 0.3;
+/// Smallest share of the CPU time of a cluster that is described.
+const MIN_PHASE_SHARE: f64 = 0.05;
+/// Largest number of clusters that are described.
+const MAX_PHASES: usize = 4;
+/// Smallest share of the CPU time of a tracked region whose change is a finding.
+const MIN_REGION_SHARE: f64 = 0.02;
+/// Smallest factor by which a metric becomes worse that is a finding.
+const MIN_FACTOR: f64 = 1.1;
+/// Denominator of all shares.
+const CPU_TIME: &str = "CPU time of all bursts";
+
+/// Returns the phases of one trace.
+///
+/// # Errors
+/// [`Failure`] if the trace has no bursts, or they cannot be clustered.
+pub(super) fn single(source: &Source) -> Result<Part, Failure> {
+    let mut part = Part::default();
+    let series = series::track(&source.paths, &ClusterOptions::default())?;
+    let (Some(frame), Some(tracked)) = (series.frames.first(), series.tracking.frames.first())
+    else {
+        part.skip("phases", "the trace has no CPU bursts");
+        return Ok(part);
+    };
+    let Some(balance) = tracked.balance else {
+        part.skip("phases", "the trace has no CPU bursts");
+        return Ok(part);
+    };
+    let clustered = balance.share(balance.clustered());
+    let mut phases = Vec::new();
+    let bursts = frame.frame.bursts();
+    let labels = frame.frame.labels().as_slice();
+    for object in &series.tracking.objects {
+        let members: Vec<ClusterId> = object.members.iter().flatten().copied().collect();
+        let durations = bursts.durations();
+        let rows = labels
+            .iter()
+            .zip(&durations)
+            .filter(|(label, _)| members.contains(label));
+        let durations: Vec<f64> = rows.map(|(_, duration)| *duration).collect();
+        let mean = durations.iter().sum::<f64>() / durations.len().max(1) as f64;
+        let share = object.share.first().copied().unwrap_or_default();
+        if share >= MIN_PHASE_SHARE {
+            phases.push(format!(
+                "phase {} with {} ({}, {} in the mean)",
+                object.id,
+                percent(share),
+                counted(durations.len(), "burst"),
+                time(mean)
+            ));
+        }
+    }
+    if clustered < MIN_CLUSTERED_SHARE || phases.is_empty() {
+        part.skip(
+            "phases",
+            &format!(
+                "clusters of bursts hold {} of the CPU time, less than {}; see `perfkit bursts`",
+                percent(clustered),
+                percent(MIN_CLUSTERED_SHARE)
+            ),
+        );
+        return Ok(part);
+    }
+    phases.truncate(MAX_PHASES);
+    let sentence = format!(
+        "CPU bursts form {}, by {}. The largest, as shares of the CPU time of all bursts ({}): {}. {} is in no cluster or was filtered.",
+        counted(series.tracking.objects.len(), "cluster"),
+        series.metrics.join(" and "),
+        balance.total.time,
+        list(&phases),
+        percent(1.0 - clustered)
+    );
+    let figure = (
+        "clustered CPU time",
+        balance.clustered().time.0 as f64,
+        "ns",
+    );
+    let finding = Finding::new(
+        Kind::Phases,
+        &source.name,
+        Some(clustered),
+        CPU_TIME,
+        figure,
+        sentence,
+    );
+    part.findings
+        .push(finding.next(source.command(&["cluster"], &["--html", "closer.html"])));
+    let heading = format!("{}: phases", source.name);
+    part.sections
+        .push(track::section(&pictures::series(&series)?, &heading)?);
+    Ok(part)
+}
+
+/// Returns the changes of the phases through several traces of one program.
+///
+/// # Errors
+/// [`Failure`] if bursts cannot be clustered or tracked.
+pub(super) fn tracked(name: &str, paths: &[PathBuf], command: &str) -> Result<Part, Failure> {
+    let mut part = Part::default();
+    let options = ClusterOptions::default();
+    let series = series::track(paths, &options)?;
+    let mut worse = Vec::new();
+    for flag in track::flags(&series, &options)? {
+        let Some(object) = series
+            .tracking
+            .object(flag.object)
+            .filter(|object| object.is_reliable)
+        else {
+            continue;
+        };
+        let share = object.share.get(flag.to).copied().unwrap_or_default();
+        let factor = flag.factor.max(1.0 / flag.factor.max(f64::MIN_POSITIVE));
+        if share < MIN_REGION_SHARE || factor < MIN_FACTOR {
+            continue;
+        }
+        worse.push((share * (1.0 - 1.0 / factor), share, object.confidence, flag));
+    }
+    worse.sort_by(|one, other| other.0.total_cmp(&one.0));
+    for (concerned, share, confidence, flag) in &worse {
+        let by_tasks = if flag.by_tasks {
+            " times the number of tasks"
+        } else {
+            ""
+        };
+        let (from, to) = (frame(&series, flag.from), frame(&series, flag.to));
+        let sentence = format!(
+            "In tracked region {}, mean {}{by_tasks} changes by a factor of {:.2} from {from} to {to}, for the worse. The region takes \
+             {} of the CPU time in {to} (confidence {confidence:.2}).",
+            flag.object,
+            flag.metric,
+            flag.factor,
+            percent(*share),
+        );
+        let figure = ("factor", flag.factor, "1");
+        let finding = Finding::new(
+            Kind::TrackedRegion,
+            name,
+            Some(*concerned),
+            CPU_TIME,
+            figure,
+            sentence,
+        );
+        part.findings.push(
+            finding
+                .next(command.into())
+                .at(|place| place.location = Some(format!("region {}", flag.object))),
+        );
+    }
+    if worse.is_empty() {
+        let reliable = series
+            .tracking
+            .objects
+            .iter()
+            .filter(|object| object.is_reliable && object.frames() > 1);
+        match reliable.count() {
+            0 => part.skip(
+                "tracked regions",
+                "no tracked region is in several recordings with a confidence above the minimum",
+            ),
+            some => part.pass(format!(
+                "none of {} becomes worse by more than {:.0} %",
+                counted(some, "tracked region"),
+                100.0 * (MIN_FACTOR - 1.0)
+            )),
+        }
+    }
+    let heading = format!("{name}: phases from run to run");
+    part.sections
+        .push(track::section(&pictures::series(&series)?, &heading)?);
+    Ok(part)
+}
+
+fn frame(series: &Series, at: usize) -> &str {
+    series.frames.get(at).map_or("", |frame| frame.frame.name())
+}

@@ -1,0 +1,75 @@
+//! Findings about a series of traces: the change of the shares of their time.
+
+use super::Part;
+use super::findings::{Finding, Kind, list, percent};
+use super::times::{Class, Times};
+
+/// Smallest growth of the share of communication through a series that is a finding.
+const MIN_GROWTH: f64 = 0.05;
+
+/// Shares of the time of one trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shares {
+    /// CPU threads.
+    threads: usize,
+    /// Share of computing.
+    computing: f64,
+    /// Share of communication and synchronisation.
+    waiting: f64,
+}
+
+impl Shares {
+    pub(super) fn of(times: &Times) -> Self {
+        let share = |class| times.share(times.class(class));
+        Shares {
+            threads: times.threads,
+            computing: share(Class::Computing),
+            waiting: share(Class::Communication) + share(Class::Synchronisation),
+        }
+    }
+}
+
+/// Compares the shares of the first and the last trace of a series.
+pub(super) fn part(name: &str, series: &[(String, Shares)], command: &str) -> Part {
+    let mut part = Part::default();
+    let (Some((_, first)), Some((_, last))) = (series.first(), series.last()) else {
+        part.skip("scaling", "no trace of the series has times by call path");
+        return part;
+    };
+    let growth = last.waiting - first.waiting;
+    let each = |of: fn(&Shares) -> f64| {
+        let words = series
+            .iter()
+            .map(|(name, shares)| format!("{} in {name}", percent(of(shares))));
+        list(&words.collect::<Vec<_>>())
+    };
+    if growth < MIN_GROWTH {
+        part.pass(format!(
+            "the share of communication and synchronisation does not grow by {} or more: {}",
+            percent(MIN_GROWTH),
+            each(|shares| shares.waiting)
+        ));
+        return part;
+    }
+    let sentence = format!(
+        "From {} to {} CPU threads, the share of communication and synchronisation in the time of all CPU threads grows: {}. \
+         Computing takes {}.",
+        first.threads,
+        last.threads,
+        each(|shares| shares.waiting),
+        each(|shares| shares.computing)
+    );
+    let figure = ("growth of the share", growth, "1");
+    let mut finding = Finding::new(
+        Kind::Scaling,
+        name,
+        Some(growth),
+        "CPU threads x duration",
+        figure,
+        sentence,
+    );
+    // The development of the series precedes the findings about its parts.
+    finding.weight = first.waiting.max(last.waiting) + f64::EPSILON;
+    part.findings.push(finding.next(command.into()));
+    part
+}

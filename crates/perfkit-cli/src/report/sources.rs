@@ -1,0 +1,151 @@
+//! Opening of the recordings of a report, and grouping of files that are the ranks of one job.
+
+use super::{Remark, Report};
+use crate::failure::Failure;
+use crate::pictures;
+use crate::recording::{self, Any, Profiled, Recording};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Formats of which several files are the ranks of one job.
+const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
+
+/// Subcommands that take several files as the ranks of one job.
+const SEVERAL_FILES: [&str; 2] = ["fold", "utilisation"];
+
+/// A recording that was opened.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Name for people, different from that of all others.
+    pub(super) name: String,
+    /// Files: several are the ranks of one job.
+    pub(super) paths: Vec<PathBuf>,
+    /// Its content.
+    pub(super) content: Content,
+}
+
+/// Content of a recording.
+#[derive(Debug)]
+pub(super) enum Content {
+    Trace(Box<Recording>),
+    Profile(Profiled),
+}
+
+impl Source {
+    /// Returns a command on its files: the words before and after them. A subcommand that takes one file is replaced by
+    /// the timeline of all files if there are several.
+    pub(super) fn command(&self, before: &[&str], after: &[&str]) -> String {
+        let takes_several = before.iter().any(|word| SEVERAL_FILES.contains(word));
+        if self.paths.len() > 1 && !takes_several {
+            return self.command(&["fold"], &["--by", "process", "--html", "closer.html"]);
+        }
+        let files = self.paths.iter().map(|path| path.to_string_lossy());
+        let files: Vec<_> = files.collect();
+        let words = before.iter().copied();
+        let words = words.chain(files.iter().map(AsRef::as_ref));
+        pictures::shell(
+            std::iter::once("perfkit")
+                .chain(words)
+                .chain(after.iter().copied()),
+        )
+    }
+
+    /// Returns the trace.
+    pub(super) fn trace(&self) -> Option<&Recording> {
+        match &self.content {
+            Content::Trace(recording) => Some(recording),
+            Content::Profile(_) => None,
+        }
+    }
+}
+
+/// Opens recordings in their order. Files that cannot be opened are reported as remarks.
+pub(super) fn open(paths: &[PathBuf], report: &mut Report) -> Vec<Source> {
+    let format = |path: &PathBuf| perfkit::formats::probe(path).ok().map(|format| format.name);
+    let mut groups: Vec<(Option<&str>, Vec<PathBuf>)> = Vec::new();
+    for path in paths {
+        let of_ranks = format(path).filter(|name| RANK_FORMATS.contains(name));
+        let same = groups
+            .iter_mut()
+            .find(|(name, _)| of_ranks.is_some() && *name == of_ranks);
+        match same {
+            Some((_, files)) => files.push(path.clone()),
+            None => groups.push((of_ranks, vec![path.clone()])),
+        }
+    }
+    let mut sources = Vec::new();
+    for (_, files) in groups {
+        if files.len() > 1 {
+            match recording::open_ranks(&files) {
+                Ok(opened) => {
+                    let content = Content::Trace(Box::new(opened));
+                    sources.push(source(files, content));
+                    continue;
+                }
+                Err(failure) => report.skipped.push(Remark {
+                    recording: crate::options::file_names(&files),
+                    analysis: "one job".into(),
+                    text: format!("analysed one by one: {}", text(&failure)),
+                }),
+            }
+        }
+        for file in files {
+            let content = match recording::any(&file) {
+                Ok(Any::Trace(opened)) => Content::Trace(opened),
+                Ok(Any::Profile(opened)) => Content::Profile(opened),
+                Err(failure) => {
+                    let (recording, text) = (file.display().to_string(), text(&failure));
+                    let reason = text.strip_prefix(&format!("{recording}: "));
+                    report.skipped.push(Remark {
+                        text: reason.unwrap_or(&text).into(),
+                        recording,
+                        analysis: "opening".into(),
+                    });
+                    report.unreadable += 1;
+                    continue;
+                }
+            };
+            sources.push(source(vec![file], content));
+        }
+    }
+    distinct(&mut sources);
+    sources
+}
+
+fn source(paths: Vec<PathBuf>, content: Content) -> Source {
+    let name = paths
+        .first()
+        .map_or_else(String::new, |first| pictures::name(first));
+    let name = match paths.len() {
+        1 => name,
+        more => format!("{name} and {} more", more - 1),
+    };
+    Source {
+        name,
+        paths,
+        content,
+    }
+}
+
+/// Replaces names that several recordings have by their paths.
+fn distinct(sources: &mut [Source]) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for source in sources.iter() {
+        *counts.entry(source.name.clone()).or_default() += 1;
+    }
+    for source in sources {
+        if counts.get(&source.name).is_some_and(|count| *count > 1) {
+            source.name = crate::options::file_names(&source.paths);
+        }
+    }
+}
+
+/// Returns the message of a failure on one line.
+pub(super) fn text(failure: &Failure) -> String {
+    let text = match failure {
+        Failure::Usage(text) | Failure::Input(text) | Failure::Help(text) => text.clone(),
+        Failure::Output(error) => error.to_string(),
+    };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,98 @@
+//! [`Spread`]: comparison of a value of all ranks or threads.
+
+use super::findings::list;
+use super::times::Times;
+
+/// Largest relative distance to the largest computing time of ranks that are listed as the slowest.
+const SLOWEST_WITHIN: f64 = 0.1;
+/// Largest number of slowest ranks that are listed.
+const MAX_LISTED: usize = 6;
+
+/// Time that the slowest member has more than the others.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    /// Largest value.
+    pub(super) max: f64,
+    /// Mean value.
+    pub(super) mean: f64,
+    /// Members within [`SLOWEST_WITHIN`] of the largest value, by falling value.
+    pub(super) slowest: Vec<usize>,
+    /// Sum over the members of the largest value less their own, in thread time.
+    pub(super) saving: f64,
+}
+
+impl Spread {
+    /// Compares values of the members, each per thread.
+    pub(super) fn of(values: &[f64], times: &Times) -> Option<Self> {
+        let max = values.iter().copied().fold(0.0, f64::max);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        if values.len() < 2 || mean <= 0.0 {
+            return None;
+        }
+        let mut slowest: Vec<usize> = (0..values.len()).collect();
+        slowest.retain(|at| values[*at] >= (1.0 - SLOWEST_WITHIN) * max);
+        slowest.sort_by(|one, other| values[*other].total_cmp(&values[*one]).then(one.cmp(other)));
+        let threads = times.members.iter().map(|member| member.threads as f64);
+        let saving = values
+            .iter()
+            .zip(threads)
+            .map(|(value, threads)| (max - value) * threads);
+        Some(Spread {
+            max,
+            mean,
+            slowest,
+            saving: saving.sum(),
+        })
+    }
+
+    /// Returns the ratio of the largest to the mean value.
+    pub(super) fn ratio(&self) -> f64 {
+        self.max / self.mean
+    }
+
+    /// Names of the slowest members: `ranks 5, 6 and 9`.
+    pub(super) fn names(&self, times: &Times) -> String {
+        names(&self.slowest, times)
+    }
+}
+
+/// Returns the plural of the noun for a member.
+pub(super) fn plural(noun: &str) -> &'static str {
+    match noun {
+        "process" => "processes",
+        "rank" => "ranks",
+        _ => "threads",
+    }
+}
+
+/// Returns the names of members: `rank 5`, `ranks 5, 6 and 9`.
+pub(super) fn names(of: &[usize], times: &Times) -> String {
+    let mut of = of.to_vec();
+    of.sort_unstable();
+    let shown = of
+        .iter()
+        .take(MAX_LISTED)
+        .filter_map(|at| times.members.get(*at));
+    let mut words: Vec<String> = shown
+        .map(|member| {
+            member
+                .rank
+                .map_or_else(|| member.name.clone(), |rank| rank.to_string())
+        })
+        .collect();
+    if of.len() > MAX_LISTED {
+        words.push(format!("{} more", of.len() - MAX_LISTED));
+    }
+    let noun = match of.len() {
+        1 => times.noun,
+        _ => plural(times.noun),
+    };
+    // `Master thread` is a name that says what it is.
+    let is_stated = words
+        .iter()
+        .all(|word| word.to_lowercase().contains(times.noun));
+    match is_stated {
+        true => list(&words),
+        false => format!("{noun} {}", list(&words)),
+    }
+}

@@ -1,0 +1,165 @@
+//! Findings about the recording itself: losses, repairs and clocks.
+
+use super::Part;
+use super::findings::{Finding, Kind, percent, time};
+use super::sources::Source;
+use crate::findings;
+use crate::table::grouped;
+use perfkit::core::{ClockViolations, Diagnostics, ReplayCounts, Trace, Weight, match_messages};
+
+/// Smallest share of repaired calls that is a finding.
+const MIN_REPAIRED_SHARE: f64 = 0.01;
+/// Denominator of the share of absent locations.
+const LOCATIONS: &str = "locations";
+/// Denominator of the share of a clock violation.
+const DURATION: &str = "duration";
+
+/// Returns the findings about losses and repairs. `calls` is the number of calls that were replayed.
+pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &ReplayCounts) -> Part {
+    let mut part = Part::default();
+    let lost = findings::found(diagnostics).into_iter();
+    let lost: Vec<_> = lost
+        .filter(|found| found.rule.weight == Weight::Loss)
+        .collect();
+    let inspect = || source.command(&["inspect"], &[]);
+    for found in &lost {
+        let figure = ("losses", found.count as f64, "1");
+        let sentence = format!("{found}. What is lost is in none of the figures.");
+        let finding = Finding::new(Kind::Loss, &source.name, None, "", figure, sentence);
+        part.findings.push(finding.next(inspect()));
+    }
+    let calls = counts.top + counts.repairs();
+    let share = counts.repairs() as f64 / calls.max(1) as f64;
+    let repaired = findings::mended(counts)
+        .into_iter()
+        .filter(|(_, count)| *count > 0);
+    let repaired: Vec<String> = repaired
+        .map(|(what, count)| format!("{} {what}", grouped(count)))
+        .collect();
+    if share >= MIN_REPAIRED_SHARE {
+        let sentence = format!(
+            "{} of {} calls had to be repaired: {}. Times of their call paths are estimates.",
+            percent(share),
+            grouped(calls),
+            repaired.join(", ")
+        );
+        let figure = ("repaired calls", counts.repairs() as f64, "1");
+        let finding = Finding::new(
+            Kind::Repairs,
+            &source.name,
+            Some(share),
+            "calls",
+            figure,
+            sentence,
+        );
+        part.findings.push(finding.next(inspect()));
+    } else if lost.is_empty() {
+        part.pass(match counts.repairs() {
+            0 => "no losses, and no calls had to be repaired".into(),
+            some => format!(
+                "no losses; {} of {} calls had to be repaired, less than {}",
+                grouped(some),
+                grouped(calls),
+                percent(MIN_REPAIRED_SHARE)
+            ),
+        });
+    }
+    part
+}
+
+/// Returns the findings about absent locations and clocks of a trace.
+pub(super) fn trace(source: &Source, trace: &Trace) -> Part {
+    let mut part = Part::default();
+    let absent = trace
+        .events()
+        .iter()
+        .filter(|events| events.is_absent())
+        .count();
+    let locations = trace.events().len();
+    if absent > 0 {
+        let share = absent as f64 / locations.max(1) as f64;
+        let sentence = format!(
+            "The events of {absent} of {locations} locations are missing; all figures are of the others.",
+        );
+        let figure = ("absent locations", absent as f64, "1");
+        let finding = Finding::new(
+            Kind::Loss,
+            &source.name,
+            Some(share),
+            LOCATIONS,
+            figure,
+            sentence,
+        );
+        part.findings
+            .push(finding.next(source.command(&["inspect"], &[])));
+    }
+    let found = match_messages(trace.view()).clock_violations();
+    clocks(source, trace, &found, &mut part);
+    part
+}
+
+fn clocks(source: &Source, trace: &Trace, found: &ClockViolations, part: &mut Part) {
+    let clock = trace.definitions().clock;
+    let checked = found.messages.checked + found.collectives.checked;
+    if !found.is_any() {
+        match checked {
+            0 => part.skip(
+                "clocks",
+                "no message or collective between two locations is matched",
+            ),
+            _ => part.pass(format!(
+                "none of {} messages and collectives contradicts them",
+                grouped(checked)
+            )),
+        }
+        return;
+    }
+    let nanos = |ticks: u64| clock.total(u128::from(ticks)).0 as f64;
+    let largest = nanos(found.messages.largest.max(found.collectives.largest));
+    let duration = trace.range().map_or(0.0, |range| nanos(range.len()));
+    let share = (duration > 0.0).then(|| (largest / duration).min(1.0));
+    let mut kinds = Vec::new();
+    for (count, what) in [
+        (found.messages, "messages arrive before they are sent"),
+        (
+            found.collectives,
+            "collectives are left before all members have entered them",
+        ),
+    ] {
+        if count.violated > 0 {
+            kinds.push(format!(
+                "{} of {} {what}",
+                grouped(count.violated),
+                grouped(count.checked)
+            ));
+        }
+    }
+    let sentence = format!(
+        "{}, by up to {}{}. Times on different ranks are not comparable below that; times on one rank are.",
+        kinds.join(", and "),
+        time(largest),
+        share.map_or_else(String::new, |share| format!(
+            " ({} of the duration)",
+            percent(share)
+        )),
+    );
+    let figure = ("largest violation", largest, "ns");
+    let finding = Finding::new(
+        Kind::ClockViolation,
+        &source.name,
+        share,
+        DURATION,
+        figure,
+        sentence,
+    );
+    let worst = found.pairs.iter().max_by_key(|pair| pair.count.largest);
+    let worst = worst.map(|pair| {
+        let label = |id| trace.definitions().system.label(id);
+        format!("{} to {}", label(pair.sender), label(pair.receiver))
+    });
+    part.findings.push(
+        finding
+            .next(source.command(&["inspect"], &[]))
+            .at(|place| place.location = worst),
+    );
+}
