@@ -63,7 +63,8 @@
 //! * `web` (feature `server`): HTTP around it; addresses and answers are in `docs/live.md`.
 //! * `simulate` (feature `simulate`): as many ranks as one likes, from a recording.
 //!
-//! The program `perfkit-live` serves, replays and simulates.
+//! * `program` (features `server` and `simulate`): serving, replaying and simulating, for the command `perfkit live` and
+//!   the small program `perfkit-live`, which the tests start.
 //!
 //! # What it costs
 //! One thread has the state and the database: it takes all that waits, merges it, writes one transaction, and
@@ -93,6 +94,8 @@ mod error;
 pub mod hub;
 #[cfg(feature = "server")]
 mod page;
+#[cfg(all(feature = "server", feature = "simulate"))]
+pub mod program;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 #[cfg(feature = "server")]

@@ -1,7 +1,9 @@
 //! The command line as a whole: subcommands and their dispatch.
 
 use crate::failure::{self, Failure, Outcome};
-use crate::{bursts, cluster, correlate, detect, fold, inspect, report, track, utilisation};
+use crate::{
+    bursts, cluster, convert, correlate, detect, fold, inspect, report, track, utilisation,
+};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -32,6 +34,9 @@ enum Command {
     Track(track::Options),
     Detect(detect::Options),
     Utilisation(utilisation::Options),
+    Convert(convert::Options),
+    #[cfg(feature = "live")]
+    Live(crate::live::Options),
     /// Prints a script that completes subcommands, options and their values in a shell
     Completions {
         /// Shell that the script is for
@@ -52,6 +57,9 @@ impl Cli {
             Command::Track(options) => track::run(&options, out),
             Command::Detect(options) => detect::run(&options, out),
             Command::Utilisation(options) => utilisation::run(&options, out),
+            Command::Convert(options) => convert::run(&options, out),
+            #[cfg(feature = "live")]
+            Command::Live(options) => crate::live::run(&options, out),
             Command::Completions { shell } => completions(shell, out),
         }
     }

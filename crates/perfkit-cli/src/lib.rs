@@ -11,12 +11,15 @@
 pub mod bursts;
 pub mod cluster;
 pub mod command;
+pub mod convert;
 pub mod correlate;
 pub mod detect;
 pub mod failure;
 pub mod findings;
 pub mod fold;
 pub mod inspect;
+#[cfg(feature = "live")]
+pub mod live;
 pub mod messages;
 pub mod options;
 pub mod output;

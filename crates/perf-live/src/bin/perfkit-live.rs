@@ -1,14 +1,10 @@
 //! The parameter server and its page as a program, and ranks that are made up.
 
-use perf_live::client::Target;
-use perf_live::hub::{Finished, Hub};
-use perf_live::simulate::{Figures, Load, Tape, run};
-use perf_live::web::{Service, WebParams};
+use perf_live::program::{self, Outcome, ServeOptions, SimulateOptions};
+use perf_live::simulate::Load;
 use std::error::Error;
 use std::ffi::OsString;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -46,8 +42,6 @@ simulate:
   --program N      the program they are of, default 0
   --no-records     without what is kept of anomalies";
 
-type Outcome = Result<(), Box<dyn Error>>;
-
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match command(&arguments) {
@@ -63,17 +57,8 @@ fn main() -> ExitCode {
 #[derive(Debug, Default)]
 struct Asked {
     file: Option<String>,
-    listen: Option<SocketAddr>,
-    hosts: Vec<String>,
-    token: Option<PathBuf>,
+    serve: ServeOptions,
     from: Option<PathBuf>,
-    publish: Option<u64>,
-    history: Option<usize>,
-    clients: Option<usize>,
-    queue: Option<usize>,
-    forget: Option<Duration>,
-    keep_bytes: Option<u64>,
-    keep_steps: Option<u64>,
     steps: Option<u64>,
     load: Load,
 }
@@ -90,20 +75,20 @@ fn command(arguments: &[OsString]) -> Outcome {
     let mut asked = Asked::default();
     while let Some(argument) = parser.next()? {
         match argument {
-            Long("listen") => asked.listen = Some(parser.value()?.parse()?),
-            Long("host") => asked.hosts.push(parser.value()?.string()?),
-            Long("token-file") => asked.token = Some(parser.value()?.into()),
+            Long("listen") => asked.serve.listen.address = Some(parser.value()?.parse()?),
+            Long("host") => asked.serve.listen.hosts.push(parser.value()?.string()?),
+            Long("token-file") => asked.serve.token_file = Some(parser.value()?.into()),
             Long("from") => asked.from = Some(parser.value()?.into()),
-            Long("publish") => asked.publish = Some(parser.value()?.parse()?),
-            Long("history") => asked.history = Some(parser.value()?.parse()?),
-            Long("clients") => asked.clients = Some(parser.value()?.parse()?),
-            Long("queue") => asked.queue = Some(parser.value()?.parse()?),
+            Long("publish") => asked.serve.publish = Some(parser.value()?.parse()?),
+            Long("history") => asked.serve.history = Some(parser.value()?.parse()?),
+            Long("clients") => asked.serve.clients = Some(parser.value()?.parse()?),
+            Long("queue") => asked.serve.queue = Some(parser.value()?.parse()?),
             Long("steps") => asked.steps = Some(parser.value()?.parse()?),
             Long("ranks") => asked.load.ranks = parser.value()?.parse()?,
             Long("updates") => asked.load.updates = parser.value()?.parse()?,
-            Long("forget") => asked.forget = Some(seconds(&parser.value()?)?),
-            Long("keep-bytes") => asked.keep_bytes = Some(parser.value()?.parse()?),
-            Long("keep-steps") => asked.keep_steps = Some(parser.value()?.parse()?),
+            Long("forget") => asked.serve.forget = Some(seconds(&parser.value()?)?),
+            Long("keep-bytes") => asked.serve.keep_bytes = Some(parser.value()?.parse()?),
+            Long("keep-steps") => asked.serve.keep_steps = Some(parser.value()?.parse()?),
             Long("period") => asked.load.period = seconds(&parser.value()?)?,
             Long("connections") => asked.load.connections = parser.value()?.parse()?,
             Long("threads") => asked.load.threads = parser.value()?.parse()?,
@@ -119,10 +104,22 @@ fn command(arguments: &[OsString]) -> Outcome {
         .file
         .clone()
         .ok_or("which file or address? See --help")?;
+    let mut out = std::io::stdout();
     match command.as_str() {
-        "serve" => serve(Path::new(&file), &asked),
-        "replay" => replay(Path::new(&file), &asked),
-        "simulate" => simulate(&file, &asked),
+        "serve" => program::serve(Path::new(&file), &asked.serve, &mut out, |line| {
+            eprintln!("perfkit-live: {line}");
+        }),
+        "replay" => program::replay(Path::new(&file), &asked.serve.listen, &mut out),
+        "simulate" => {
+            let recording = asked.from.ok_or("--from which recording?")?;
+            let options = SimulateOptions {
+                recording,
+                token_file: asked.serve.token_file,
+                steps: asked.steps.unwrap_or(100),
+                load: asked.load,
+            };
+            program::simulate(&file, &options, &mut out)
+        }
         other => Err(format!("no command is called {other}: see --help").into()),
     }
 }
@@ -135,179 +132,4 @@ fn seconds(value: &OsString) -> Result<Duration, Box<dyn Error>> {
 
 fn help() -> Outcome {
     Ok(writeln!(std::io::stdout(), "{USAGE}")?)
-}
-
-fn web(asked: &Asked) -> WebParams {
-    let usual = SocketAddr::from(([127, 0, 0, 1], 5560));
-    let params = Service::params().address(asked.listen.unwrap_or(usual));
-    asked.hosts.iter().fold(params, WebParams::host)
-}
-
-fn serve(file: &Path, asked: &Asked) -> Outcome {
-    let (token, from) = server_token(file, asked.token.as_deref())?;
-    let mut params = Hub::params().publish(asked.publish);
-    params = params
-        .keep_bytes(asked.keep_bytes)
-        .keep_steps(asked.keep_steps);
-    if let Some(after) = asked.forget {
-        params = params.forget(after);
-    }
-    if let Some(steps) = asked.history {
-        params = params.history(steps);
-    }
-    if let Some(clients) = asked.clients {
-        params = params.clients(clients);
-    }
-    if let Some(messages) = asked.queue {
-        params = params.queue(messages);
-    }
-    let hub = Hub::open(file, params.check()?)?;
-    watch_store(hub.clone());
-    let service = Service::start(hub, web(asked).token(token).check()?)?;
-    say(&service, &format!("writers need the token of {from}"))?;
-    service.wait();
-    Ok(())
-}
-
-/// Between two looks whether the database can be written.
-const STORE_POLL: Duration = Duration::from_secs(1);
-
-/// Prints when the database can no longer be written, and when it can again.
-fn watch_store(hub: Hub) {
-    std::thread::spawn(move || {
-        let mut known: Option<String> = None;
-        loop {
-            std::thread::sleep(STORE_POLL);
-            let overview = hub.overview();
-            if overview.failure.is_some() == known.is_some() {
-                continue;
-            }
-            known = overview.failure.clone();
-            let (file, unstored) = (hub.path().display(), overview.unstored);
-            match &known {
-                Some(why) => eprintln!(
-                    "perfkit-live: {file} cannot be written: {why}; messages of clients are refused until it can be"
-                ),
-                None => eprintln!(
-                    "perfkit-live: {file} can be written again; {unstored} messages were refused meanwhile and come again"
-                ),
-            }
-        }
-    });
-}
-
-fn replay(file: &Path, asked: &Asked) -> Outcome {
-    let finished = Finished::open(file, Hub::params().check()?)?;
-    // Nobody writes, and nobody knows this.
-    let service = Service::start(finished, web(asked).token(made_up()).check()?)?;
-    say(&service, "nothing is written")?;
-    service.wait();
-    Ok(())
-}
-
-/// The address on a line of its own, for programs that start this one.
-fn say(service: &Service, what: &str) -> Outcome {
-    let mut out = std::io::stdout();
-    writeln!(out, "listening on http://{}", service.address())?;
-    out.flush()?;
-    if out.is_terminal() {
-        writeln!(out, "{what}")?;
-    }
-    Ok(())
-}
-
-const VARIABLE: &str = "PERFKIT_LIVE_TOKEN";
-
-fn read_token(file: &Path) -> Result<String, Box<dyn Error>> {
-    let text = std::fs::read_to_string(file);
-    let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(text.trim().to_string())
-}
-
-/// The token, and where it is from.
-fn server_token(database: &Path, file: Option<&Path>) -> Result<(String, String), Box<dyn Error>> {
-    if let Ok(token) = std::env::var(VARIABLE) {
-        return Ok((token, VARIABLE.into()));
-    }
-    let mut beside = database.as_os_str().to_os_string();
-    beside.push(".token");
-    let path = file.map_or_else(|| PathBuf::from(beside), Path::to_path_buf);
-    if file.is_none() && !path.exists() {
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let made = options.open(&path);
-        let mut made = made.map_err(|error| format!("{}: {error}", path.display()))?;
-        writeln!(made, "{}", made_up())?;
-    }
-    Ok((read_token(&path)?, path.display().to_string()))
-}
-
-/// Nobody can guess it: the keys of hashes are random.
-fn made_up() -> String {
-    let number = || RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", number(), number())
-}
-
-fn simulate(url: &str, asked: &Asked) -> Outcome {
-    let from = asked.from.as_ref().ok_or("--from which recording?")?;
-    let token = match (std::env::var(VARIABLE), &asked.token) {
-        (Ok(token), _) => token,
-        (Err(_), Some(file)) => read_token(file)?,
-        (Err(_), None) => return Err("--token-file?".into()),
-    };
-    let options = perf_formats::OpenOptions::new();
-    let recording = perf_formats::open(from, &options)?;
-    let trace = recording.into_trace();
-    let trace = trace.ok_or_else(|| format!("{}: holds no events", from.display()))?;
-    let target = Target::new(url)?.token(token);
-    let tape = Tape::record(trace.view(), asked.steps.unwrap_or(100), &target)?;
-    let figures = run(&tape, &asked.load, &target)?;
-    tell(&tape, &figures)
-}
-
-fn tell(tape: &Tape, figures: &Figures) -> Outcome {
-    let mut out = std::io::stdout();
-    writeln!(out, "{} ranks were recorded", tape.ranks())?;
-    writeln!(
-        out,
-        "updates {}, calls {}, anomalies {}, lost {} ns, records {}",
-        figures.updates, figures.calls, figures.anomalies, figures.time, figures.records
-    )?;
-    let seconds = figures.seconds.max(1e-9);
-    writeln!(
-        out,
-        "in {:.1} s: {:.0} updates a second; begun at most {:.1} ms late, {} by more than a period",
-        seconds,
-        figures.updates as f64 / seconds,
-        figures.lag.as_secs_f64() * 1e3,
-        figures.late
-    )?;
-    let [half, most, last] = [0.5, 0.99, 1.0].map(|share| figures.latency(share));
-    writeln!(
-        out,
-        "an update took {half} us, 1 in 100 over {most} us, none over {last} us"
-    )?;
-    let each = |bytes: u64| bytes as f64 / figures.updates.max(1) as f64;
-    writeln!(
-        out,
-        "an update sent {:.0} bytes and heard {:.0}, {} views in all",
-        each(figures.sent),
-        each(figures.received),
-        figures.views
-    )?;
-    match figures.is_accounted() {
-        true => Ok(writeln!(out, "the server has each update once")?),
-        false => {
-            let (calls, anomalies, time) = figures.stored;
-            let (lost, missing) = (figures.time, figures.missing);
-            Err(format!(
-                "the server has {calls} calls, {anomalies} anomalies, {time} ns more than before, of {}, {}, {lost} ns; \
-                 {missing} answers did not name what was told",
-                figures.calls, figures.anomalies
-            )
-            .into())
-        }
-    }
 }

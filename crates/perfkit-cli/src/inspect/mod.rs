@@ -17,7 +17,7 @@ use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
 use perfkit::view::Section;
 use profile::ProfileSummary;
-use severity_table::severity_table;
+pub(crate) use severity_table::severity_table;
 use std::io::Write;
 use std::path::PathBuf;
 use trace::Summary;

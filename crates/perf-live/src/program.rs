@@ -1,0 +1,253 @@
+//! Serving, replaying and simulating as programs do: `perfkit live` and `perfkit-live`.
+
+use crate::client::Target;
+use crate::hub::{Finished, Hub};
+use crate::simulate::{Figures, Load, Tape, run};
+use crate::web::{Service, WebParams};
+use std::error::Error;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Result of a program.
+pub type Outcome = Result<(), Box<dyn Error>>;
+
+/// Receiver of messages for the user, one line each.
+pub type Messages = fn(&str);
+
+/// Address and names of the page.
+#[derive(Clone, Debug, Default)]
+pub struct Listen {
+    /// Address; `None` for 127.0.0.1:5560. Port 0 stands for a free one.
+    pub address: Option<SocketAddr>,
+    /// Further host names under which the page may be requested.
+    pub hosts: Vec<String>,
+}
+
+impl Listen {
+    fn params(&self) -> WebParams {
+        let usual = SocketAddr::from(([127, 0, 0, 1], 5560));
+        let params = Service::params().address(self.address.unwrap_or(usual));
+        self.hosts.iter().fold(params, WebParams::host)
+    }
+}
+
+/// Options of [`serve`]. `None` stands for the default of [`Hub::params`].
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// Address and names of the page.
+    pub listen: Listen,
+    /// File with the token of writers; `None` for that of the database with `.token` appended, which is created.
+    pub token_file: Option<PathBuf>,
+    /// Deltas after which a view is published.
+    pub publish: Option<u64>,
+    /// Steps of a rank in memory.
+    pub history: Option<usize>,
+    /// Upper bound on clients.
+    pub clients: Option<usize>,
+    /// Upper bound on waiting messages.
+    pub queue: Option<usize>,
+    /// Silence after which a client is forgotten.
+    pub forget: Option<Duration>,
+    /// Upper bound on the bytes of records.
+    pub keep_bytes: Option<u64>,
+    /// Number of the last steps whose records are kept.
+    pub keep_steps: Option<u64>,
+}
+
+/// Serves a database until the process ends. Writes the address to `out` in a line of its own.
+///
+/// # Errors
+/// Returns an error if the database or the address cannot be opened, or a parameter is out of range.
+pub fn serve(
+    file: &Path,
+    options: &ServeOptions,
+    out: &mut dyn Write,
+    messages: Messages,
+) -> Outcome {
+    let (token, from) = server_token(file, options.token_file.as_deref())?;
+    let mut params = Hub::params()
+        .publish(options.publish)
+        .keep_bytes(options.keep_bytes)
+        .keep_steps(options.keep_steps);
+    if let Some(after) = options.forget {
+        params = params.forget(after);
+    }
+    if let Some(steps) = options.history {
+        params = params.history(steps);
+    }
+    if let Some(clients) = options.clients {
+        params = params.clients(clients);
+    }
+    if let Some(waiting) = options.queue {
+        params = params.queue(waiting);
+    }
+    let hub = Hub::open(file, params.check()?)?;
+    watch_store(hub.clone(), messages);
+    let params = options.listen.params().token(token).check()?;
+    let service = Service::start(hub, params)?;
+    listening(&service, out)?;
+    messages(&format!("writers need the token of {from}"));
+    service.wait();
+    Ok(())
+}
+
+/// Between two looks whether the database can be written.
+const STORE_POLL: Duration = Duration::from_secs(1);
+
+/// Prints when the database can no longer be written, and when it can again.
+fn watch_store(hub: Hub, messages: Messages) {
+    std::thread::spawn(move || {
+        let mut known: Option<String> = None;
+        loop {
+            std::thread::sleep(STORE_POLL);
+            let overview = hub.overview();
+            if overview.failure.is_some() == known.is_some() {
+                continue;
+            }
+            known = overview.failure.clone();
+            let (file, unstored) = (hub.path().display(), overview.unstored);
+            match &known {
+                Some(why) => messages(&format!(
+                    "{file} cannot be written: {why}; messages of clients are refused until it can be"
+                )),
+                None => messages(&format!(
+                    "{file} can be written again; {unstored} messages were refused meanwhile and come again"
+                )),
+            }
+        }
+    });
+}
+
+/// Serves the database of a run that is over, until the process ends. Nothing is written.
+///
+/// # Errors
+/// As [`serve`].
+pub fn replay(file: &Path, listen: &Listen, out: &mut dyn Write) -> Outcome {
+    let finished = Finished::open(file, Hub::params().check()?)?;
+    // Nothing is written, so no writer needs to know the token.
+    let service = Service::start(finished, listen.params().token(random_token()).check()?)?;
+    listening(&service, out)?;
+    service.wait();
+    Ok(())
+}
+
+/// Writes the address in a line of its own, for programs that start this one.
+fn listening(service: &Service, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "listening on http://{}", service.address())?;
+    out.flush()
+}
+
+/// Environment variable with the token; it goes before the file.
+const VARIABLE: &str = "PERFKIT_LIVE_TOKEN";
+
+fn read_token(file: &Path) -> Result<String, Box<dyn Error>> {
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(text.trim().to_string())
+}
+
+/// The token, and where it is from.
+fn server_token(database: &Path, file: Option<&Path>) -> Result<(String, String), Box<dyn Error>> {
+    if let Ok(token) = std::env::var(VARIABLE) {
+        return Ok((token, VARIABLE.into()));
+    }
+    let mut beside = database.as_os_str().to_os_string();
+    beside.push(".token");
+    let path = file.map_or_else(|| PathBuf::from(beside), Path::to_path_buf);
+    if file.is_none() && !path.exists() {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let made = options.open(&path);
+        let mut made = made.map_err(|error| format!("{}: {error}", path.display()))?;
+        writeln!(made, "{}", random_token())?;
+    }
+    Ok((read_token(&path)?, path.display().to_string()))
+}
+
+/// Returns a token that cannot be guessed: the keys of hashes are random.
+fn random_token() -> String {
+    let number = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", number(), number())
+}
+
+/// Options of [`simulate`].
+#[derive(Clone, Debug)]
+pub struct SimulateOptions {
+    /// Recording that the ranks play.
+    pub recording: PathBuf,
+    /// File with the token of writers.
+    pub token_file: Option<PathBuf>,
+    /// Steps of the recording.
+    pub steps: u64,
+    /// Ranks, updates and connections.
+    pub load: Load,
+}
+
+/// Plays a recording to a server by many ranks, and writes figures of it.
+///
+/// # Errors
+/// Returns an error if the recording cannot be read, the server does not answer, or it does not have each update once.
+pub fn simulate(url: &str, options: &SimulateOptions, out: &mut dyn Write) -> Outcome {
+    let token = match (std::env::var(VARIABLE), &options.token_file) {
+        (Ok(token), _) => token,
+        (Err(_), Some(file)) => read_token(file)?,
+        (Err(_), None) => return Err(format!("no token: give --token-file or {VARIABLE}").into()),
+    };
+    let from = &options.recording;
+    let recording = perf_formats::open(from, &perf_formats::OpenOptions::new())?;
+    let trace = recording.into_trace();
+    let trace = trace.ok_or_else(|| format!("{}: holds no events", from.display()))?;
+    let target = Target::new(url)?.token(token);
+    let tape = Tape::record(trace.view(), options.steps, &target)?;
+    let figures = run(&tape, &options.load, &target)?;
+    write_figures(&tape, &figures, out)
+}
+
+fn write_figures(tape: &Tape, figures: &Figures, out: &mut dyn Write) -> Outcome {
+    writeln!(out, "{} ranks were recorded", tape.ranks())?;
+    writeln!(
+        out,
+        "updates {}, calls {}, anomalies {}, lost {} ns, records {}",
+        figures.updates, figures.calls, figures.anomalies, figures.time, figures.records
+    )?;
+    let seconds = figures.seconds.max(1e-9);
+    writeln!(
+        out,
+        "in {:.1} s: {:.0} updates a second; begun at most {:.1} ms late, {} by more than a period",
+        seconds,
+        figures.updates as f64 / seconds,
+        figures.lag.as_secs_f64() * 1e3,
+        figures.late
+    )?;
+    let [half, most, last] = [0.5, 0.99, 1.0].map(|share| figures.latency(share));
+    writeln!(
+        out,
+        "an update took {half} us, 1 in 100 over {most} us, none over {last} us"
+    )?;
+    let each = |bytes: u64| bytes as f64 / figures.updates.max(1) as f64;
+    writeln!(
+        out,
+        "an update sent {:.0} bytes and heard {:.0}, {} views in all",
+        each(figures.sent),
+        each(figures.received),
+        figures.views
+    )?;
+    match figures.is_accounted() {
+        true => Ok(writeln!(out, "the server has each update once")?),
+        false => {
+            let (calls, anomalies, time) = figures.stored;
+            let (lost, missing) = (figures.time, figures.missing);
+            Err(format!(
+                "the server has {calls} calls, {anomalies} anomalies, {time} ns more than before, of {}, {}, {lost} ns; \
+                 {missing} answers did not name what was told",
+                figures.calls, figures.anomalies
+            )
+            .into())
+        }
+    }
+}

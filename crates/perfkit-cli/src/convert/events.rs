@@ -1,0 +1,53 @@
+//! Events of a trace as a table.
+
+use perfkit::core::{Column, Event, Nanos, Table, Trace};
+
+/// Cells of the table by column.
+#[derive(Default)]
+struct Cells {
+    locations: Vec<String>,
+    times: Vec<Option<Nanos>>,
+    events: Vec<String>,
+    regions: Vec<Option<String>>,
+    peers: Vec<Option<u64>>,
+    tags: Vec<Option<u64>>,
+    bytes: Vec<Option<u64>>,
+}
+
+/// Returns a row for each event, and the number of events with values or numbers that have no column.
+pub(super) fn table(trace: &Trace) -> (Table, u64) {
+    let definitions = trace.definitions();
+    let (system, clock) = (&definitions.system, definitions.clock);
+    let region_name = |region: usize| definitions.regions.get(region).map(|it| it.name.clone());
+    let (mut cells, mut partial) = (Cells::default(), 0);
+    for location in trace.view().locations() {
+        let label = system.label(location.id());
+        for (at, event) in location.iter() {
+            cells.locations.push(label.clone());
+            cells.times.push(clock.nanos(at));
+            cells.events.push(definitions.event_name(event).to_string());
+            let (mut region, mut transfer) = (None, None);
+            match event {
+                Event::Enter { region: id } | Event::Leave { region: id } => {
+                    region = region_name(id.index());
+                }
+                Event::Send(of) | Event::Recv(of) => transfer = Some(of),
+                Event::CollectiveBegin | Event::Measuring { .. } => {}
+                _ => partial += 1,
+            }
+            cells.regions.push(region);
+            cells.peers.push(transfer.map(|of| u64::from(of.peer)));
+            cells.tags.push(transfer.map(|of| u64::from(of.tag)));
+            cells.bytes.push(transfer.map(|of| of.bytes));
+        }
+    }
+    let table = Table::new("events", "Events of the trace by location and time.")
+        .with(Column::text("location", cells.locations))
+        .with(Column::times("time", cells.times))
+        .with(Column::text("event", cells.events))
+        .with(Column::text("region", cells.regions))
+        .with(Column::unsigned("peer", "", cells.peers))
+        .with(Column::unsigned("tag", "", cells.tags))
+        .with(Column::unsigned("size", "B", cells.bytes));
+    (table, partial)
+}

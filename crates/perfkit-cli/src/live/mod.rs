@@ -1,0 +1,23 @@
+//! The parameter server and its page, and ranks that a recording plays.
+
+mod options;
+
+use crate::failure::{Failure, Outcome};
+use crate::messages;
+pub use options::Options;
+use options::{Command, Replay};
+use perf_live::program;
+use std::io::Write;
+
+/// Runs a server until the process ends, or plays a recording to one.
+///
+/// # Errors
+/// [`Failure::Input`] if a database, recording or address cannot be opened, or a parameter is out of range.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    let done = match &options.command {
+        Command::Serve(serve) => program::serve(&serve.file, &serve.options(), out, messages::say),
+        Command::Replay(Replay { file, listen }) => program::replay(file, &listen.into(), out),
+        Command::Simulate(simulate) => program::simulate(&simulate.url, &simulate.options(), out),
+    };
+    done.map_err(|error| Failure::Input(error.to_string()))
+}

@@ -1,0 +1,167 @@
+//! Command line of `live`.
+
+use crate::options::TRACE;
+use clap::{Args, Subcommand};
+use perf_live::program::{Listen, ServeOptions, SimulateOptions};
+use perf_live::simulate::Load;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Serves the anomalies of all ranks of a run while it goes on, in a database and as a page
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(super) enum Command {
+    Serve(Serve),
+    Replay(Replay),
+    Simulate(Simulate),
+}
+
+/// Address and names of the page.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Address {
+    /// Address; port 0 for a free one. Beyond the machine nothing is encrypted, and whoever reaches it may read
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5560")]
+    listen: SocketAddr,
+    /// Further host name under which the page may be requested; repeatable
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+}
+
+impl From<&Address> for Listen {
+    fn from(address: &Address) -> Self {
+        Listen {
+            address: Some(address.listen),
+            hosts: address.hosts.clone(),
+        }
+    }
+}
+
+/// Receives the results of ranks, keeps them in a database, and shows them
+#[derive(Args, Clone, Debug)]
+pub(super) struct Serve {
+    /// Database, created if it is absent
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    listen: Address,
+    /// File with the token of writers; the variable PERFKIT_LIVE_TOKEN goes before it [default: FILE.token, which is
+    /// created]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Publish a view after N deltas [default: as many as there are clients]
+    #[arg(long, value_name = "N")]
+    publish: Option<u64>,
+    /// Steps of a rank in memory [default: 64]
+    #[arg(long, value_name = "N")]
+    history: Option<usize>,
+    /// Upper bound on clients [default: 131072]
+    #[arg(long, value_name = "N")]
+    clients: Option<usize>,
+    /// Upper bound on waiting messages [default: 16384]
+    #[arg(long, value_name = "N")]
+    queue: Option<usize>,
+    /// Seconds of silence after which a client is forgotten; its results stay [default: 86400]
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    forget: Option<Duration>,
+    /// Upper bound on the bytes of records; of the older half the least severe are deleted first [default: no bound]
+    #[arg(long, value_name = "N")]
+    keep_bytes: Option<u64>,
+    /// Keep records and steps of ranks of the last N steps [default: of all]
+    #[arg(long, value_name = "N")]
+    keep_steps: Option<u64>,
+}
+
+impl Serve {
+    pub(super) fn options(&self) -> ServeOptions {
+        ServeOptions {
+            listen: (&self.listen).into(),
+            token_file: self.token_file.clone(),
+            publish: self.publish,
+            history: self.history,
+            clients: self.clients,
+            queue: self.queue,
+            forget: self.forget,
+            keep_bytes: self.keep_bytes,
+            keep_steps: self.keep_steps,
+        }
+    }
+}
+
+/// Shows the database of a run that is over; nothing is written
+#[derive(Args, Clone, Debug)]
+pub(super) struct Replay {
+    /// Database
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) listen: Address,
+}
+
+/// Plays a recording to a server by many ranks, and prints figures of it
+#[derive(Args, Clone, Debug)]
+pub(super) struct Simulate {
+    /// Address of the server, such as http://127.0.0.1:5560
+    pub(super) url: String,
+    #[doc = "Recording with events that the ranks play"]
+    #[arg(long, value_name = "RECORDING", long_help = format!("Recording with events that the ranks play: {TRACE}"))]
+    from: PathBuf,
+    /// File with the token of writers; the variable PERFKIT_LIVE_TOKEN goes before it
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Simulated ranks
+    #[arg(long, value_name = "N", default_value_t = 80)]
+    ranks: u32,
+    /// Updates of each rank
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    updates: u64,
+    /// Seconds between two updates of a rank, 0 for no wait
+    #[arg(long, value_name = "T", default_value = "1", value_parser = seconds)]
+    period: Duration,
+    /// Steps of the recording
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    steps: u64,
+    /// Connections of all ranks
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    connections: usize,
+    /// Threads of the connections
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Each rank requests the view with each N-th update, 0 for never
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    views: u64,
+    /// Number of the program of the ranks
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    program: u32,
+    /// Do not send records of anomalies
+    #[arg(long)]
+    no_records: bool,
+}
+
+impl Simulate {
+    pub(super) fn options(&self) -> SimulateOptions {
+        SimulateOptions {
+            recording: self.from.clone(),
+            token_file: self.token_file.clone(),
+            steps: self.steps,
+            load: Load {
+                ranks: self.ranks,
+                updates: self.updates,
+                period: self.period,
+                connections: self.connections,
+                threads: self.threads,
+                views: self.views,
+                program: self.program,
+                records: !self.no_records,
+            },
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
