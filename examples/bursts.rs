@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example bursts -- data/recordings/jacobi-16 --metrics work`
 
-use perfkit::core::{CancelToken, Diagnostics, Nanos};
+use perfkit::core::{Diagnostics, Job, Nanos};
 use perfkit::track::{Amount, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale};
 use perfkit::view::track::{Clusters, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     }
     let usage = |error: perfkit::track::Error| Failure::Usage(error.to_string());
     let extract = params.check().map_err(usage)?;
-    let found = extract.extract(trace.view(), &Bar::new(), &CancelToken::new());
+    let found = extract.extract(trace.view(), &Bar::job());
     let found = found.map_err(|error| match error {
         perfkit::track::Error::UnknownMetric { .. } | perfkit::track::Error::NoRegion { .. } => {
             usage(error)
@@ -236,7 +236,9 @@ impl Report<'_> {
         if let Some(column) = metrics.find(|column| column.name != "duration") {
             scale = scale.dimension(Dimension::new(&column.name));
         }
-        let scaled = scale.check().and_then(|scale| scale.fit(&[self.bursts]));
+        let scaled = scale
+            .check()
+            .and_then(|scale| scale.fit(&[self.bursts], &Job::default()));
         let scaled = scaled.map_err(input)?;
         let Some(frame) = scaled.frames.first() else {
             return Ok(());
@@ -253,7 +255,7 @@ impl Report<'_> {
         let scene = || Ok(Picture::new(&found).titled(&title).scene());
         files.write(&title, scene, || {
             let view = View::new(&found).named(&title, "bursts");
-            let section = view.section(&Bar::new(), &CancelToken::new());
+            let section = view.section(&Bar::job());
             Ok(vec![section.map_err(drawn::failed)?])
         })
     }

@@ -9,7 +9,7 @@ mod picture;
 #[path = "cluster/text.rs"]
 mod text;
 
-use perfkit::core::{CancelToken, Nanos};
+use perfkit::core::Nanos;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
 use perfkit::track::{
@@ -189,7 +189,7 @@ struct Found {
 
 impl Found {
     fn of(asked: &Asked) -> Result<Self, Failure> {
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let job = Bar::job();
         let options = &asked.options;
         let mut wanted = options.wanted();
         let mut from = gather(&asked.file, &mut wanted)?;
@@ -207,9 +207,9 @@ impl Found {
                 params = params.for_threads(threads);
                 min_points = (threads / 4).max(2);
             }
-            let scorer = SpmdScorer::new(&from.bursts, frame.rows(), align, cancel.clone());
+            let scorer = SpmdScorer::new(&from.bursts, frame.rows(), align);
             let params = options.mode().refine(params).check().map_err(usage)?;
-            let refined = Refinement::new(params).run(points, &times, &scorer, &bar, &cancel);
+            let refined = Refinement::new(params).run(points, &times, &scorer, &job);
             let refined = refined.map_err(input)?;
             let last = refined.eps.last().copied().unwrap_or_default();
             (
@@ -237,7 +237,7 @@ impl Found {
         let labels = Labels::new(labels.map_err(input)?);
         let sequences = Sequences::of(&from.bursts, &labels).map_err(input)?;
         let shares = time_shares(&from.bursts, &labels).map_err(input)?;
-        let alignment = align.align(&sequences, &shares, &bar, &cancel);
+        let alignment = align.align(&sequences, &shares, &job);
         let score = alignment.map_err(input)?.score(&shares);
         let metrics: Result<_, Failure> = wanted.axes.iter().map(Axis::name).collect();
         let balance = TimeBalance::of(&from.bursts, &labels, |_| false).map_err(input)?;

@@ -12,7 +12,7 @@ use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
 use perfkit::anomaly::{
     self, Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail,
 };
-use perfkit::core::{CancelToken, Diagnostics, EventSource, Progress, fits};
+use perfkit::core::{Diagnostics, EventSource, Job, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
 /// The part of a page.
 pub(crate) fn section(found: &Anomalies, heading: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(heading, "anomalies");
-    let section = view.section(&Bar::new(), &CancelToken::new());
+    let section = view.section(&Bar::job());
     section.map_err(drawn::failed)
 }
 
@@ -133,8 +133,8 @@ fn monitor(asked: &Asked) -> Result<Monitor, Failure> {
         one.fact(name, value)
     });
     let run = asked.run.as_deref().unwrap_or_default();
-    let (url, token) = (asked.server.as_deref(), asked.token.as_deref());
-    let server = Server::open(url, token, run, &asked.files)?;
+    let (url, job) = (asked.server.as_deref(), asked.token.as_deref());
+    let server = Server::open(url, job, run, &asked.files)?;
     let store = server.keep(store(asked)?);
     let recorder = Recorder::new(recorder.check().map_err(usage)?, store);
     let drift = Drift::new(Drift::params().check().map_err(usage)?);
@@ -201,7 +201,9 @@ fn watch_text(
     }
     let mut done = (monitor, 0);
     loop {
-        let next = streams.next_step(&mut done.0).map_err(input);
+        let next = streams
+            .next_step(&mut done.0, &Job::default())
+            .map_err(input);
         if !next.map_err(findings::explain(streams.diagnostics()))? {
             break;
         }
@@ -232,7 +234,7 @@ fn watch_adios(
     let mut files = files.map_err(input)?;
     let mut done = (monitor, 0);
     loop {
-        let next = files.next_step(&mut done.0).map_err(input);
+        let next = files.next_step(&mut done.0, &Job::default()).map_err(input);
         if !next.map_err(findings::explain(files.diagnostics()))? {
             break;
         }
@@ -255,24 +257,23 @@ fn replay(
     };
     let recording = recording::open(file)?;
     let view = recording.trace.view();
-    let replay = match asked.period {
+    let mut replay = match asked.period {
         Some(period) => Replay::new(view, period),
         None => Replay::in_steps(view, 100),
     };
-    let mut replay = replay.cancel(CancelToken::new());
     if let Some(pace) = asked.pace {
         replay = replay.pace(pace);
     }
-    let bar = Bar::new();
+    let job = Bar::job();
     let mut steps = 0;
     let explain = findings::explain(&recording.diagnostics);
     while replay
-        .next_step(&mut monitor)
+        .next_step(&mut monitor, &job)
         .map_err(input)
         .map_err(&explain)?
     {
         steps += 1;
-        bar.advance("replaying", 1, replay.steps());
+        job.advance("replaying", 1, replay.steps());
         if !step(asked, &mut monitor, out)? {
             break;
         }

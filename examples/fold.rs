@@ -8,7 +8,7 @@ mod asked;
 mod told;
 
 use asked::{Asked, USAGE};
-use perfkit::core::{CancelToken, Nanos, TimeRange};
+use perfkit::core::{Nanos, TimeRange};
 use perfkit::fold::{
     Fold, Folder, Groups, Op, RegionGroups, RegionMap, Selection, Timelines, Usage,
 };
@@ -81,8 +81,8 @@ impl View {
         }
         let map: RegionMap = groups.plan(definitions).map_err(input)?;
         let map = asked.depth.map_or(map.clone(), |depth| map.at_depth(depth));
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
-        let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
+        let job = Bar::job();
+        let timelines = Timelines::new(trace.view(), &map, &job).map_err(input)?;
         let mut params = Folder::params().columns(asked.columns).instants(true);
         let chosen = match &asked.op {
             Some((_, operation)) => Some(operation.find(&timelines)?),
@@ -109,9 +109,9 @@ impl View {
         let mut fold = folder.empty();
         let mut scratch = folder.scratch();
         folder
-            .refold_with(window, &mut scratch, &mut fold, &bar, &cancel)
+            .refold(window, &mut scratch, &mut fold, &job)
             .map_err(input)?;
-        let usage = folder.usage_with(window, &bar, &cancel).map_err(input)?;
+        let usage = folder.usage(window, &job).map_err(input)?;
         let op = asked
             .op
             .as_ref()
@@ -138,7 +138,7 @@ impl View {
         let trace = self.fold.to_trace().map_err(input)?;
         let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
         let mut file = std::io::BufWriter::new(file);
-        chrome::write(trace.view(), &mut file, &Bar::new(), &CancelToken::new())
+        chrome::write(trace.view(), &mut file, &Bar::job())
             .map_err(|error| failed(error.to_string()))?;
         file.flush().map_err(|error| failed(error.to_string()))
     }

@@ -10,7 +10,7 @@ use perfkit::anomaly::calls::{Calls, Runtime};
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Monitor, Report, Tail};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
@@ -125,7 +125,7 @@ fn draw(report: &mut Report, files: &Files) -> Outcome {
     let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
     files.write(TITLE, scene, || {
         let view = View::new(&found).named(TITLE, "anomalies");
-        let section = view.section(&(), &CancelToken::new());
+        let section = view.section(&Job::default());
         Ok(vec![section.map_err(drawn::failed)?])
     })
 }

@@ -10,7 +10,6 @@ mod json;
 #[path = "track/text.rs"]
 mod text;
 
-use perfkit::core::CancelToken;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::Mode;
 use perfkit::track::track::{Object, ObjectId};
@@ -212,7 +211,7 @@ pub(crate) fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Pic
 /// The part of a page.
 pub(crate) fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(title, "phases");
-    let section = view.section(&Bar::new(), &CancelToken::new());
+    let section = view.section(&Bar::job());
     section.map_err(drawn::failed)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example utilisation -- data/gpu/planted-6x14.json.gz`
 
-use perfkit::core::{Clock, Event, Nanos, TimeRange};
+use perfkit::core::{Clock, Event, Job, Nanos, TimeRange};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
 use perfkit_examples::cli::{self, Failure, Outcome, input};
 use perfkit_examples::drawn::{self, Files};
@@ -74,7 +74,8 @@ fn report(recording: &Recording, asked: &Asked, out: &mut dyn Write) -> Outcome 
     let view = recording.trace.view();
     let span = span(recording, asked)?;
     let params = DeviceParams::new().span(span).rules(asked.rules.clone());
-    let devices = Devices::new(view, &params.keep_gaps(asked.gaps > 0)).map_err(input)?;
+    let devices =
+        Devices::new(view, &params.keep_gaps(asked.gaps > 0), &Job::default()).map_err(input)?;
     if devices
         .devices()
         .iter()
@@ -83,7 +84,7 @@ fn report(recording: &Recording, asked: &Asked, out: &mut dyn Write) -> Outcome 
         return Err(Failure::Input(no_work(recording, &names)));
     }
     let hta = match &asked.hta {
-        Some(params) => Some(Hta::of(view, params).map_err(input)?),
+        Some(params) => Some(Hta::of(view, params, &Job::default()).map_err(input)?),
         None => None,
     };
     if let (Some(first), false) = (asked.files.first(), asked.drawn.is_empty()) {

@@ -1,7 +1,6 @@
 //! Clusters as pictures and pages.
 
 use super::Found;
-use perfkit::core::CancelToken;
 use perfkit::track::ClusterId;
 use perfkit::view::track::{Clusters, Picture, View};
 use perfkit_examples::cli::Outcome;
@@ -24,7 +23,7 @@ impl Found {
         let scene = || Ok(Picture::new(&found).titled(&title).scene());
         files.write(&title, scene, || {
             let view = View::new(&found).named(&title, "clusters");
-            let section = view.section(&Bar::new(), &CancelToken::new());
+            let section = view.section(&Bar::job());
             Ok(vec![section.map_err(drawn::failed)?])
         })
     }

@@ -5,7 +5,7 @@ use crate::frames::{Axis, Gathered, Wanted, gather_all, usage};
 use crate::like;
 use crate::partition::{Input, Partition, partitions};
 use crate::progress::Bar;
-use perfkit::core::{CancelToken, Nanos};
+use perfkit::core::Nanos;
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
 use perfkit::track::track::{
@@ -108,7 +108,7 @@ impl Options {
             scale = scale.dimension(dimension.factor(axis.factor));
         }
         let scale = scale.check().map_err(usage)?;
-        let scaled = scale.fit_with(frames, &Bar::new(), &CancelToken::new());
+        let scaled = scale.fit(frames, &Bar::job());
         scaled.map_err(input)
     }
 
@@ -299,14 +299,14 @@ fn objects(
     scaled: &Scaled,
     options: &Options,
 ) -> Result<Tracking, Failure> {
-    let (bar, cancel) = (Bar::new(), CancelToken::new());
+    let job = Bar::job();
     let align = options.align()?;
     let mut seen = Vec::new();
     for (clustered, scaled) in frames.iter().zip(&scaled.frames) {
         let points = scaled.points().map_err(input)?;
         let rows = &clustered.rows;
         let one = Observation::of(&clustered.frame, points, rows).map_err(input)?;
-        let one = one.align(clustered.frame.bursts(), rows, &align, &bar, &cancel);
+        let one = one.align(clustered.frame.bursts(), rows, &align, &job);
         seen.push(one.map_err(input)?);
     }
     if options.split && options.mode() == Mode::Optimal {
@@ -329,5 +329,5 @@ fn objects(
         }
     }
     let params = options.tracking()?;
-    Tracking::of(&seen, &params, &bar, &cancel).map_err(input)
+    Tracking::of(&seen, &params, &job).map_err(input)
 }

@@ -6,8 +6,8 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{
-    CallPathId, CancelToken, Clock, ClockViolations, Diagnostics, Nanos, Profile, Region,
-    ReplayCounts, Ticks, Unify, Value, match_messages,
+    CallPathId, Clock, ClockViolations, Diagnostics, Nanos, Profile, Region, ReplayCounts, Ticks,
+    Unify, Value, match_messages,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
 use serde_json::json;
@@ -65,17 +65,15 @@ impl Summary {
     pub fn by(recording: &Recording, unify: Unify) -> Result<Self, Failure> {
         let trace = &recording.trace;
         let definitions = trace.definitions();
-        let bar = Bar::new();
-        let (profile, counts) =
-            Profile::from_trace_by(trace.view(), unify, &bar, &CancelToken::new())
-                .map_err(input)?;
+        let job = Bar::job();
+        let (profile, counts) = Profile::from_trace_by(trace.view(), unify, &job).map_err(input)?;
         let mut kinds = BTreeMap::new();
         for location in trace.view().locations() {
             for (_, event) in location.iter() {
                 *kinds.entry(definitions.event_name(event)).or_insert(0) += 1;
             }
         }
-        let found = match_messages(trace.view());
+        let found = match_messages(trace.view(), &job).map_err(input)?;
         let clock = definitions.clock;
         let range = trace.range();
         // The end of a recording is its last event.

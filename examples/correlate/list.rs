@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::{Asked, call_path, metric};
-use perfkit::core::{CallPathId, CancelToken, Combine, MetricId, Profile, Progress};
+use perfkit::core::{CallPathId, Combine, Job, MetricId, Profile};
 use perfkit::spectral::{
     AxisFilter, AxisPower, CheckedRank, Confidence, Match, Missing, NullParams, RankParams, Score,
     Spectra, TOLERANCE, stored_rows,
@@ -86,10 +86,10 @@ impl<'a> List<'a> {
             rows.len() - 1
         });
         check_memory(&topology, rows.len(), asked, &source)?;
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let job = Bar::job();
         let mut builder = Spectra::<f64>::builder(&lens).map_err(usage)?;
         builder
-            .add_rows(profile, &topology, &rows, Missing::Fill, &bar, &cancel)
+            .add_rows(profile, &topology, &rows, Missing::Fill, &job)
             .map_err(input)?;
         let spectra = builder.finish();
         let score = match asked.paper {
@@ -99,7 +99,7 @@ impl<'a> List<'a> {
         let tolerance = asked.tolerance.unwrap_or(TOLERANCE);
         let params = RankParams::default().score(score).tolerance(tolerance);
         let params = params.check().map_err(usage)?;
-        let ranked = ranked(&spectra, own, &filter, &params, &bar);
+        let ranked = ranked(&spectra, own, &filter, &params, &job);
         let (matches, has_ties) = ranked.map_err(usage)?;
         let power = spectra.axis_power(own).map_err(usage)?;
         let mut chances = None;
@@ -109,7 +109,7 @@ impl<'a> List<'a> {
             let params =
                 params.map_err(|error| Failure::Usage(format!("--surrogates: {error}")))?;
             let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
-            let confidence = spectra.confidence(own, &views, &filter, &params, &bar, &cancel);
+            let confidence = spectra.confidence(own, &views, &filter, &params, &job);
             chances = Some(Chances {
                 surrogates,
                 confidence: confidence.map_err(usage)?,
@@ -184,7 +184,7 @@ impl<'a> List<'a> {
                     self.own,
                     &AxisFilter::new(f)?,
                     &self.params,
-                    &(),
+                    &Job::default(),
                 )?
                 .0
             }
@@ -498,13 +498,12 @@ fn ranked(
     own: usize,
     filter: &AxisFilter,
     params: &CheckedRank,
-    progress: &dyn Progress,
+    job: &Job,
 ) -> perfkit::spectral::Result<(Vec<Match>, bool)> {
     let others: Vec<usize> = (0..spectra.views().len())
         .filter(|view| *view != own)
         .collect();
-    let cancel = CancelToken::new();
-    let ranking = spectra.rank_among(own, &others, filter, params, progress, &cancel)?;
+    let ranking = spectra.rank_among(own, &others, filter, params, job)?;
     let mut matches = ranking.matches;
     let has_ties = order(&mut matches);
     Ok((matches, has_ties))

@@ -1,7 +1,7 @@
 //! The output of `fold`: a strip of letters for each row, or JSON.
 
 use super::View;
-use perfkit::core::TimeRange;
+use perfkit::core::{Job, TimeRange};
 use perfkit::fold::{Cell, ClassId, State, Usage, Value as Shown};
 use perfkit_examples::cli::Outcome;
 use perfkit_examples::table::{counted, shortened};
@@ -31,7 +31,13 @@ impl View {
         let (timelines, edges) = (self.folder.timelines(), self.fold.edges());
         let shade = |piece: &Range<usize>| {
             let (start, end) = (*edges.get(piece.start)?, *edges.get(piece.end)?);
-            let usage = Usage::of(timelines, streams, TimeRange { start, end });
+            let usage = Usage::of(
+                timelines,
+                streams,
+                TimeRange { start, end },
+                &Job::default(),
+            )
+            .ok()?;
             let steps = (SHADES.len() - 1) as f64;
             let step = (steps * usage.utilisation.utilisation()).round() as usize;
             SHADES.chars().nth(step)

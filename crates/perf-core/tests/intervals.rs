@@ -6,7 +6,7 @@
 )]
 
 use perf_core::{
-    Close, Definitions, Events, Interval, Location, LocationId, LocationKind, LocationView,
+    Close, Definitions, Events, Interval, Job, Location, LocationId, LocationKind, LocationView,
     Paradigm, Profile, Region, RegionId, ReplayCounts, SystemTree, Ticks, TimeRange, Trace, Value,
     intervals,
 };
@@ -34,7 +34,7 @@ fn trace(kind: LocationKind, calls: &[(u64, bool, u32)]) -> Trace {
 
 fn found(location: LocationView<'_>) -> (Vec<Interval>, ReplayCounts) {
     let mut all = Vec::new();
-    let counts = intervals(location, |call| all.push(call));
+    let counts = intervals(location, |call| all.push(call), &Job::default()).unwrap();
     (all, counts)
 }
 
@@ -103,8 +103,7 @@ fn the_profile_of_a_stream_sums_lengths() {
     ];
     let profile = |kind| {
         let trace = trace(kind, &calls);
-        let (profile, counts) =
-            Profile::from_trace(trace.view(), &(), &Default::default()).unwrap();
+        let (profile, counts) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
         let rows = ["time", "exclusive time", "visits"].map(|name| {
             let metric = profile.metric(name).unwrap();
             let paths = profile.calls().paths().iter().enumerate();
@@ -145,7 +144,7 @@ fn sums_of_long_work_that_overlaps_end_at_the_largest_number() {
         (u64::MAX, true, 0),
     ];
     let trace = trace(LocationKind::AcceleratorStream, &long);
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let time = profile.metric("time").unwrap();
     let path = profile.paths(time)[0];
     let row = profile.row(time, path).unwrap().unwrap();

@@ -6,7 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use perf_core::{Diagnostics, Events, Trace};
+use perf_core::{Diagnostics, Events, Job, Trace};
 use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
 use perf_formats::{OpenOptions, chrome};
 use perf_testdata::corpus::corpus;
@@ -102,14 +102,14 @@ impl Sums {
 }
 
 fn read(members: &MemoryArchive) -> perf_formats::Result<(Trace, Diagnostics)> {
-    Reader::new(members, &OpenOptions::new().threads(1))?.read()
+    Reader::new(members, &OpenOptions::new().threads(1), &Job::default())?.read()
 }
 
 fn archives() -> Vec<(String, MemoryArchive)> {
     let mut own = MemoryArchive::default();
     let trace = wide::trace(2, 6_000);
     let options = WriteOptions::default().with_chunks(1 << 14, 1 << 16);
-    write(trace.view(), &mut own, &options, &(), &Default::default()).unwrap();
+    write(trace.view(), &mut own, &options, &Job::default()).unwrap();
     let mut all = vec![("own".to_string(), own)];
     for name in [
         "pipit-pingpong",
@@ -206,7 +206,12 @@ fn a_damaged_byte_of_json_costs_few_events() {
     for (name, text) in texts {
         let open = |text: &[u8]| {
             let text = std::io::Cursor::new(text.to_vec());
-            chrome::read("text", text, &OpenOptions::new().threads(1))
+            chrome::read(
+                "text",
+                text,
+                &OpenOptions::new().threads(1),
+                &Job::default(),
+            )
         };
         let Ok(whole) = open(&text) else { continue };
         let before = whole.diagnostics.clone();

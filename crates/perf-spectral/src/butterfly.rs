@@ -5,7 +5,7 @@
 
 use crate::points::{Every, Planes, Sink, Slices, Source, Turned};
 use crate::real::{Real, vectors, vectors_mut};
-use perf_core::Looks;
+use perf_core::CancellationChecks;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
@@ -236,9 +236,9 @@ impl Part {
         parts: usize,
         rows: usize,
     ) -> impl Iterator<Item = Part> {
-        let many = (Looks::EACH / (factor * rows).max(1)).max(1);
+        let many = (CancellationChecks::EACH / (factor * rows).max(1)).max(1);
         let wide = match many {
-            1 => (Looks::EACH / factor).next_multiple_of(T::COLUMNS),
+            1 => (CancellationChecks::EACH / factor).next_multiple_of(T::COLUMNS),
             _ => rows.max(1),
         };
         (0..parts).step_by(many).flat_map(move |part| {
@@ -405,7 +405,10 @@ mod tests {
             let mut seen = vec![0; parts * rows];
             for part in Part::all::<f64>(factor, parts, rows) {
                 let numbers = part.parts.len() * part.rows.len() * factor;
-                assert!(numbers <= Looks::EACH + factor * f64::COLUMNS, "{numbers}");
+                assert!(
+                    numbers <= CancellationChecks::EACH + factor * f64::COLUMNS,
+                    "{numbers}"
+                );
                 assert_eq!(part.rows.start % f64::COLUMNS, 0, "{part:?}");
                 for twiddle in part.parts {
                     for row in part.rows.clone() {

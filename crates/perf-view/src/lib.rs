@@ -14,22 +14,23 @@
 //! The same input gives the same bytes.
 //!
 //! ```
+//! use perf_core::Job;
 //! use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 //! use perf_view::{Page, timeline};
 //! let trace = perf_testdata::cosmo::trace();
 //! let map = RegionMap::by_name(trace.definitions())?;
-//! let timelines = Timelines::new(trace.view(), &map)?;
+//! let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 //! let groups = Groups::by(&timelines, GroupBy::Node);
 //!
 //! // A picture.
 //! let folder = Folder::new(&timelines, groups.clone(), Folder::params().columns(600).check()?)?;
-//! let fold = folder.fold(timelines.range())?;
+//! let fold = folder.fold(timelines.range(), &Job::default())?;
 //! let scene = timeline::Picture::new(&folder, &fold)?.scene();
 //! assert!(scene.png()?.starts_with(b"\x89PNG"));
 //!
 //! // A page that folds, unfolds and zooms.
-//! let section = timeline::View::new(&timelines, groups).section(&(), &Default::default())?;
-//! let html = Page::new("COSMO-SPECS").with(section).html();
+//! let section = timeline::View::new(&timelines, groups).section(&Job::default())?;
+//! let html = Page::new("COSMO-SPECS").with(section).html(&Job::default())?;
 //! assert!(html.len() < 1_000_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

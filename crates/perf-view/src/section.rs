@@ -40,9 +40,10 @@ impl Section {
     /// Plain text: a heading, paragraphs and no script.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Page, Section};
     /// let section = Section::text("about", "About <this>", &["One paragraph."]);
-    /// assert!(Page::new("x").with(section).html().contains("About &lt;this&gt;"));
+    /// assert!(Page::new("x").with(section).html(&Job::default())?.contains("About &lt;this&gt;"));
     /// ```
     pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
         let body = html! { @for text in paragraphs { p { (text) } } };
@@ -52,10 +53,11 @@ impl Section {
     /// A picture: as PNG, on light and on dark paper, with what it shows in words.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Page, Scene, Section, Theme};
     /// let draw = |theme: Theme| Scene::new(8, 8, theme.paper).titled("nothing, 8 x 8 pixels");
     /// let section = Section::picture("empty", "Nothing", draw, "Nothing is to be seen.")?;
-    /// let html = Page::new("x").with(section).html();
+    /// let html = Page::new("x").with(section).html(&Job::default())?;
     /// assert_eq!(html.matches("alt=\"nothing, 8 x 8 pixels\"").count(), 2);
     /// # Ok::<(), perf_view::Error>(())
     /// ```
@@ -76,10 +78,11 @@ impl Section {
     /// A table: the first cell of a row is its head, the others are numbers or text.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Page, Section};
     /// let rows = [vec!["run <1>".into(), "12 ms".into()]];
     /// let section = Section::table("runs", "Runs", "Two facts.", &["run", "time"], &rows);
-    /// assert!(Page::new("x").with(section).html().contains("run &lt;1&gt;"));
+    /// assert!(Page::new("x").with(section).html(&Job::default())?.contains("run &lt;1&gt;"));
     /// ```
     pub fn table(
         id: &str,
@@ -107,10 +110,11 @@ impl Section {
     /// The beginning of a report: a card for each of its parts, with a link to it.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Card, Page, Section};
     /// let cards = [Card::new("waits", "Two ranks wait", "They lose 3 s of 20.")];
     /// let page = Page::new("A run").with(Section::overview("overview", "Overview", &cards));
-    /// assert!(page.html().contains("href=\"#waits\""));
+    /// assert!(page.html(&Job::default())?.contains("href=\"#waits\""));
     /// ```
     pub fn overview(id: &str, heading: &str, cards: &[Card]) -> Self {
         let body = html! {
@@ -134,12 +138,13 @@ impl Section {
 /// A part of a report in a sentence, for its [`overview`](Section::overview).
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_view::{Card, Page, Section};
 /// let card = Card::new("waits", "Who waits", "Ranks 5, 6, 9 and 10 wait least.");
 /// let page = Page::new("Run 7")
 ///     .with(Section::overview("all", "At a glance", &[card]))
 ///     .with(Section::text("waits", "Who waits", &["..."]));
-/// assert!(page.html().contains("href=\"#waits\""));
+/// assert!(page.html(&Job::default())?.contains("href=\"#waits\""));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Card {

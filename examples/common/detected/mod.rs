@@ -13,7 +13,7 @@ use perfkit::anomaly::provenance::{
 };
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
-use perfkit::core::{Diagnostics, Weight};
+use perfkit::core::{Diagnostics, Job, Weight};
 use perfkit::view::anomaly::Anomalies;
 use serde_json::json;
 use std::io::Write;
@@ -90,7 +90,7 @@ impl Detected {
             },
         };
         let pruned = match asked.prune && failed.is_none() {
-            true => report.prune().map_err(input)?,
+            true => report.prune(&Job::default()).map_err(input)?,
             false => None,
         };
         let drawn = match asked.draws && failed.is_none() {

@@ -1,7 +1,7 @@
 //! Real series: a solver on 4, 9 and 16 ranks whose work is planted, and EPOCH on 2, 4 and 16 tasks beside
 //! what the established tools find.
 
-use perfkit::core::Nanos;
+use perfkit::core::{Job, Nanos};
 use perfkit::track::track::Object;
 use perfkit::view::track::{Picture, View};
 use perfkit_examples::cli::{Failure, Outcome, input};
@@ -235,7 +235,7 @@ pub(super) fn draw(files: &Files, series: &Series) -> Outcome {
     let section = || {
         View::new(&found)
             .named(TITLE, "phases")
-            .section(&(), &Default::default())
+            .section(&Job::default())
     };
     files.write(TITLE, scene, || Ok(vec![section().map_err(failed)?]))
 }

@@ -1,7 +1,7 @@
 //! WRF on 128 and 256 tasks: the cross-classification of the paper, and the objects that follow from it.
 
 use super::Bursts;
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::track::{Mode, Threshold, TrackParams, Tracking};
 use perfkit::track::{ClusterId, Result as Tracked};
 use perfkit_examples::compared::Compared;
@@ -72,8 +72,7 @@ pub(super) fn wrf() -> Tracked<Compared> {
         Tracking::of(
             &seen,
             &params.mode(Mode::Published).check()?,
-            &(),
-            &CancelToken::new(),
+            &Job::default(),
         )
     };
     let tracking = track(Tracking::params())?;

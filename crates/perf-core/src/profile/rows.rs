@@ -1,9 +1,7 @@
 //! Rows in memory.
 
 use super::{RowStore, Severities};
-use crate::{
-    CallPathId, CancelToken, Cancelled, LocationId, Looks, MetricId, Result, Value, ValueType,
-};
+use crate::{CallPathId, Cancelled, Job, LocationId, MetricId, Result, Value, ValueType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -84,25 +82,18 @@ impl SparseRows {
         }
     }
 
-    /// Puts the values in order, for that many call paths. Before, no row is there.
-    pub fn finish(self, paths: usize) -> Self {
-        // Nobody has this token.
-        self.finish_until(paths, &CancelToken::new())
-            .unwrap_or_default()
-    }
-
-    /// As [`finish`](Self::finish), and stops soon after somebody cancelled.
-    pub(crate) fn finish_until(
-        mut self,
-        paths: usize,
-        cancel: &CancelToken,
-    ) -> std::result::Result<Self, Cancelled> {
+    /// Puts the values in order, for a call tree of `paths` call paths. Before, no row is there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancelled`] if the job is cancelled.
+    pub fn finish(mut self, paths: usize, job: &Job) -> std::result::Result<Self, Cancelled> {
         for metric in &mut self.metrics {
-            cancel.sort_by(&mut metric.entries, Ord::cmp)?;
+            job.sort_by(&mut metric.entries, Ord::cmp)?;
             let mut starts = Vec::with_capacity(paths + 1);
-            let mut looks = Looks::new(cancel);
+            let mut checks = job.checks();
             for (at, (path, _, _)) in metric.entries.iter().enumerate() {
-                looks.next(1)?;
+                checks.next(1)?;
                 while starts.len() <= path.index() {
                     starts.push(at);
                 }

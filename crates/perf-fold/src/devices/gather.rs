@@ -4,9 +4,9 @@ use super::Piece;
 use super::work::WorkTable;
 use crate::Result;
 use perf_core::{
-    CancelToken, Close, Definitions, Event, GroupKind, Interval, Link, LinkKind, LocationGroupId,
-    LocationId, LocationView, Looks, Merge, RegionId, ReplayCounts, SystemTree, Ticks, TraceView,
-    Visitor, intervals_with, replay_with,
+    Close, Definitions, Event, GroupKind, Interval, Job, Link, LinkKind, LocationGroupId,
+    LocationId, LocationView, Merge, RegionId, ReplayCounts, SystemTree, Ticks, TraceView, Visitor,
+    intervals, replay,
 };
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ pub(super) type Launches = BTreeMap<LocationId, Vec<(u32, Ticks)>>;
 pub(super) fn launches(
     view: TraceView<'_>,
     counts: fn(LinkKind) -> bool,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Launches> {
     let trace = view.trace();
     let system = &view.definitions().system;
@@ -97,9 +97,9 @@ pub(super) fn launches(
         let is_launch = is_stream(link.to.location) && !is_stream(link.from.location);
         is_launch && counts(link.kind)
     };
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for link in trace.links().iter().filter(from_host) {
-        looks.next(1)?;
+        checks.next(1)?;
         let events = trace.events().get(link.from.location.index());
         let Some(at) = events.and_then(|events| events.time(link.from.index as usize)) else {
             continue;
@@ -108,7 +108,7 @@ pub(super) fn launches(
         of.push((link.to.index, link.kind != LinkKind::Launch, at));
     }
     let first = |mut all: Vec<(u32, bool, Ticks)>| {
-        cancel.sort_by(&mut all, Ord::cmp)?;
+        job.sort_by(&mut all, Ord::cmp)?;
         all.dedup_by_key(|(index, ..)| *index);
         let all = all.into_iter().map(|(index, _, at)| (index, at));
         Ok::<Vec<(u32, Ticks)>, crate::Error>(all.collect())
@@ -123,7 +123,7 @@ pub(super) fn pieces(
     part: &Part,
     launches: &Launches,
     table: &WorkTable<'_>,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Gathered> {
     let mut gathered = Gathered {
         pieces: Vec::new(),
@@ -133,11 +133,11 @@ pub(super) fn pieces(
     let events = |id: &LocationId| view.trace().location(*id).map_or(0, |it| it.len());
     gathered.events = part.streams.iter().map(|id| events(id) as u64).sum();
     gathered.pieces.reserve(gathered.events as usize / 2);
-    gathered.repairs = each(view, part, (launches, table), cancel, |piece, _| {
+    gathered.repairs = each(view, part, (launches, table), job, |piece, _| {
         gathered.pieces.push(piece);
     })?;
     let order = |it: &Piece| (it.start, it.end, it.stream, it.work, it.launch);
-    cancel.sort_by(&mut gathered.pieces, |a, b| order(a).cmp(&order(b)))?;
+    job.sort_by(&mut gathered.pieces, |a, b| order(a).cmp(&order(b)))?;
     Ok(gathered)
 }
 
@@ -146,7 +146,7 @@ pub(super) fn each(
     view: TraceView<'_>,
     part: &Part,
     (launches, table): (&Launches, &WorkTable<'_>),
-    cancel: &CancelToken,
+    job: &Job,
     mut tell: impl FnMut(Piece, RegionId),
 ) -> Result<ReplayCounts> {
     let mut repairs = ReplayCounts::default();
@@ -155,7 +155,7 @@ pub(super) fn each(
             continue;
         };
         let launches = launches.get(id).map_or(&[][..], Vec::as_slice);
-        let counts = offloads(view.definitions(), location, cancel, |call| {
+        let counts = offloads(view.definitions(), location, job, |call| {
             let index = u32::try_from(call.enter).ok();
             let at = index.and_then(|index| {
                 let at = launches.binary_search_by_key(&index, |(index, _)| *index);
@@ -179,11 +179,11 @@ pub(super) fn each(
 fn offloads(
     definitions: &Definitions,
     location: LocationView<'_>,
-    cancel: &CancelToken,
+    job: &Job,
     found: impl FnMut(Interval),
 ) -> Result<ReplayCounts> {
-    if location.overlaps(definitions, cancel)? {
-        return Ok(intervals_with(location, cancel, found)?);
+    if location.overlaps(definitions, job)? {
+        return Ok(intervals(location, found, job)?);
     }
     let events = location.all();
     let is_enter = |index: &usize| matches!(events.event(*index), Some(Event::Enter { .. }));
@@ -192,7 +192,7 @@ fn offloads(
         begun: None,
         found,
     };
-    Ok(replay_with(location, &mut outermost, cancel)?)
+    Ok(replay(location, &mut outermost, job)?)
 }
 
 /// Finds the outermost frames of a whole location.

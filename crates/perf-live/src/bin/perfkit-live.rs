@@ -1,5 +1,6 @@
 //! The parameter server and its page as a program, and ranks that are made up.
 
+use perf_core::Job;
 use perf_live::client::Target;
 use perf_live::hub::{Finished, Hub};
 use perf_live::simulate::{Figures, Load, Tape, run};
@@ -258,7 +259,7 @@ fn simulate(url: &str, asked: &Asked) -> Outcome {
         (Err(_), None) => return Err("--token-file?".into()),
     };
     let options = perf_formats::OpenOptions::new();
-    let recording = perf_formats::open(from, &options)?;
+    let recording = perf_formats::open(from, &options, &Job::default())?;
     let trace = recording.into_trace();
     let trace = trace.ok_or_else(|| format!("{}: holds no events", from.display()))?;
     let target = Target::new(url)?.token(token);

@@ -39,7 +39,7 @@ impl Resolver<'_> {
         let mut parents = Vec::with_capacity(cnodes.len());
         for (number, cnode) in cnodes.iter().enumerate() {
             if number.is_multiple_of(LOOK) {
-                self.options.token().check()?;
+                self.options.job.check()?;
             }
             let region = match regions.get(&cnode.callee) {
                 Some(region) => RegionId(region),
