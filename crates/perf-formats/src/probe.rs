@@ -156,13 +156,13 @@ impl Input {
 /// A format: how it is recognised, and how it is opened.
 ///
 /// ```
-/// use perf_core::Place;
+/// use perf_core::{Job, Place};
 /// use perf_formats::{Error, Format, Formats, Input, OpenOptions, Recording};
 /// use std::path::Path;
 /// fn is_mine(input: &Input) -> u8 {
 ///     if input.head.starts_with(b"MINE") { 100 } else { 0 }
 /// }
-/// fn open(path: &Path, _: &OpenOptions) -> Result<Recording, Error> {
+/// fn open(path: &Path, _: &OpenOptions, _: &Job) -> Result<Recording, Error> {
 ///     let place = Place::file(path.to_string_lossy()).at(4);
 ///     Err(Error::Malformed { place, expected: "events".into(), got: "nothing".into() })
 /// }

@@ -18,6 +18,7 @@ use perf_core::Job;
 /// let html = page.with(Section::text("about", "About", &["Nothing yet."])).html(&Job::default())?;
 /// assert!(html.contains("Run 7 of &lt;a&gt;") && html.contains("default-src 'none'"));
 /// assert!(!html.contains("http:") && !html.contains("https:"));
+/// # Ok::<(), perf_view::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Page {

@@ -44,6 +44,7 @@ impl Section {
     /// use perf_view::{Page, Section};
     /// let section = Section::text("about", "About <this>", &["One paragraph."]);
     /// assert!(Page::new("x").with(section).html(&Job::default())?.contains("About &lt;this&gt;"));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
         let body = html! { @for text in paragraphs { p { (text) } } };
@@ -83,6 +84,7 @@ impl Section {
     /// let rows = [vec!["run <1>".into(), "12 ms".into()]];
     /// let section = Section::table("runs", "Runs", "Two facts.", &["run", "time"], &rows);
     /// assert!(Page::new("x").with(section).html(&Job::default())?.contains("run &lt;1&gt;"));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn table(
         id: &str,
@@ -115,6 +117,7 @@ impl Section {
     /// let cards = [Card::new("waits", "Two ranks wait", "They lose 3 s of 20.")];
     /// let page = Page::new("A run").with(Section::overview("overview", "Overview", &cards));
     /// assert!(page.html(&Job::default())?.contains("href=\"#waits\""));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn overview(id: &str, heading: &str, cards: &[Card]) -> Self {
         let body = html! {
@@ -145,6 +148,7 @@ impl Section {
 ///     .with(Section::overview("all", "At a glance", &[card]))
 ///     .with(Section::text("waits", "Who waits", &["..."]));
 /// assert!(page.html(&Job::default())?.contains("href=\"#waits\""));
+/// # Ok::<(), perf_view::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Card {

@@ -33,10 +33,10 @@ impl RowStore for Rows {
 /// many locations that each have little. Values add up ([`Combine::Sum`](super::Combine::Sum)).
 ///
 /// ```
-/// use perf_core::{CallPathId, LocationId, MetricId, RowStore, Severities, SparseRows, Value, ValueType};
+/// use perf_core::{CallPathId, Job, LocationId, MetricId, RowStore, Severities, SparseRows, Value, ValueType};
 /// let mut rows = SparseRows::new(3, vec![ValueType::F64]);
 /// rows.push(MetricId(0), CallPathId(1), LocationId(2), Value::F64(0.5));
-/// let rows = rows.finish(2);
+/// let rows = rows.finish(2, &Job::default())?;
 /// let row = rows.row(MetricId(0), CallPathId(1))?.expect("one value was pushed");
 /// assert_eq!(*row, Severities::F64(vec![0.0, 0.0, 0.5]));
 /// # Ok::<(), perf_core::Error>(())

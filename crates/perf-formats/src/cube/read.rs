@@ -302,7 +302,7 @@ impl Cube {
     /// use perf_formats::{OpenOptions, cube::{Cube, WriteOptions}};
     /// let cube = Cube::open("profile.cubex", &OpenOptions::new(), &Job::default())?;
     /// let to = std::fs::File::create("copy.cubex")?;
-    /// let lost = cube.write(cube.profile(), to, &WriteOptions::new())?;
+    /// let lost = cube.write(cube.profile(), to, &WriteOptions::new(), &Job::default())?;
     /// assert!(lost.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
