@@ -376,7 +376,7 @@ impl Monitor {
         }
     }
 
-    /// Judges the batch, or a part of it if somebody cancelled.
+    /// Judges the batch, or a part of it if the job is cancelled.
     fn judge(&mut self, is_step: bool) {
         if let Err(cancelled) = self.judge_until(is_step) {
             self.judgements.clear();

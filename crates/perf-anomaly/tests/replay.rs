@@ -197,11 +197,7 @@ fn waiting_can_be_cancelled() {
         std::thread::sleep(std::time::Duration::from_millis(30));
         other.cancel();
     });
-    assert!(
-        replay
-            .next_step(&mut Kept::default(), &Job::default())
-            .is_err()
-    );
+    assert!(replay.next_step(&mut Kept::default(), &job).is_err());
     thread.join().expect("it cancels");
     assert!(job.is_cancelled());
 }

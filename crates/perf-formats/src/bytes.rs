@@ -195,10 +195,10 @@ pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// stand for a thousand times as many.
 const UNPACKED: u64 = 1 << 32;
 
-/// Reads at most so many bytes between two looks at a token.
+/// Most bytes that are read between two cancellation checks.
 const LOOK: usize = 1 << 20;
 
-/// Bytes until somebody cancels.
+/// Bytes until the job is cancelled.
 struct Watched<'a, R> {
     unpacked: R,
     job: &'a Job,

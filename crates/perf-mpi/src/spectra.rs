@@ -104,7 +104,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
             view: reference,
             ranks: 0,
         })?;
-        let guest = own.map(|at| self.guest(at, filter));
+        let guest = own.map(|at| self.guest(at, filter, job));
         let guest = ranks.agree(guest.transpose())?;
         let guest: Guest<T> = ranks.broadcast(owner, guest.as_ref())?;
         let others = self.numbers.iter().enumerate();
@@ -159,7 +159,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
             let guests: Result<Vec<(usize, Guest<T>)>> = (from..to)
                 .filter_map(|at| Some((*self.numbers.get(at)?, at)))
                 .filter(|(_, at)| !self.is_skipped(*at))
-                .map(|(view, at)| Ok((view, self.guest(at, filter)?)))
+                .map(|(view, at)| Ok((view, self.guest(at, filter, job)?)))
                 .collect();
             let mut guests = ranks.agree(guests)?;
             for step in 0..ranks.size() {
@@ -194,17 +194,11 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
     }
 
     /// What other ranks need of a view.
-    fn guest(&self, at: usize, filter: &(impl Filter + ?Sized)) -> Result<Guest<T>> {
+    fn guest(&self, at: usize, filter: &(impl Filter + ?Sized), job: &Job) -> Result<Guest<T>> {
         let plain = AxisFilter::all(self.spectra.plan().dims().len());
         Ok(Guest {
-            varies: self
-                .spectra
-                .reference(at, filter, &Job::default())?
-                .is_some(),
-            varies_plain: self
-                .spectra
-                .reference(at, &plain, &Job::default())?
-                .is_some(),
+            varies: self.spectra.reference(at, filter, job)?.is_some(),
+            varies_plain: self.spectra.reference(at, &plain, job)?.is_some(),
             spectrum: self.spectra.spectrum(at)?,
         })
     }

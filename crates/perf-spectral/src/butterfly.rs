@@ -211,8 +211,8 @@ impl<T: Real, const P: usize> WithSimd for Single<'_, T, P> {
     }
 }
 
-/// Which lines of a pass: some of its twiddles and some of the rows of each. What lies between two looks at a
-/// token.
+/// Which lines of a pass: some of its twiddles and some of the rows of each. It lies between two cancellation
+/// checks.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) parts: Range<usize>,
@@ -229,7 +229,7 @@ impl Part {
     }
 
     /// The parts of a pass by `factor` with `parts` times `factor` twiddles over lines of `rows` numbers: some
-    /// twiddles with as many numbers as lie between two looks, or of one that has more some of its rows, in whole
+    /// twiddles with as many numbers as lie between two checks, or of one that has more some of its rows, in whole
     /// cache lines.
     pub(crate) fn all<T: Real>(
         factor: usize,

@@ -33,7 +33,7 @@ impl<T: Real> Transform<T> {
 
     /// Reads the values of some tiles of outer points, whose part of the working space is given, and
     /// transforms them along the real axis if that is done in one go, see [`First`](crate::first::First);
-    /// otherwise samples 2 s and 2 s + 1 are slot s. Whether it was done; an error only if somebody cancelled.
+    /// otherwise samples 2 s and 2 s + 1 are slot s. Whether it was done; an error only if the job is cancelled.
     pub(crate) fn read(
         &self,
         view: &[T],

@@ -23,7 +23,7 @@ impl<T: Real> Spectra<T> {
     /// tightens as better pairs are found; the list is that of an exhaustive search. Without a top
     /// or a least score it is as long as there are pairs, but for views that are skipped.
     ///
-    /// Reports pairs of the phase `pairs`, and can be stopped.
+    /// Progress is reported in pairs of the phase `pairs`.
     ///
     /// # Errors
     /// [`Error::Length`] for a filter with another number of axes, [`Error::Io`], [`Error::Cancelled`].

@@ -70,7 +70,7 @@ impl<T: Real> SpectraBuilder<T> {
     /// is 0 everywhere. A few rows are in memory at a time. Of rows with values that are not finite see
     /// [`unfit`](Self::unfit).
     ///
-    /// Reports views of the phase `spectra`, and can be stopped.
+    /// Progress is reported in views of the phase `spectra`.
     ///
     /// # Errors
     /// [`Error::Missing`] and [`Error::Unfit`] if asked for, [`Error::Length`] if the topology is of another shape than the

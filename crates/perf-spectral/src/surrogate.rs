@@ -125,7 +125,7 @@ impl<T: Real> Spectra<T> {
     /// What the correlations of a reference with some views are worth. Takes one transform a view
     /// and surrogate, and one a view.
     ///
-    /// Reports transforms of the phase `surrogates`, and can be stopped.
+    /// Progress is reported in transforms of the phase `surrogates`.
     ///
     /// # Errors
     /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes,

@@ -107,7 +107,7 @@ pub(crate) fn each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
 }
 
 /// `work` on each number below `count`, for small work: many numbers a job. `empty` is what the
-/// list has before. Stops soon after somebody cancelled.
+/// list has before. Stops soon after the job is cancelled.
 pub(crate) fn collect<R: Clone + Send>(
     count: usize,
     empty: R,

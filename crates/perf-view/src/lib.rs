@@ -59,7 +59,7 @@
 //! # Cost
 //! A picture takes memory for its pixels, at most [`MOST_PIXELS`]. Pages have budgets: a timeline takes its cells along
 //! at several resolutions, a grid beyond some 20,000 cells is coarsened, of more than 200,000 points those that lie
-//! close are one, and each says so in words. All of it reports progress and can be stopped.
+//! close are one, and each says so in words. All of it reports progress and can be cancelled.
 //!
 //! # What to mind
 //! * A picture has no text but what it is given: [`Scene::title`] says in words what is to be seen, for those who

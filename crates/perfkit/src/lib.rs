@@ -45,7 +45,7 @@
 //!
 //! # How
 //! Bytes become a trace or a profile, that becomes the result of an analysis, and that a picture, a page or another
-//! file. Each step is a function of core types; what takes long tells its progress and can be stopped. What each computes,
+//! file. Each step is a function of core types; long work takes a [`Job`](core::Job). What each computes,
 //! with its equations, is in the documentation of its crate.
 //!
 //! # Cost

@@ -166,9 +166,9 @@ fn one_long_step_is_looked_at_often() {
     for detector in detectors {
         let work: Work<'_> = Box::new(move |job, _| {
             let calls = Calls::new(Calls::params().check()?);
-            let mut monitor = Monitor::new(calls, detector()).job(&job);
+            let mut monitor = Monitor::new(calls, detector()).job(job);
             let mut replay = Replay::in_steps(trace.view(), 1);
-            while replay.next_step(&mut monitor, &Job::default())? {}
+            while replay.next_step(&mut monitor, job)? {}
             Ok(format!("{:?}", monitor.finish()?.losses.total()))
         });
         checks(detector().name(), &work, (EVENTS >> 14) as u64);

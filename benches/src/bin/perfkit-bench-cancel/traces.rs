@@ -113,7 +113,7 @@ fn anomalies(steps: u64) -> Result<crate::Work, Box<dyn Error>> {
         let calls = Calls::new(Calls::params().check()?);
         let mut monitor = Monitor::new(calls, Box::new(tail)).job(job);
         let mut replay = Replay::in_steps(trace.view(), steps);
-        while replay.next_step(&mut monitor, &Job::default())? {}
+        while replay.next_step(&mut monitor, job)? {}
         Ok(())
     }))
 }

@@ -69,7 +69,7 @@ impl Scored {
     }
 
     pub(super) fn rejudge<S: Scores>(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        // Nobody has this token.
+        // Nothing cancels this job.
         let judged = self.each::<S>(samples, judgements, &Job::default());
         drop(judged.unwrap_or_default());
     }

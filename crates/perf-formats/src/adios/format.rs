@@ -89,6 +89,7 @@ fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
     let mut source = Adios::open(&[path], options)?;
     let mut builder = TraceBuilder::of(path, options.get_limits());
     while source.next_step(&mut builder, job)? {
+        job.advance("read", 0, 0);
         job.check()?;
         builder.check(options.get_limits())?;
     }

@@ -334,7 +334,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Bursts between two looks at the token.
+/// Bursts between two cancellation checks.
 const BETWEEN_CHECKS: usize = 1 << 14;
 
 fn lies_in((begin, end): (Ticks, Ticks), window: TimeRange) -> bool {

@@ -9,7 +9,7 @@ use perf_core::{
     RmaOp, Ticks, Value,
 };
 
-/// Events between two looks at the cancel token.
+/// Events between two cancellation checks.
 const BETWEEN_CHECKS: usize = 1 << 16;
 
 /// Callers of a call.
@@ -339,7 +339,7 @@ impl Scan<'_> {
         let known = self.open_paths.len();
         let rest = self.stack.frames().get(known..).unwrap_or_default();
         for (number, region) in rest.iter().enumerate() {
-            // Who cancelled sees that soon.
+            // Ends the scan soon after the job is cancelled.
             if number % BETWEEN_CHECKS == BETWEEN_CHECKS - 1 && self.job.is_cancelled() {
                 return None;
             }

@@ -61,8 +61,8 @@ pub(super) struct Scratch {
     stripes: Stripes,
 }
 
-/// Where each burst of `sequence` goes; `memory` is the most bytes directions may take. It looks at
-/// the token by the cells it fills.
+/// Where each burst of `sequence` goes; `memory` is the most bytes directions may take. Makes
+/// cancellation checks by the cells it fills.
 pub(super) fn align(
     consensus: &Consensus,
     sequence: &[u32],

@@ -8,7 +8,7 @@ use crate::cluster::KdTree;
 use perf_core::Job;
 use std::collections::BTreeMap;
 
-/// Bursts that are looked up between two looks at the cancel token.
+/// Bursts that are looked up between two cancellation checks.
 const PIECE: usize = 4096;
 
 /// For each cluster of `from` (rows) the share of its bursts whose nearest burst of `to` is in each

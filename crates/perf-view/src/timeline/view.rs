@@ -201,7 +201,7 @@ impl<'a> View<'a> {
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
         let whole = format!("{} to {}", whole[0], whole[1]);
-        let still = self.still()?;
+        let still = self.still(&job.without_progress())?;
         let body = markup::body(
             &self.id,
             (&entries, &whole),
@@ -350,14 +350,14 @@ impl<'a> View<'a> {
     }
 
     /// The rows as a picture, for readers without scripts.
-    fn still(&self) -> Result<(String, String)> {
+    fn still(&self, job: &Job) -> Result<(String, String)> {
         let rows = self.groups.rows();
         let groups = self
             .groups
             .with_rows(rows.get(..rows.len().min(self.most_rows)).unwrap_or(rows))?;
         let params = Folder::params().columns(STILL).instants(true).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
-        let fold = folder.fold(self.window, &Job::default())?;
+        let fold = folder.fold(self.window, job)?;
         let picture = Picture::new(&folder, &fold)?.titled(&self.heading);
         let scene = picture.own_spans(self.has_own_spans).scene();
         let words = scene.title.clone();

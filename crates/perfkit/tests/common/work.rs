@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// What work gives: a text that differs if the result does.
 pub(crate) type Given = Result<String, Box<dyn Error>>;
 
-/// A piece of work that reports, can be stopped, and reads on so many threads.
+/// A piece of work in a job, which reads on so many threads.
 pub(crate) type Work<'a> = Box<dyn Fn(&Job, usize) -> Given + Send + Sync + 'a>;
 
 /// Length and hash (FNV-1a) of a text too long to keep.
@@ -211,9 +211,9 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
             Box::new(move |job, _| {
                 let calls = Calls::new(Calls::params().check()?);
                 let tail = Tail::new(Tail::params().check()?);
-                let mut monitor = Monitor::new(calls, Box::new(tail)).job(&job);
+                let mut monitor = Monitor::new(calls, Box::new(tail)).job(job);
                 let mut replay = Replay::new(view, Nanos(10_000_000));
-                while replay.next_step(&mut monitor, &Job::default())? {
+                while replay.next_step(&mut monitor, job)? {
                     job.advance("replay", 1, replay.steps());
                 }
                 let report = monitor.finish()?;

@@ -101,7 +101,7 @@ pub(in crate::cube) fn parse_parts(
     }
 }
 
-/// Tags between two looks at the token.
+/// Tags between two cancellation checks.
 const LOOK: usize = 1 << 12;
 
 impl<'o> Parser<'_, 'o> {

@@ -7,7 +7,7 @@ use crate::cube::order::Forest;
 use crate::{Error, Result};
 use perf_core::{CallPath, CallPathId, Region, RegionId};
 
-/// Call paths between two looks at the token.
+/// Call paths between two cancellation checks.
 const LOOK: usize = 1 << 14;
 
 /// Place of a call path, name and value of a fact about it.

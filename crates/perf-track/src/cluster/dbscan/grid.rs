@@ -91,7 +91,7 @@ struct Marks<'a> {
 }
 
 impl<const D: usize> Grid<D> {
-    /// `work` on pieces of the cells. It looks at the token by the distances it computes: a cell
+    /// `work` on pieces of the cells. Makes cancellation checks by the distances it computes: a cell
     /// may hold any number of points.
     fn pieces<R: Send>(
         &self,

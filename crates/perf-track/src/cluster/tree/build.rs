@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 /// Below this many points one thread builds the rest.
 const ALONE: usize = 8_192;
-/// From so many points on a node takes long enough to look at the token in its midst.
+/// Number of points from which on a node has cancellation checks within it.
 const LONG: usize = 1 << 19;
 /// Keys that tell where about the middle is.
 const SAMPLE: usize = 1_023;
@@ -23,7 +23,7 @@ pub(super) fn levels(count: usize) -> u32 {
     levels
 }
 
-/// The tree; if somebody cancelled, one of points in any order.
+/// Builds the tree. Once the job is cancelled, its points are in no order.
 pub(super) fn build(points: Points<'_>, job: &Job) -> KdTree {
     let (count, dimensions) = (points.len(), points.dimensions());
     let levels = levels(count);
