@@ -24,7 +24,7 @@ fn run(
         if batch.len() == 1000 || at + 1 == calls {
             detector
                 .detect(&batch, &mut judgements, &Job::default())
-                .unwrap();
+                .expect("not cancelled");
             batch.clear();
         }
     }

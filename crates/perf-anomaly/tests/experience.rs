@@ -19,7 +19,7 @@ fn judge(detector: &mut Tail, runtimes: &[f64]) -> Vec<Judgement> {
     let mut judgements = Vec::new();
     detector
         .detect(&samples, &mut judgements, &Job::default())
-        .unwrap();
+        .expect("not cancelled");
     judgements
 }
 

@@ -343,7 +343,7 @@ fn sharded(make: Make<'_>, steps: &[Vec<Sample>], shards: usize) -> (Vec<Judgeme
             let mut judgements = Vec::new();
             detector
                 .detect(&mine, &mut judgements, &Job::default())
-                .unwrap();
+                .expect("not cancelled");
             for (place, judgement) in judged
                 .iter_mut()
                 .skip(shard)

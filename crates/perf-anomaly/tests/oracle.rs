@@ -32,7 +32,7 @@ fn anomalies(file: &str, method: &str) -> Option<Vec<Vec<(Call, Judgement)>>> {
         let mut judgements = Vec::new();
         detector
             .detect(&step.samples, &mut judgements, &Job::default())
-            .unwrap();
+            .expect("not cancelled");
         let judged = step.calls.into_iter().zip(judgements);
         judged
             .filter(|(_, judgement)| judgement.label.is_anomaly())

@@ -21,7 +21,7 @@ fn detect(detector: &mut dyn Detector, calls: &[Sample]) -> Vec<Judgement> {
     let mut judgements = Vec::new();
     detector
         .detect(calls, &mut judgements, &Job::default())
-        .unwrap();
+        .expect("not cancelled");
     judgements
 }
 

@@ -176,7 +176,7 @@ pub trait EventSource {
     ///
     /// # Errors
     ///
-    /// Returns an error for what the source cannot repair, after which later steps may still be readable, and if the
-    /// job is cancelled.
+    /// Returns an error for what the source cannot repair; later steps may still be readable. Once the job is cancelled, a
+    /// source returns an error or, if it waits for more events, ends.
     fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool, Self::Error>;
 }

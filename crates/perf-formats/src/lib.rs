@@ -146,6 +146,16 @@ pub mod paraver;
 #[cfg(feature = "perfetto")]
 pub mod perfetto;
 mod probe;
+#[cfg(any(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "chrome",
+    feature = "rocprof",
+    feature = "nsys"
+))]
+mod reading;
 #[cfg(feature = "rocprof")]
 pub mod rocprof;
 #[cfg(feature = "streams")]

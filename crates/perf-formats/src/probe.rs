@@ -369,6 +369,8 @@ pub fn probe(path: impl AsRef<Path>) -> Result<Format> {
 
 /// Opens a recording in any format of this crate.
 ///
+/// Progress is reported in bytes of the phase `read`.
+///
 /// ```no_run
 /// use perf_core::Job;
 /// use perf_formats::{OpenOptions, open};

@@ -207,7 +207,7 @@ fn calls(trace: &Trace, location: usize) -> Vec<Row> {
         recording: true,
         ..Frames::default()
     };
-    replay(location, &mut frames, &Job::default()).unwrap();
+    replay(location, &mut frames, &Job::default()).expect("not cancelled");
     frames.spans.retain(|(from, to)| from < to);
     with_counters(location.all(), frames.spans)
 }

@@ -173,7 +173,7 @@ fn a_budget_leaves_fine_levels_out() {
 /// The messages of a page and of its trace: times of both ends in nanoseconds since the start, and bytes.
 fn messages(trace: &Trace) -> (Value, Vec<[i64; 3]>) {
     let timelines = timelines(trace);
-    let found = match_messages(trace.view(), &Job::default()).unwrap();
+    let found = match_messages(trace.view(), &Job::default()).expect("not cancelled");
     let lines: Vec<Line> = Line::of(&found).collect();
     let clock = timelines.clock();
     let nanos = |at| clock.nanos(at).expect("a short trace").0;
@@ -192,7 +192,7 @@ fn messages(trace: &Trace) -> (Value, Vec<[i64; 3]>) {
     let html = Page::new("x")
         .with(section.expect("it is drawn"))
         .html(&Job::default())
-        .unwrap();
+        .expect("not cancelled");
     (data(&html)["links"].clone(), known.collect())
 }
 

@@ -380,7 +380,7 @@ fn delta() -> Delta {
     detector.learn(&[calls.batch().samples(), calls.batch().samples()].concat());
     detector
         .detect(calls.batch().samples(), &mut judgements, &Job::default())
-        .unwrap();
+        .expect("not cancelled");
     assert!(judgements.iter().any(|one| one.label.is_anomaly()));
     let mut keep = Keep(None);
     let sent = Client::new(7, &mut keep).step(&calls, &judgements, &mut detector);

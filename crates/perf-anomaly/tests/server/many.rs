@@ -52,7 +52,7 @@ fn single(make: Make, program: &[Vec<Vec<(&str, i64)>>]) -> (Labels, Model) {
         let mut judgements = Vec::new();
         detector
             .detect(calls.batch().samples(), &mut judgements, &Job::default())
-            .unwrap();
+            .expect("not cancelled");
         labels(&calls, &judgements, &mut all);
     }
     (all, detector.snapshot())
@@ -85,7 +85,7 @@ fn distributed(make: Make, program: &[Vec<Vec<(&str, i64)>>], every: u64) -> (La
             let mut judgements = Vec::new();
             detector
                 .detect(calls.batch().samples(), &mut judgements, &Job::default())
-                .unwrap();
+                .expect("not cancelled");
             labels(calls, &judgements, &mut all);
             let synced = client.step(calls, &judgements, &mut **detector);
             synced.expect("the wire is sound");

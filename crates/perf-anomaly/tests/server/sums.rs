@@ -28,7 +28,7 @@ fn delta(client: u64, calls: &[(&str, i64)]) -> Delta {
     sink.end_step(0);
     detector
         .detect(sink.batch().samples(), &mut judgements, &Job::default())
-        .unwrap();
+        .expect("not cancelled");
     let mut client = Client::new(client, Kept::default());
     client
         .step(&sink, &judgements, &mut detector)

@@ -4,7 +4,7 @@ use super::event::Raw;
 use super::phases::Phases;
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, More, Next, Source, Stop, Token, integer};
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::timeline::{Granted, Part};
 use crate::{Error, Result};
 use perf_core::Place;

@@ -12,7 +12,7 @@ use super::tar::{self, Member};
 use super::text::TextRows;
 use super::write::{WriteOptions, write_members};
 use crate::bytes::{self, Bytes};
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, RowStore, Scope};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::rules;
 use crate::bytes::Bytes;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, Result};
 use perf_core::Diagnostics;
 use std::collections::BTreeMap;

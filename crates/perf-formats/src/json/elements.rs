@@ -2,7 +2,7 @@
 
 use super::{Cursor, More, Source, Stop};
 use crate::Result;
-use crate::options::Reading;
+use crate::reading::Reading;
 
 /// How an array ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

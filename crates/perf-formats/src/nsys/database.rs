@@ -1,6 +1,6 @@
 //! A database that nobody trusts: opened for reading, its tables and columns looked for.
 
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, Result};
 use perf_core::Place;
 use rusqlite::types::ValueRef;

@@ -1,7 +1,7 @@
 //! Nsight Systems recordings among the formats of this crate.
 
 use super::reader;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::timeline::open_files;
 use crate::{Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;

@@ -4,7 +4,7 @@ use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};
 use super::rules;
 use crate::json::encode;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::timeline::{Granted, Part, RowKey, Sym, most_text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place, Rule};

@@ -12,8 +12,8 @@ use super::schema;
 use super::source::{Known, Source, guess_definition_chunk};
 use super::wire::Cursor;
 use super::{rules, schema::internal};
-use crate::options::Reading;
 use crate::parallel::Threads;
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Definitions, Diagnostics, Job, LocationId, Place};
 use std::collections::{BTreeMap, HashMap};
@@ -72,6 +72,8 @@ impl<'o> Reader<'o> {
     ///
     /// An anchor that was renamed, or is a link, finds the other files where they are, if there is
     /// only one archive it can mean.
+    ///
+    /// The job is also that of everything that is read later. Progress is reported in bytes of the phase `read`.
     ///
     /// # Errors
     /// [`Error::Io`] where the system cannot read, [`Error::Malformed`] and [`Error::Truncated`]

@@ -4,7 +4,7 @@ use super::header::{Header, Resources};
 use super::pcf::Row;
 use super::record::{Object, Record};
 use super::rules;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, Result};
 use perf_core::{
     CommId, Communicator, Diagnostics, Limits, Location, LocationGroup, LocationGroupId,

@@ -6,8 +6,8 @@ use super::record::{Batch, Kind, Skip};
 use super::rules;
 use super::source::{Chunk, Source, longest};
 use crate::bytes::GZIP;
-use crate::options::Reading;
 use crate::parallel::{Pool, Threads};
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
 use flate2::read::MultiGzDecoder;
 use perf_core::{Diagnostics, Job, Place};
@@ -88,6 +88,8 @@ impl std::fmt::Debug for Reader<'_> {
 
 impl<'a> Reader<'a> {
     /// Opens a `.prv`, plain or packed with gzip, and reads its header.
+    ///
+    /// The job is also that of everything that is read later. Progress is reported in bytes of the phase `read`.
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`Error::Io`] where the system cannot read.

@@ -10,7 +10,7 @@ use super::record::{Batch, Communication, OnCpu, Pair, Record};
 use super::rules;
 use super::stream::{Scratch, Shared, Stream};
 use super::tables::Tables;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{
     Definitions, Diagnostics, Event, Events, Job, Merge, Place, Ticks, Trace, Transfer,

@@ -2,7 +2,7 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::timeline::{longest, open_file, open_files};
 use crate::{Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;

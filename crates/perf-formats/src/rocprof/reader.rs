@@ -3,7 +3,7 @@
 use super::records::{Agent, Record, Section, Tool, kernel};
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, decode, whole};
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::timeline::{Granted, Part};
 use crate::{Error, Result};
 

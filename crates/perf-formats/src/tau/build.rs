@@ -2,7 +2,7 @@
 
 use super::read::{Key, Tables, Thread};
 use super::rules;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, Result};
 use perf_core::{
     CallPathId, CallTree, Diagnostics, Location, LocationGroup, LocationGroupId, LocationId,

@@ -3,7 +3,7 @@
 use super::read::{Entry, EventEntry, Function, Key, Tables, Thread};
 use super::rules;
 use crate::bytes::Bytes;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 use std::collections::HashSet;

@@ -2,7 +2,7 @@
 
 use super::{build, packed, rules, text};
 use crate::bytes::Bytes;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Job, Place, Profile};
 use std::collections::{BTreeMap, HashMap};

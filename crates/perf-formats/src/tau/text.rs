@@ -2,7 +2,7 @@
 
 use super::read::{Entry, EventEntry, Names};
 use super::rules;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::xml::{Token, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};

@@ -9,7 +9,7 @@ use super::places::{Places, in_order};
 use super::row::{Row, RowKey};
 use super::{Kind, most_text, outliers, planes, rules, twins};
 use crate::Result;
-use crate::options::Reading;
+use crate::reading::Reading;
 use perf_core::{
     Attribute, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId, Link,
     LocationId, Merge, Paradigm, Place, Region, RegionId, SystemTree, TimeRange, Trace,

@@ -1,8 +1,8 @@
 //! Files, a rank each, as one recording: what the readers of GPU recordings do alike.
 
 use super::{Granted, Part, assemble, rank_of};
-use crate::options::Reading;
 use crate::parallel::Threads;
+use crate::reading::Reading;
 use crate::{Content, Error, Recording, Result};
 use std::path::Path;
 

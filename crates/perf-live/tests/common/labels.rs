@@ -73,7 +73,7 @@ fn single(ranks: u32, steps: u64) -> Labels {
         let mut judgements = Vec::new();
         detector
             .detect(calls.batch().samples(), &mut judgements, &Job::default())
-            .unwrap();
+            .expect("not cancelled");
         labels(&calls, &judgements, &mut all);
     }
     all
@@ -138,7 +138,7 @@ fn share(target: &Target, own: &[u32], steps: u64) -> Labels {
             let mut judgements = Vec::new();
             detector
                 .detect(calls.batch().samples(), &mut judgements, &Job::default())
-                .unwrap();
+                .expect("not cancelled");
             labels(calls, &judgements, &mut all);
             let synced = client.step(calls, &judgements, detector);
             synced.expect("the server answers");

@@ -79,7 +79,7 @@ impl<E: Exchange> Watched<E> {
         let calls = self.watch.sink();
         self.detector
             .detect(calls.batch().samples(), &mut judgements, &Job::default())
-            .unwrap();
+            .expect("nothing cancels the job");
         self.client.step(calls, &judgements, &mut *self.detector)?;
         self.labels
             .extend(judgements.iter().map(|judged| match judged.label {

@@ -99,7 +99,7 @@ fn long(ranks: &Ranks, universe: &mut Universe) -> Outcome {
             &mut judgements,
             &Job::default(),
         )
-        .unwrap();
+        .expect("nothing cancels the job");
     let mut client = Client::new(ranks.rank() as u64, polled.post());
     client.step(watch.sink(), &judgements, &mut detector)?;
     for _ in 0..50 {

@@ -6,7 +6,7 @@ use super::stack::{Stack, What};
 use crate::bytes::Bytes;
 use crate::cube::rules;
 use crate::cube::tar::Member;
-use crate::options::Reading;
+use crate::reading::Reading;
 use crate::xml::{Tag, Token, Unfinished, Values, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};

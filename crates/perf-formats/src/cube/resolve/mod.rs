@@ -10,7 +10,7 @@ use super::dtype::DataType;
 use super::order::{Forest, Order};
 use super::rules;
 use crate::Result;
-use crate::options::Reading;
+use crate::reading::Reading;
 use perf_core::{CallTree, CartTopology, Diagnostics, Place, ProfileMetric, Region, SystemTree};
 use std::sync::Arc;
 
